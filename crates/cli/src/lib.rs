@@ -1,0 +1,1 @@
+//! The quipu command line.

@@ -1,0 +1,1 @@
+//! Edge lists from text and columns: parallel CSV parsing, decompression, Arrow and Parquet.

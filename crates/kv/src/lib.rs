@@ -1,0 +1,1 @@
+//! The native engine: one write-ahead log over many trees, MVCC snapshots and group commit.

@@ -1,0 +1,1 @@
+//! One log-structured merge tree without a log: memtable, tables, versions, compaction.

@@ -1,0 +1,1 @@
+//! Types, values and their total order, and the order-keeping encodings into words and bytes.

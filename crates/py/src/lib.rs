@@ -1,0 +1,1 @@
+//! The native module behind the Python package quipudb.

@@ -1,0 +1,1 @@
+//! Quipu: an embedded database for graphs, facts and counts.

@@ -1,0 +1,1 @@
+//! Catalog and schemas over any store: typed columns to shapes and back.

@@ -1,0 +1,1 @@
+//! The storage trait: keyspaces, snapshots, transactions; column batches in, column batches out.

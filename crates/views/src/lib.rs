@@ -1,0 +1,1 @@
+//! Graph, counters, blobs and documents: each a way to see relations.
