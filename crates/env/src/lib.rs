@@ -1,1 +1,289 @@
 //! The only door to files, the clock, randomness and threads.
+//!
+//! # Why one door
+//! A database is trusted when its failures can be replayed. Everything below the `quipu` crate
+//! reaches the machine through [`Env`], so a simulated one can lose what was not synced, tear
+//! writes, fill the disk and interleave the jobs from one seed, and the engine cannot tell.
+//!
+//! # Invariants
+//! 1. Nothing here knows what the bytes mean.
+//! 2. Every failure names the operation and the path ([`EnvError`]).
+//! 3. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
+
+mod error;
+mod jobs;
+mod memory;
+#[cfg(unix)]
+mod real;
+
+pub use error::{EnvError, Result};
+pub use memory::MemoryEnv;
+#[cfg(unix)]
+pub use real::RealEnv;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How a file is opened for reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Go around the page cache where the file system allows it; otherwise reads as usual.
+    /// Callers need not align anything: the environment reads aligned and copies.
+    pub direct: bool,
+}
+
+/// One piece of a batched read: `buf.len()` bytes from `offset`.
+#[derive(Debug)]
+pub struct ReadRequest {
+    /// First byte to read, counted from the start of the file.
+    pub offset: u64,
+    /// Filled whole or the request fails: a short file is `UnexpectedEof`.
+    pub buf: Vec<u8>,
+}
+
+/// A file open for positional reading. Immutable by contract while open, except log files.
+pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
+    /// Fills `buf` from `offset`.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` where the file ends before the buffer is full.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()>;
+
+    /// Fills all requests, in flight together where the kernel can (`io_uring`).
+    ///
+    /// # Errors
+    /// The first failure; buffers are then unspecified.
+    fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()>;
+
+    /// Asks the kernel to have these bytes ready soon. Best effort.
+    fn read_ahead(&self, offset: u64, bytes: u64);
+
+    /// Length of the file in bytes, as of now.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    fn len_bytes(&self) -> Result<u64>;
+
+    /// Path it was opened under, for messages.
+    fn path(&self) -> &Path;
+}
+
+/// A new file written front to back: tables, manifests, exports.
+pub trait AppendFile: Send + std::fmt::Debug {
+    /// Appends all of `bytes`. May buffer; [`AppendFile::sync`] and [`AppendFile::flush`] push.
+    ///
+    /// # Errors
+    /// Any failed write. The file's content past the last sync is then unknown.
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Hands buffered bytes to the operating system (survives a killed process, not a power cut).
+    ///
+    /// # Errors
+    /// As [`AppendFile::append`].
+    fn flush(&mut self) -> Result<()>;
+
+    /// Flushes, then makes data durable (`fdatasync`).
+    ///
+    /// # Errors
+    /// After a failed sync, what is on the disk is unknown.
+    fn sync(&mut self) -> Result<()>;
+
+    /// Bytes appended so far, buffered ones included.
+    fn len_bytes(&self) -> u64;
+
+    /// Path it was created under, for messages.
+    fn path(&self) -> &Path;
+}
+
+/// A preallocated file for a write-ahead log: fixed length, written at growing offsets, recycled.
+///
+/// The real environment may keep it memory-mapped, so that a small write costs no system call and
+/// still survives a killed process. All writes are visible to other processes that read the file.
+pub trait LogFile: Send + std::fmt::Debug {
+    /// Writes `bytes` at `offset`; `offset + bytes.len()` must not pass [`LogFile::len_bytes`].
+    ///
+    /// # Errors
+    /// Any failed write.
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()>;
+
+    /// Makes every byte written so far durable (`fdatasync`).
+    ///
+    /// # Errors
+    /// After a failed sync, what is on the disk is unknown.
+    fn sync(&mut self) -> Result<()>;
+
+    /// Preallocated length in bytes.
+    fn len_bytes(&self) -> u64;
+
+    /// Path, for messages.
+    fn path(&self) -> &Path;
+}
+
+/// Held while a process owns a folder; dropping it gives the folder free.
+pub trait FolderLock: Send + Sync + std::fmt::Debug {}
+
+/// Something a thread can wait for. Spurious wake-ups do not escape: `wait_until` checks again.
+pub trait Signal: Send + Sync {
+    /// Wakes every waiter to check its condition again.
+    fn notify(&self);
+
+    /// Returns when `ready` returns true. `ready` is called on this thread, never while a lock of
+    /// the signal is held that [`Signal::notify`] needs. No wake-up is lost between check and wait.
+    fn wait_until(&self, ready: &mut dyn FnMut() -> bool);
+
+    /// As `wait_until`, for at most `timeout_us` microseconds; returns whether `ready` was true.
+    fn wait_until_timeout(&self, timeout_us: u64, ready: &mut dyn FnMut() -> bool) -> bool;
+}
+
+/// A background job: runs once.
+pub type Job = Box<dyn FnOnce() + Send + 'static>;
+
+/// Which queue a job waits in. Urgent jobs (flush) are never behind long ones (compaction).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobKind {
+    /// Short and awaited by writers.
+    Flush,
+    /// Long; runs when a worker is free.
+    Compaction,
+    /// Parallel pieces of a foreground operation (import, check); the caller waits for them.
+    Foreground,
+}
+
+/// The machine as the engine sees it.
+pub trait Env: Send + Sync + std::fmt::Debug {
+    // --- files -------------------------------------------------------------------------------
+
+    /// Creates a file to append to. Fails where one exists.
+    ///
+    /// # Errors
+    /// Existing path, missing folder, full disk.
+    fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>>;
+
+    /// Opens an existing file to append to it (a manifest after reopening), truncated to
+    /// `keep_bytes` first.
+    ///
+    /// # Errors
+    /// Missing file; `keep_bytes` longer than the file.
+    fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>>;
+
+    /// Opens a file for positional reads.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none.
+    fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>>;
+
+    /// Creates a log file of exactly `len_bytes`, space reserved on the disk, content zero.
+    ///
+    /// # Errors
+    /// Full disk now, rather than in the middle of a commit.
+    fn create_log(&self, path: &Path, len_bytes: u64) -> Result<Box<dyn LogFile>>;
+
+    /// Opens an existing log file for writing: after recovery, or renamed for reuse (its old
+    /// content stays; the log's records tell old from new).
+    ///
+    /// # Errors
+    /// Missing file.
+    fn open_log(&self, path: &Path) -> Result<Box<dyn LogFile>>;
+
+    /// The whole file at once.
+    ///
+    /// # Errors
+    /// `NotFound`, or a failed read.
+    fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
+        let file = self.open_read(path, ReadOptions::default())?;
+        let mut buf = vec![0; usize::try_from(file.len_bytes()?).unwrap_or(usize::MAX)];
+        file.read_at(&mut buf, 0)?;
+        Ok(buf)
+    }
+
+    /// Renames a file, replacing the target. Durable after [`Env::sync_folder`].
+    ///
+    /// # Errors
+    /// Missing source or folder.
+    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none.
+    fn remove(&self, path: &Path) -> Result<()>;
+
+    /// Hard-links a file (or copies it where the file system has no links).
+    ///
+    /// # Errors
+    /// Existing target, missing source.
+    fn link(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// Names in a folder, sorted, without `.` and `..`. Sub-folders are included.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no folder.
+    fn list(&self, folder: &Path) -> Result<Vec<String>>;
+
+    /// Creates a folder and its parents; fine where it exists.
+    ///
+    /// # Errors
+    /// No permission, or a file in the way.
+    fn create_folder(&self, folder: &Path) -> Result<()>;
+
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// Not empty, or missing.
+    fn remove_folder(&self, folder: &Path) -> Result<()>;
+
+    /// Whether a file or folder is there.
+    fn exists(&self, path: &Path) -> bool;
+
+    /// Makes creations, renames and removals in this folder durable.
+    ///
+    /// # Errors
+    /// A failed sync.
+    fn sync_folder(&self, folder: &Path) -> Result<()>;
+
+    /// Free bytes on the file system that holds `folder`.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    fn free_bytes(&self, folder: &Path) -> Result<u64>;
+
+    /// Takes the exclusive lock file at `path`, writing `holder` (a line of text) into it.
+    ///
+    /// # Errors
+    /// [`EnvError::Locked`] with the text the present holder wrote.
+    fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>>;
+
+    // --- clock and randomness ------------------------------------------------------------------
+
+    /// Microseconds since some fixed moment; never goes back.
+    fn monotonic_us(&self) -> u64;
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    fn wall_us(&self) -> u64;
+
+    /// A random word.
+    fn random_u64(&self) -> u64;
+
+    /// A line that names this process for a lock file: process id, program, host.
+    fn process_line(&self) -> String;
+
+    // --- jobs ----------------------------------------------------------------------------------
+
+    /// Queues a background job. Jobs of one kind start in order; they may run in parallel.
+    fn spawn(&self, kind: JobKind, job: Job);
+
+    /// How many jobs can run at once: the number of worker threads, at least 1.
+    fn parallelism(&self) -> usize;
+
+    /// A new signal.
+    fn signal(&self) -> Arc<dyn Signal>;
+
+    /// Waits until all jobs this environment has queued are done (closing a database).
+    fn drain_jobs(&self);
+}
+
+/// Joins a folder and a file name; here so that callers need no path juggling of their own.
+#[must_use]
+pub fn join(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name)
+}
