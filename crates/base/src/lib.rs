@@ -1,1 +1,21 @@
 //! Ids, checksums, varints, and columns of words and bytes: the vocabulary of every engine crate.
+//!
+//! # Why here
+//! An engine stores rows of *words* (`u64`) and *bytes* and knows nothing else. Those rows travel in
+//! columns from the faces down to the disk and back, so the column types stand below everything.
+//! There is no I/O here and no word of graphs or Datalog.
+
+pub mod checksum;
+pub mod column;
+pub mod corruption;
+pub mod ids;
+pub mod key;
+pub mod shape;
+pub mod varint;
+
+pub use checksum::checksum;
+pub use column::{Batch, BytesColumn, Column, Keys, Projection, Validity, WordColumn};
+pub use corruption::Corruption;
+pub use ids::{KeyspaceId, SeqNo, TableId};
+pub use key::{Key, KeyRange, KeyRef, WORDS_MAX};
+pub use shape::{ColumnShape, KeyShape, Kind, Merge, Shape};

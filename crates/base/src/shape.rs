@@ -1,0 +1,148 @@
+//! Shapes: all that an engine knows of a relation.
+
+/// What a key is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyShape {
+    /// 1 to [`crate::WORDS_MAX`] words, compared as unsigned, first word first.
+    Words(u8),
+    /// One byte string, compared bytewise.
+    Bytes,
+}
+
+/// How two writes of one word column combine. A write of such a column is a delta.
+///
+/// Words of signed integers and floats are the order-keeping images that crate `model` makes; the
+/// operator undoes and redoes the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Merge {
+    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`); saturates at the ends of the range,
+    /// and the view that offers counting reports a saturated value as overflow.
+    AddInt,
+    /// Adds floats (order-keeping image).
+    AddFloat,
+    /// Keeps the smaller word.
+    Min,
+    /// Keeps the larger word.
+    Max,
+}
+
+impl Merge {
+    /// The operator applied to an older and a newer word.
+    #[must_use]
+    pub fn apply(self, older: u64, newer: u64) -> u64 {
+        match self {
+            Self::AddInt => int_to_word(word_to_int(older).saturating_add(word_to_int(newer))),
+            Self::AddFloat => float_to_word(word_to_float(older) + word_to_float(newer)),
+            Self::Min => older.min(newer),
+            Self::Max => older.max(newer),
+        }
+    }
+}
+
+/// Order-keeping image of a signed integer: the sign bit flipped.
+#[must_use]
+pub fn int_to_word(int: i64) -> u64 {
+    int.cast_unsigned() ^ (1 << 63)
+}
+
+/// Undoes [`int_to_word`].
+#[must_use]
+pub fn word_to_int(word: u64) -> i64 {
+    (word ^ (1 << 63)).cast_signed()
+}
+
+/// Order-keeping image of a float: IEEE total order, negative NaN first, positive NaN last.
+#[must_use]
+pub fn float_to_word(float: f64) -> u64 {
+    let bits = float.to_bits();
+    bits ^ (((bits.cast_signed() >> 63).cast_unsigned()) | (1 << 63))
+}
+
+/// Undoes [`float_to_word`].
+#[must_use]
+pub fn word_to_float(word: u64) -> f64 {
+    let mask = (!word).cast_signed() >> 63;
+    f64::from_bits(word ^ (mask.cast_unsigned() | (1 << 63)))
+}
+
+/// One value column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ColumnShape {
+    /// A word, with the operator that combines writes if there is one.
+    Word {
+        /// `None`: the newest write replaces.
+        merge: Option<Merge>,
+    },
+    /// A byte string.
+    Bytes,
+}
+
+/// Key and value columns of a keyspace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// What keys are made of.
+    pub key: KeyShape,
+    /// Value columns, at most 64; possibly none.
+    pub values: Vec<ColumnShape>,
+}
+
+impl Shape {
+    /// Words in a key, 0 for byte-string keys.
+    #[must_use]
+    pub fn key_words(&self) -> usize {
+        match self.key {
+            KeyShape::Words(n) => n as usize,
+            KeyShape::Bytes => 0,
+        }
+    }
+}
+
+/// What a stored version of a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// The row is gone. Its value columns hold fillers.
+    Delete = 0,
+    /// The row is exactly this.
+    Put = 1,
+    /// Columns with a merge operator hold deltas on the next older version; the others replace.
+    /// On an absent row a merge is a put.
+    Merge = 2,
+}
+
+impl Kind {
+    /// From its number on disk.
+    #[must_use]
+    pub fn from_u8(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Delete),
+            1 => Some(Self::Put),
+            2 => Some(Self::Merge),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn float_images_keep_the_order_and_come_back() {
+        let floats =
+            [f64::NEG_INFINITY, -1e300, -1.0, -0.0, 0.0, 1e-300, 1.0, f64::INFINITY, f64::NAN];
+        for pair in floats.windows(2) {
+            assert!(float_to_word(pair[0]) < float_to_word(pair[1]), "{pair:?}");
+        }
+        for float in floats {
+            assert_eq!(word_to_float(float_to_word(float)).to_bits(), float.to_bits());
+        }
+    }
+
+    #[test]
+    fn adding_integers_saturates() {
+        let max = int_to_word(i64::MAX);
+        assert_eq!(Merge::AddInt.apply(max, int_to_word(1)), max);
+        assert_eq!(Merge::AddInt.apply(int_to_word(-2), int_to_word(5)), int_to_word(3));
+    }
+}
