@@ -1,1 +1,20 @@
 //! One log-structured merge tree without a log: memtable, tables, versions, compaction.
+//!
+//! # Why no log here
+//! A commit spans several trees, so the log belongs to the engine above (crate `kv`), which owns
+//! sequence numbers, the manifest and the decision when to flush. A tree is told.
+//!
+//! # Architecture invariants
+//! 1. A tree knows words and bytes ([`base::Shape`]); never types, graphs or queries.
+//! 2. One thread at a time changes a tree (the caller serialises); any number read, and readers
+//!    never block the writer.
+//! 3. Files are reached through [`env::Env`] alone.
+
+pub mod codec;
+pub mod context;
+pub mod error;
+pub mod rows;
+pub mod table;
+pub mod version;
+
+pub use error::{Error, Result};

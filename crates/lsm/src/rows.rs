@@ -1,0 +1,59 @@
+//! Versions of rows in columns: what flush, compaction and merging carry.
+
+use base::{Batch, Column, Keys, Shape};
+
+/// Rows with their sequence numbers and kinds, in (key ascending, sequence number descending) order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// Key columns, all present.
+    pub keys: Keys,
+    /// Sequence number of each row. **Empty: all are 0** (rows of a bulk load, or older than every
+    /// snapshot).
+    pub seqs: Vec<u64>,
+    /// [`base::Kind`] of each row as its number. **Empty: all are puts.**
+    pub kinds: Vec<u8>,
+    /// Value columns, one for each of the shape; a delete's row holds a filler without validity.
+    /// Under a projection the columns left out are empty.
+    pub values: Vec<Column>,
+}
+
+impl Rows {
+    /// No rows of this shape.
+    #[must_use]
+    pub fn new(shape: &Shape) -> Self {
+        let Batch { keys, values, .. } = Batch::new(shape);
+        Self { keys, seqs: Vec::new(), kinds: Vec::new(), values }
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Sequence number of row `i`.
+    #[must_use]
+    pub fn seq(&self, i: usize) -> u64 {
+        self.seqs.get(i).copied().unwrap_or(0)
+    }
+
+    /// Kind of row `i` as its number.
+    #[must_use]
+    pub fn kind(&self, i: usize) -> u8 {
+        self.kinds.get(i).copied().unwrap_or(base::Kind::Put as u8)
+    }
+
+    /// Forgets all rows, keeps the memory.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.seqs.clear();
+        self.kinds.clear();
+        self.values.iter_mut().for_each(Column::clear);
+    }
+}
