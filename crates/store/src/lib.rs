@@ -1,1 +1,309 @@
 //! The storage trait: keyspaces, snapshots, transactions; column batches in, column batches out.
+//!
+//! # Why batches
+//! A call carries columns, so that one virtual call serves one key or a million, and an engine can
+//! sort, filter and read blocks for all of them at once. A single look-up is the batch of one: the
+//! caller owns and reuses the [`Batch`] that rows are appended to, so nothing is allocated for it.
+//!
+//! # Invariants every engine keeps
+//! 1. A reader sees one moment: all keyspaces as of one sequence number.
+//! 2. A write batch is atomic across keyspaces, on disk and to readers.
+//! 3. Two merges of one key never conflict; a merge and a plain write do.
+//! 4. After the first failed write or sync every write fails with [`ErrorKind::Poisoned`].
+
+mod error;
+mod write;
+
+pub use error::{Error, ErrorKind, Result};
+pub use write::{Kinds, TableWrites, WriteBatch};
+
+use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo, Shape};
+use std::sync::Arc;
+
+/// What an acknowledged commit survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// After the commit returns, a power cut loses nothing.
+    #[default]
+    Sync,
+    /// A killed process loses nothing; a power cut may lose the newest commits, whole ones.
+    Os,
+    /// Commits since the last flush are lost with the process.
+    None,
+}
+
+/// What a transaction is checked against when it commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// First committer wins on the rows written.
+    #[default]
+    Snapshot,
+    /// Also fails when a row or range that was read has changed.
+    Serializable,
+}
+
+/// A keyspace as the catalog of the engine knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyspaceInfo {
+    /// Its id.
+    pub id: KeyspaceId,
+    /// Its name, unique among live keyspaces.
+    pub name: String,
+    /// Its columns.
+    pub shape: Shape,
+}
+
+/// Reading as of one moment. Rows come in key order unless a method says otherwise.
+///
+/// Methods append to batches that the caller made with [`Batch::new`] for the keyspace's shape.
+///
+/// # Errors
+/// All methods: [`ErrorKind::Corruption`] and I/O failures; an unknown keyspace is
+/// [`ErrorKind::InvalidInput`].
+pub trait Read: Send + Sync {
+    /// Appends the row of `key` and returns true, or returns false.
+    fn get(
+        &self,
+        keyspace: KeyspaceId,
+        key: KeyRef<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<bool>;
+
+    /// Appends one row for each key in the given order: its values, or fillers without validity
+    /// where it is absent; `present` is extended by one flag a key. Key columns of `out` stay empty.
+    fn get_many(
+        &self,
+        keyspace: KeyspaceId,
+        keys: &Keys,
+        projection: Projection,
+        present: &mut Vec<bool>,
+        out: &mut Batch,
+    ) -> Result<()>;
+
+    /// Appends up to `limit` rows of the range.
+    fn scan_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()>;
+
+    /// Appends all rows whose first key word is `first_words[i]`, for each in the given order;
+    /// `offsets` is extended by `first_words.len() + 1` entries relative to the first appended row.
+    fn prefix_many(
+        &self,
+        keyspace: KeyspaceId,
+        first_words: &[u64],
+        projection: Projection,
+        offsets: &mut Vec<u64>,
+        out: &mut Batch,
+    ) -> Result<()>;
+
+    /// A stream over a range, for results that should not be in memory whole.
+    fn scan(
+        &self,
+        keyspace: KeyspaceId,
+        range: KeyRange,
+        projection: Projection,
+    ) -> Result<Box<dyn Scan>>;
+
+    /// Exact number of rows. Costs what was written since the last full compaction, not the size.
+    fn count(&self, keyspace: KeyspaceId) -> Result<u64>;
+
+    /// Hands the distinct first key words to `visit`, ascending, in slices.
+    fn first_words(&self, keyspace: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()>;
+}
+
+/// A stream of row batches in key order. Holds its snapshot until dropped.
+pub trait Scan: Send {
+    /// Appends about `rows_max` rows; false when the range is exhausted and nothing was appended.
+    ///
+    /// # Errors
+    /// Corruption or a failed read.
+    fn next_batch(&mut self, rows_max: usize, out: &mut Batch) -> Result<bool>;
+}
+
+/// A moment held: what it sees is kept until it is dropped.
+pub trait Snapshot: Read {
+    /// The moment.
+    fn seq(&self) -> SeqNo;
+}
+
+/// A transaction: reads its snapshot overlaid with its own writes; nothing is visible to others
+/// before [`Transaction::commit`]. Dropping it rolls back.
+pub trait Transaction: Read {
+    /// The snapshot's moment.
+    fn seq(&self) -> SeqNo;
+
+    /// Adds writes to the transaction. A later write of one key replaces the earlier, except that a
+    /// merge combines with it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] where the transaction outgrows its memory.
+    fn write(&self, batch: &WriteBatch) -> Result<()>;
+
+    /// Makes all writes visible at once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`]: another commit won, nothing was written, retry with a new snapshot.
+    fn commit(self: Box<Self>) -> Result<SeqNo>;
+}
+
+/// Writes tables beside the log and the memtable, then makes all of them visible at once.
+/// Dropping it without [`BulkLoad::commit`] leaves the database as it was.
+pub trait BulkLoad: Send {
+    /// Writes one keyspace's rows. Partitions are in key order and do not overlap; they are drained
+    /// in parallel on the environment's workers. May be called once for each keyspace.
+    ///
+    /// # Errors
+    /// Failures of the sources (handed through), full disk, cancellation.
+    fn write(
+        &mut self,
+        keyspace: KeyspaceId,
+        partitions: Vec<Box<dyn SortedRows>>,
+    ) -> Result<BulkWritten>;
+
+    /// One manifest edit makes every written table visible; durable when it returns, whatever the
+    /// durability of commits.
+    ///
+    /// # Errors
+    /// As a commit; nothing is visible then.
+    fn commit(self: Box<Self>) -> Result<SeqNo>;
+}
+
+/// What a bulk load wrote of one keyspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BulkWritten {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the finished tables.
+    pub bytes: u64,
+}
+
+/// Rows in strictly ascending key order.
+pub trait SortedRows: Send {
+    /// Appends some thousand rows; false at the end.
+    ///
+    /// # Errors
+    /// Whatever stops the load.
+    fn next_rows(&mut self, out: &mut Batch) -> Result<bool>;
+}
+
+/// What is known of a keyspace's storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyspaceStats {
+    /// Bytes of its files.
+    pub disk_bytes: u64,
+    /// Row versions in its files.
+    pub disk_rows: u64,
+    /// Bytes of its memtables.
+    pub memory_bytes: u64,
+    /// Files a level, from the top.
+    pub tables_per_level: Vec<u64>,
+}
+
+/// What is known of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Each keyspace by id.
+    pub keyspaces: Vec<(KeyspaceInfo, KeyspaceStats)>,
+    /// Bytes of the write-ahead log's live segments.
+    pub log_bytes: u64,
+    /// Bytes of blocks, indexes and filters in memory.
+    pub cache_bytes: u64,
+    /// Newest commit.
+    pub seq: SeqNo,
+}
+
+/// What [`Store::check`] found sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Files read.
+    pub files: u64,
+    /// Bytes whose checksums were verified.
+    pub bytes: u64,
+    /// Row versions whose order was verified.
+    pub rows: u64,
+}
+
+/// Told how far a long operation is: done, total (same unit), and asked whether to go on: `false` stops it.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Send + Sync);
+
+/// A store of keyspaces. Itself a reader of the newest state: each call sees the latest commit.
+pub trait Store: Read {
+    /// Creates keyspaces in one step, durably; names must be new.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where a name is taken.
+    fn create_keyspaces(&self, new: &[(String, Shape)]) -> Result<Vec<KeyspaceId>>;
+
+    /// Drops keyspaces in one step, durably and at once; snapshots that still read them keep their files.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where one is not there.
+    fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()>;
+
+    /// All keyspaces, by id.
+    fn keyspaces(&self) -> Vec<KeyspaceInfo>;
+
+    /// Holds the present moment.
+    fn snapshot(&self) -> Arc<dyn Snapshot>;
+
+    /// Begins a transaction.
+    fn begin(&self, isolation: Isolation) -> Box<dyn Transaction>;
+
+    /// Commits a batch without a snapshot: it cannot conflict, the newest write wins.
+    ///
+    /// With `existed`, one flag is pushed for every row of the batch in order (of tables in the
+    /// batch's order): whether the key was there just before this commit. Deletes of absent keys
+    /// then write nothing.
+    ///
+    /// # Errors
+    /// Poisoned, read-only, or the failed write that poisons.
+    fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo>;
+
+    /// Begins a bulk load.
+    ///
+    /// # Errors
+    /// Poisoned or read-only.
+    fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>>;
+
+    /// Moves all memtables into tables; durable when it returns.
+    ///
+    /// # Errors
+    /// Failed writes poison.
+    fn flush(&self) -> Result<()>;
+
+    /// Merges every keyspace into one run at the bottom.
+    ///
+    /// # Errors
+    /// Failed writes poison.
+    fn compact(&self) -> Result<()>;
+
+    /// Figures of the store.
+    fn stats(&self) -> StoreStats;
+
+    /// Reads every file, verifies every checksum and the order of all rows.
+    ///
+    /// # Errors
+    /// The first corruption found.
+    fn check(&self, progress: Progress<'_>) -> Result<CheckReport>;
+
+    /// For a read-only follower: moves on to what the writer has committed since. Elsewhere nothing.
+    ///
+    /// # Errors
+    /// Files that vanished for good, or corruption.
+    fn refresh(&self) -> Result<()>;
+
+    /// Whether it was opened without the right to write.
+    fn is_read_only(&self) -> bool;
+
+    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop.
+    ///
+    /// # Errors
+    /// A failed flush.
+    fn close(&self) -> Result<()>;
+}
