@@ -17,9 +17,10 @@ mod memory;
 mod real;
 
 pub use error::{EnvError, Result};
+pub use jobs::parallel;
 pub use memory::MemoryEnv;
 #[cfg(unix)]
-pub use real::RealEnv;
+pub use real::{RealEnv, RealOptions};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,6 +120,17 @@ pub trait LogFile: Send + std::fmt::Debug {
     fn path(&self) -> &Path;
 }
 
+/// How a log file is written; the bytes on the disk are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogMode {
+    /// Copies into a shared memory mapping: nanoseconds a write, for logs that are seldom synced.
+    Mapped,
+    /// A system call a write: for logs synced after each commit, where the mapping's page would be
+    /// protected again by every sync and each write would fault.
+    #[default]
+    Write,
+}
+
 /// Held while a process owns a folder; dropping it gives the folder free.
 pub trait FolderLock: Send + Sync + std::fmt::Debug {}
 
@@ -176,14 +188,14 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// Full disk now, rather than in the middle of a commit.
-    fn create_log(&self, path: &Path, len_bytes: u64) -> Result<Box<dyn LogFile>>;
+    fn create_log(&self, path: &Path, len_bytes: u64, mode: LogMode) -> Result<Box<dyn LogFile>>;
 
     /// Opens an existing log file for writing: after recovery, or renamed for reuse (its old
     /// content stays; the log's records tell old from new).
     ///
     /// # Errors
     /// Missing file.
-    fn open_log(&self, path: &Path) -> Result<Box<dyn LogFile>>;
+    fn open_log(&self, path: &Path, mode: LogMode) -> Result<Box<dyn LogFile>>;
 
     /// The whole file at once.
     ///

@@ -1,0 +1,406 @@
+//! A machine whose disk is memory: for tests and for a database without a folder.
+//!
+//! # Why the same semantics to the letter
+//! An engine tested here must meet no surprise on a real disk, so renames replace, creation fails on an
+//! existing path, folders must exist, locks exclude and a removed file stays readable to those who have it
+//! open. One conformance suite (`tests/conformance.rs`) holds both environments to it.
+//!
+//! # Invariants
+//! 1. A file is known by its contents' handle, not its name: renaming and removing touch only the names.
+//! 2. Locks are taken in the order names, then contents; never two contents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::jobs::{JobPool, ThreadSignal, locked};
+use crate::{
+    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, RandomReadFile,
+    ReadOptions, ReadRequest, Result, Signal,
+};
+
+/// Files in memory, real threads and clock. Everything is gone when it is dropped.
+#[derive(Debug)]
+pub struct MemoryEnv {
+    disk: Arc<Mutex<Disk>>,
+    pool: JobPool,
+    start: Instant,
+    random: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Disk {
+    files: BTreeMap<PathBuf, Contents>,
+    folders: BTreeSet<PathBuf>,
+    /// Lock files held now, with their holder's line.
+    locks: BTreeMap<PathBuf, String>,
+}
+
+type Contents = Arc<RwLock<Vec<u8>>>;
+
+/// What [`MemoryEnv::free_bytes`] answers: memory has no meaningful figure, so "plenty".
+const FREE_BYTES: u64 = 1 << 40;
+
+impl MemoryEnv {
+    /// An empty disk and `threads` workers (0: as many as the machine has cores).
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        let seed = since_epoch_us() ^ u64::from(std::process::id()).rotate_left(32);
+        Self {
+            disk: Arc::default(),
+            pool: JobPool::new(threads),
+            start: Instant::now(),
+            random: AtomicU64::new(seed),
+        }
+    }
+
+    /// Jobs that ended in a panic so far.
+    #[must_use]
+    pub fn job_panics(&self) -> u64 {
+        self.pool.panics()
+    }
+
+    fn find(&self, operation: &'static str, path: &Path) -> Result<Contents> {
+        let disk = locked(&self.disk);
+        let path = normal(path);
+        if disk.folders.contains(&path) {
+            return Err(fail(operation, &path, io::ErrorKind::IsADirectory));
+        }
+        let found = disk.files.get(&path).cloned();
+        found.ok_or_else(|| fail(operation, &path, io::ErrorKind::NotFound))
+    }
+
+    fn insert_new(&self, path: &Path, bytes: Vec<u8>) -> Result<Contents> {
+        let mut disk = locked(&self.disk);
+        let path = normal(path);
+        disk.check_new(&path, "create")?;
+        let contents = Arc::new(RwLock::new(bytes));
+        disk.files.insert(path, Arc::clone(&contents));
+        Ok(contents)
+    }
+}
+
+impl Disk {
+    fn check_new(&self, path: &Path, operation: &'static str) -> Result<()> {
+        if self.files.contains_key(path) || self.folders.contains(path) {
+            return Err(fail(operation, path, io::ErrorKind::AlreadyExists));
+        }
+        self.check_parent(path, operation)
+    }
+
+    fn check_parent(&self, path: &Path, operation: &'static str) -> Result<()> {
+        match path.parent() {
+            Some(parent) if !self.is_folder(parent) => {
+                Err(fail(operation, path, io::ErrorKind::NotFound))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The root is always there, named `/` or by the empty path.
+    fn is_folder(&self, path: &Path) -> bool {
+        path.parent().is_none() || self.folders.contains(path)
+    }
+}
+
+impl Env for MemoryEnv {
+    fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
+        let contents = self.insert_new(path, Vec::new())?;
+        Ok(Box::new(MemoryFile { contents, path: path.to_owned() }))
+    }
+
+    fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>> {
+        let contents = self.find("open to append", path)?;
+        let keep = usize::try_from(keep_bytes).unwrap_or(usize::MAX);
+        {
+            let mut bytes = write(&contents);
+            if keep > bytes.len() {
+                return Err(fail("open to append", path, io::ErrorKind::UnexpectedEof));
+            }
+            bytes.truncate(keep);
+        }
+        Ok(Box::new(MemoryFile { contents, path: path.to_owned() }))
+    }
+
+    fn open_read(&self, path: &Path, _: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
+        let contents = self.find("open", path)?;
+        Ok(Arc::new(MemoryFile { contents, path: path.to_owned() }))
+    }
+
+    fn create_log(&self, path: &Path, len_bytes: u64, _: LogMode) -> Result<Box<dyn LogFile>> {
+        let too_long = |_| fail("create", path, io::ErrorKind::OutOfMemory);
+        let len = usize::try_from(len_bytes).map_err(too_long)?;
+        // `vec![0; n]` asks the allocator for zeroed pages: untouched ones take no memory.
+        let contents = self.insert_new(path, vec![0; len])?;
+        Ok(Box::new(MemoryFile { contents, path: path.to_owned() }))
+    }
+
+    fn open_log(&self, path: &Path, _: LogMode) -> Result<Box<dyn LogFile>> {
+        let contents = self.find("open", path)?;
+        Ok(Box::new(MemoryFile { contents, path: path.to_owned() }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut disk = locked(&self.disk);
+        let (from, to) = (normal(from), normal(to));
+        disk.check_parent(&to, "rename")?;
+        if disk.folders.contains(&to) {
+            return Err(fail("rename", &to, io::ErrorKind::IsADirectory));
+        }
+        let Some(contents) = disk.files.remove(&from) else {
+            return Err(fail("rename", &from, io::ErrorKind::NotFound));
+        };
+        disk.files.insert(to, contents);
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let path = normal(path);
+        match locked(&self.disk).files.remove(&path) {
+            Some(_) => Ok(()),
+            None => Err(fail("remove", &path, io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let contents = self.find("link", from)?;
+        let mut disk = locked(&self.disk);
+        let to = normal(to);
+        disk.check_new(&to, "link")?;
+        disk.files.insert(to, contents);
+        Ok(())
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<String>> {
+        let folder = normal(folder);
+        let disk = locked(&self.disk);
+        if !disk.is_folder(&folder) {
+            return Err(fail("list", &folder, io::ErrorKind::NotFound));
+        }
+        let paths = disk.files.keys().chain(disk.folders.iter());
+        let inside = paths.filter(|path| path.parent() == Some(&folder));
+        let name = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
+        let mut names: Vec<String> = inside.filter_map(name).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create_folder(&self, folder: &Path) -> Result<()> {
+        let folder = normal(folder);
+        let mut disk = locked(&self.disk);
+        if let Some(file) = folder.ancestors().find(|path| disk.files.contains_key(*path)) {
+            return Err(fail("create folder", file, io::ErrorKind::AlreadyExists));
+        }
+        let parents = folder.ancestors().filter(|path| path.parent().is_some());
+        disk.folders.extend(parents.map(Path::to_owned));
+        Ok(())
+    }
+
+    fn remove_folder(&self, folder: &Path) -> Result<()> {
+        let folder = normal(folder);
+        let mut disk = locked(&self.disk);
+        let inside = |path: &PathBuf| path.parent() == Some(&folder);
+        if disk.files.keys().any(inside) || disk.folders.iter().any(inside) {
+            return Err(fail("remove folder", &folder, io::ErrorKind::DirectoryNotEmpty));
+        }
+        if disk.folders.remove(&folder) {
+            Ok(())
+        } else {
+            Err(fail("remove folder", &folder, io::ErrorKind::NotFound))
+        }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        let path = normal(path);
+        let disk = locked(&self.disk);
+        disk.files.contains_key(&path) || disk.is_folder(&path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> Result<()> {
+        if locked(&self.disk).is_folder(&normal(folder)) {
+            Ok(())
+        } else {
+            Err(fail("sync folder", folder, io::ErrorKind::NotFound))
+        }
+    }
+
+    fn free_bytes(&self, _: &Path) -> Result<u64> {
+        Ok(FREE_BYTES)
+    }
+
+    fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>> {
+        let mut disk = locked(&self.disk);
+        let path = normal(path);
+        if let Some(holder) = disk.locks.get(&path) {
+            return Err(EnvError::Locked { path, holder: holder.clone() });
+        }
+        disk.check_parent(&path, "lock")?;
+        let text = format!("{holder}\n").into_bytes();
+        disk.files.insert(path.clone(), Arc::new(RwLock::new(text)));
+        disk.locks.insert(path.clone(), holder.to_owned());
+        Ok(Box::new(MemoryLock { disk: Arc::clone(&self.disk), path }))
+    }
+
+    fn monotonic_us(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn wall_us(&self) -> u64 {
+        since_epoch_us()
+    }
+
+    fn random_u64(&self) -> u64 {
+        splitmix(&self.random)
+    }
+
+    fn process_line(&self) -> String {
+        format!("process {} (in memory)", std::process::id())
+    }
+
+    fn spawn(&self, kind: JobKind, job: Job) {
+        self.pool.spawn(kind, job);
+    }
+
+    fn parallelism(&self) -> usize {
+        self.pool.parallelism()
+    }
+
+    fn signal(&self) -> Arc<dyn Signal> {
+        Arc::new(ThreadSignal::default())
+    }
+
+    fn drain_jobs(&self) {
+        self.pool.drain();
+    }
+}
+
+/// A handle on contents, for reading, appending or as a log.
+#[derive(Debug)]
+struct MemoryFile {
+    contents: Contents,
+    path: PathBuf,
+}
+
+impl RandomReadFile for MemoryFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        let bytes = read(&self.contents);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let piece = start.checked_add(buf.len()).and_then(|end| bytes.get(start..end));
+        let Some(piece) = piece else {
+            return Err(fail("read", &self.path, io::ErrorKind::UnexpectedEof));
+        };
+        buf.copy_from_slice(piece);
+        Ok(())
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()> {
+        requests.iter_mut().try_for_each(|request| self.read_at(&mut request.buf, request.offset))
+    }
+
+    fn read_ahead(&self, _: u64, _: u64) {}
+
+    fn len_bytes(&self) -> Result<u64> {
+        Ok(read(&self.contents).len() as u64)
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AppendFile for MemoryFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        write(&self.contents).extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn len_bytes(&self) -> u64 {
+        read(&self.contents).len() as u64
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl LogFile for MemoryFile {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
+        let mut contents = write(&self.contents);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.checked_add(bytes.len());
+        let Some(piece) = end.and_then(|end| contents.get_mut(start..end)) else {
+            return Err(fail("write past the end of", &self.path, io::ErrorKind::InvalidInput));
+        };
+        piece.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn len_bytes(&self) -> u64 {
+        read(&self.contents).len() as u64
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[derive(Debug)]
+struct MemoryLock {
+    disk: Arc<Mutex<Disk>>,
+    path: PathBuf,
+}
+
+impl FolderLock for MemoryLock {}
+
+impl Drop for MemoryLock {
+    fn drop(&mut self) {
+        locked(&self.disk).locks.remove(&self.path);
+    }
+}
+
+/// One word of the splitmix64 sequence; its state moves by one step.
+pub(crate) fn splitmix(state: &AtomicU64) -> u64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut word = state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+pub(crate) fn since_epoch_us() -> u64 {
+    // A clock set before 1970 reads as 1970.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The path without `.`, so that two spellings of one place are one place.
+fn normal(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+fn fail(operation: &'static str, path: &Path, kind: io::ErrorKind) -> EnvError {
+    EnvError::io(operation, path, io::Error::from(kind))
+}
+
+fn read(contents: &Contents) -> RwLockReadGuard<'_, Vec<u8>> {
+    contents.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(contents: &Contents) -> RwLockWriteGuard<'_, Vec<u8>> {
+    contents.write().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,80 @@
+//! Files written front to back.
+//!
+//! # Invariants
+//! 1. What is in the buffer is not in the file yet; the file's own position is at its end.
+//! 2. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::{AppendFile, EnvError, Result};
+
+/// Bytes gathered before a write call. Larger pieces bypass the buffer.
+const BUFFER_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(crate) struct RealAppendFile {
+    file: File,
+    path: PathBuf,
+    buffer: Vec<u8>,
+    written_bytes: u64,
+}
+
+impl RealAppendFile {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let file = File::create_new(path).map_err(|e| EnvError::io("create", path, e))?;
+        Ok(Self { file, path: path.to_owned(), buffer: Vec::new(), written_bytes: 0 })
+    }
+
+    pub(crate) fn open(path: &Path, keep_bytes: u64) -> Result<Self> {
+        let fail = |e| EnvError::io("open to append", path, e);
+        let mut file = OpenOptions::new().write(true).open(path).map_err(fail)?;
+        if file.metadata().map_err(fail)?.len() < keep_bytes {
+            return Err(fail(io::Error::from(io::ErrorKind::UnexpectedEof)));
+        }
+        file.set_len(keep_bytes).map_err(fail)?;
+        file.seek(SeekFrom::End(0)).map_err(fail)?;
+        Ok(Self { file, path: path.to_owned(), buffer: Vec::new(), written_bytes: keep_bytes })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|e| EnvError::io("write", &self.path, e))?;
+        self.written_bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl AppendFile for RealAppendFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+            self.flush()?;
+        }
+        if bytes.len() >= BUFFER_BYTES {
+            return self.write(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let written = if buffer.is_empty() { Ok(()) } else { self.write(&buffer) };
+        buffer.clear();
+        self.buffer = buffer;
+        written
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.written_bytes + self.buffer.len() as u64
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}

@@ -1,0 +1,83 @@
+//! Single calls to the C library that the standard library does not offer.
+//!
+//! # Why unsafe here
+//! Each function wraps one foreign call with no state kept. There is no safe way in `std` to any of them.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A word from the kernel's generator; the clock where there is none.
+pub(crate) fn random_seed() -> u64 {
+    let mut bytes = [0_u8; 8];
+    let read = File::open("/dev/urandom")
+        .and_then(|mut source| io::Read::read_exact(&mut source, &mut bytes));
+    match read {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        Err(_) => crate::memory::since_epoch_us() ^ u64::from(std::process::id()).rotate_left(32),
+    }
+}
+
+/// Bytes that an unprivileged process may still write to the file system of `folder`.
+pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let name = CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: all-zero is a valid `statvfs`, which is plain integers.
+    let mut answer: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `name` is a C string that outlives the call; `answer` is ours to write.
+    if unsafe { libc::statvfs(name.as_ptr(), &raw mut answer) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // The fields' widths differ between systems.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    Ok((answer.f_bavail as u64).saturating_mul(answer.f_frsize as u64))
+}
+
+/// The machine's name, for a lock's holder line.
+pub(crate) fn host_name() -> String {
+    let mut buf = [0_u8; 256];
+    // SAFETY: the buffer is ours and its length is given.
+    let failed = unsafe { libc::gethostname(buf.as_mut_ptr().cast(), buf.len()) } != 0;
+    let end = buf.iter().position(|byte| *byte == 0).unwrap_or(buf.len());
+    if failed || end == 0 {
+        return "an unnamed host".to_owned();
+    }
+    String::from_utf8_lossy(&buf[..end]).into_owned()
+}
+
+/// Asks the kernel to read these bytes into its cache. Best effort.
+pub(crate) fn will_need(file: &File, offset: u64, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {
+        // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, bytes, libc::POSIX_FADV_WILLNEED) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, offset, bytes);
+}
+
+/// Reserves `bytes` of disk space for the file and makes it that long.
+pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let len = i64::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
+            0 => return Ok(()),
+            libc::EINVAL | libc::EOPNOTSUPP => {}
+            code => return Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+    // No reservation on this file system: zeros take the space just as well, only slower.
+    let zeros = vec![0; 1 << 20];
+    let mut at = 0;
+    while at < bytes {
+        let piece = (bytes - at).min(zeros.len() as u64);
+        std::os::unix::fs::FileExt::write_all_at(file, &zeros[..piece as usize], at)?;
+        at += piece;
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Batched reads through `io_uring`: all requests of a batch wait for the disk together.
+//!
+//! # Why unsafe here
+//! Submitting hands the kernel raw addresses that it writes to later; no safe interface exists.
+//! `examples/env_cost.rs` measures the gain.
+//!
+//! # Invariants
+//! 1. While a read is in flight its buffer is neither moved nor freed: [`RingPool::read`] returns only
+//!    when nothing is in flight any more. If the ring breaks so that this cannot be known, the buffers
+//!    are leaked.
+//! 2. A ring goes back into the pool only with nothing in flight.
+//! 3. A read that came short or failed is left with its span unfinished; the caller reads the rest
+//!    call by call, and meets the real error there.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Mutex;
+
+use io_uring::{IoUring, opcode, types};
+
+use super::read::Span;
+use crate::jobs::locked;
+
+/// Requests in flight at most, per ring.
+const RING_ENTRIES: u32 = 256;
+
+/// Rings kept for reuse; more threads than this at once make rings for one batch.
+const RINGS_KEPT_MAX: usize = 32;
+
+/// Idle rings: a thread takes one for a batch, so there are as many as threads that read at once.
+pub(crate) struct RingPool {
+    idle: Mutex<Vec<IoUring>>,
+}
+
+impl std::fmt::Debug for RingPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RingPool").field("idle", &locked(&self.idle).len()).finish()
+    }
+}
+
+impl RingPool {
+    /// A pool, if the kernel lets this process make a ring that can read.
+    pub(crate) fn probe() -> Option<Self> {
+        let ring = IoUring::new(RING_ENTRIES).ok()?;
+        let mut probe = io_uring::Probe::new();
+        ring.submitter().register_probe(&mut probe).ok()?;
+        if !probe.is_supported(opcode::Read::CODE) {
+            return None;
+        }
+        Some(Self { idle: Mutex::new(vec![ring]) })
+    }
+
+    /// Reads all spans as far as the kernel does at the first try.
+    pub(crate) fn read(&self, file: &File, spans: &mut [Span]) -> io::Result<()> {
+        let taken = locked(&self.idle).pop();
+        let mut ring = match taken {
+            Some(ring) => ring,
+            None => match IoUring::new(RING_ENTRIES) {
+                Ok(ring) => ring,
+                // Out of locked memory or descriptors: the caller reads one by one.
+                Err(_) => return Ok(()),
+            },
+        };
+        for batch in spans.chunks_mut(RING_ENTRIES as usize) {
+            if let Err(error) = read_batch(&mut ring, file, batch) {
+                for span in batch {
+                    // The kernel may still write there.
+                    std::mem::forget(std::mem::take(&mut span.buf));
+                }
+                return Err(error);
+            }
+        }
+        let mut idle = locked(&self.idle);
+        if idle.len() < RINGS_KEPT_MAX {
+            idle.push(ring);
+        }
+        Ok(())
+    }
+}
+
+/// Submits all of `batch` (at most [`RING_ENTRIES`]) and reaps it. After an error, some may be in flight.
+fn read_batch(ring: &mut IoUring, file: &File, batch: &mut [Span]) -> io::Result<()> {
+    let descriptor = types::Fd(file.as_raw_fd());
+    for (index, span) in batch.iter_mut().enumerate() {
+        let target = &mut span.buf[span.start..span.start + span.len];
+        // A longer read comes short, and the caller finishes it.
+        let len = u32::try_from(target.len()).unwrap_or(1 << 30);
+        let entry = opcode::Read::new(descriptor, target.as_mut_ptr(), len)
+            .offset(span.offset)
+            .build()
+            .user_data(index as u64);
+        // SAFETY: the buffer lives in `span`, which is borrowed until this function returns, and that
+        // is after its completion; on an error the caller leaks it. `file` is borrowed as long. The
+        // batch fits the queue, which is empty between batches.
+        unsafe { ring.submission().push(&entry) }.map_err(io::Error::other)?;
+    }
+    let mut reaped = 0;
+    while reaped < batch.len() {
+        match ring.submit_and_wait(batch.len() - reaped) {
+            Ok(_) => {}
+            Err(e) if is_transient(&e) => {}
+            Err(e) => return Err(e),
+        }
+        for completion in ring.completion() {
+            reaped += 1;
+            let index = usize::try_from(completion.user_data()).unwrap_or(usize::MAX);
+            // A failed read stays at 0 done: the caller tries again and reports.
+            if let (Some(span), Ok(read)) =
+                (batch.get_mut(index), usize::try_from(completion.result()))
+            {
+                span.done = read;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+}
