@@ -1,0 +1,780 @@
+//! The key columns of a block: sorted rows of one to four words.
+//!
+//! # Why runs
+//! Rows are sorted, so rows with the same words but the last lie together: a *run* (for an edge:
+//! the edges of one source). The prefix is stored once a run, the last word as its gap to the row
+//! before. Gaps lie in groups of [`GROUP_SLOTS`] with one bit width each, so that a look-up
+//! decodes at most one group; gaps too wide for their group are patched in after decoding (as in
+//! PFOR), since one hub would otherwise make 127 other gaps as wide as its own.
+//!
+//! # Invariants
+//! 1. Rows are in ascending order; equal keys (versions of one) are neighbours and have gap 0.
+//! 2. A run's first row has no gap: row `j > 0` of run `r` owns slot `start(r) - r + j - 1`.
+//! 3. A group's entry is the last word of the row before its first slot's row, so a long run is
+//!    searched over entries alone.
+//! 4. With two key words a run's first word is unique in the block; it is stored minus its index.
+
+use super::bitpack::{self, PADDING_BYTES, Packed, data_bytes, width_of};
+use super::{Fields, Malformed};
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Most words of a key.
+pub const KEY_WORDS_MAX: usize = 4;
+
+/// Gaps in a group.
+pub const GROUP_SLOTS: usize = 128;
+
+/// Bytes that say how a group is packed: width, patches, bits of a patch.
+const SHAPE_BYTES: usize = 3;
+
+/// Appends the key rows `rows` of `columns`, which are sorted.
+///
+/// # Panics
+/// If there are not 1 to 4 columns or `rows` ends past one of them.
+pub fn encode_keys<C: AsRef<[u64]>>(columns: &[C], rows: Range<usize>, out: &mut Vec<u8>) {
+    let (last, prefix) = columns.split_last().expect("a key has at least one word");
+    assert!(columns.len() <= KEY_WORDS_MAX, "a key has at most {KEY_WORDS_MAX} words");
+    let last = &last.as_ref()[rows.clone()];
+    let prefix: Vec<&[u64]> = prefix.iter().map(|c| &c.as_ref()[rows.clone()]).collect();
+
+    let mut starts = Vec::new();
+    let mut firsts = Vec::new();
+    let mut entries = Vec::new();
+    let mut gaps = Vec::with_capacity(rows.len());
+    for row in 0..last.len() {
+        if row == 0 || prefix.iter().any(|column| column[row] != column[row - 1]) {
+            starts.push(row as u64);
+            firsts.push(last[row]);
+            continue;
+        }
+        debug_assert!(last[row] >= last[row - 1], "rows are sorted");
+        if gaps.len().is_multiple_of(GROUP_SLOTS) {
+            entries.push(last[row - 1]);
+        }
+        gaps.push(last[row].wrapping_sub(last[row - 1]));
+    }
+
+    let mut shapes = Vec::with_capacity(entries.len() * SHAPE_BYTES);
+    let mut offsets = Vec::with_capacity(entries.len());
+    let mut stream = Vec::with_capacity(gaps.len() * 2);
+    for group in gaps.chunks(GROUP_SLOTS) {
+        offsets.push(stream.len() as u64);
+        encode_group(group, &mut shapes, &mut stream);
+    }
+
+    out.extend_from_slice(&(starts.len() as u32).to_le_bytes());
+    out.extend_from_slice(&(stream.len() as u32).to_le_bytes());
+    let mut scratch = Vec::with_capacity(starts.len());
+    for column in &prefix {
+        let unique = u64::from(prefix.len() == 1);
+        scratch.clear();
+        let words = starts.iter().enumerate();
+        scratch.extend(words.map(|(i, &row)| column[row as usize].wrapping_sub(i as u64 * unique)));
+        Packed::encode(&scratch, out);
+    }
+    starts.iter_mut().enumerate().for_each(|(run, start)| *start -= run as u64);
+    for column in [&starts, &firsts, &entries, &offsets] {
+        Packed::encode(column, out);
+    }
+    out.extend_from_slice(&shapes);
+    out.extend_from_slice(&stream);
+    out.extend_from_slice(&[0; PADDING_BYTES]);
+}
+
+/// Appends one group: packed gaps, then the places of the patches, then their packed high bits.
+fn encode_group(gaps: &[u64], shapes: &mut Vec<u8>, stream: &mut Vec<u8>) {
+    let mut of_width = [0_usize; 65];
+    for &gap in gaps {
+        of_width[width_of(gap) as usize] += 1;
+    }
+    let widest = of_width.iter().rposition(|&count| count > 0).unwrap_or(0);
+    let (mut width, mut patches) = (widest, 0);
+    let mut best = data_bytes(widest as u8, gaps.len());
+    let mut wider = 0;
+    for candidate in (0..widest).rev() {
+        wider += of_width[candidate + 1];
+        let high = data_bytes((widest - candidate) as u8, wider);
+        let bytes = data_bytes(candidate as u8, gaps.len()) + wider + high;
+        if bytes < best {
+            (best, width, patches) = (bytes, candidate, wider);
+        }
+    }
+    let high_width = if patches == 0 { 0 } else { widest - width };
+    shapes.extend_from_slice(&[width as u8, patches as u8, high_width as u8]);
+    bitpack::pack_data(gaps, 0, width as u8, stream);
+    if patches > 0 {
+        let places = gaps.iter().enumerate().filter(|(_, gap)| **gap >> width != 0);
+        let mut high = Vec::with_capacity(patches);
+        for (place, &gap) in places {
+            stream.push(place as u8);
+            high.push(gap >> width);
+        }
+        bitpack::pack_data(&high, 0, high_width as u8, stream);
+    }
+}
+
+/// Neighbouring runs and the rows they cover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRange {
+    /// The runs.
+    pub runs: Range<usize>,
+    /// Their rows.
+    pub rows: Range<usize>,
+}
+
+/// One group of gaps; all slices are inside the block.
+struct Group<'a> {
+    /// From the packed gaps to the end of the block's stream and its padding.
+    bytes: &'a [u8],
+    width: u8,
+    patches: &'a [u8],
+    high: &'a [u8],
+    high_width: u8,
+}
+
+/// The key columns of a block of known row count.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyReader<'a> {
+    words: usize,
+    rows: usize,
+    runs: usize,
+    prefix: [Packed<'a>; KEY_WORDS_MAX - 1],
+    starts: Packed<'a>,
+    firsts: Packed<'a>,
+    entries: Packed<'a>,
+    offsets: Packed<'a>,
+    shapes: &'a [u8],
+    stream: &'a [u8],
+}
+
+impl<'a> KeyReader<'a> {
+    /// Reads `rows` keys of `words` words; `bytes` holds nothing else.
+    ///
+    /// # Errors
+    /// If `bytes` is no key column of that shape.
+    pub fn parse(bytes: &'a [u8], words: usize, rows: usize) -> Result<Self, Malformed> {
+        if words == 0 || words > KEY_WORDS_MAX {
+            return Err(Malformed("a key of impossible width"));
+        }
+        let mut fields = Fields::new(bytes);
+        let runs = fields.u32()? as usize;
+        let stream_bytes = fields.u32()? as usize;
+        // So that no count of slots is negative, and a block with rows has a run.
+        if runs > rows || (runs == 0) != (rows == 0) || (words == 1 && runs > 1) {
+            return Err(Malformed("an impossible number of runs"));
+        }
+        let groups = (rows - runs).div_ceil(GROUP_SLOTS);
+        let mut prefix = [Packed::new(&[], 0, 0, 0); KEY_WORDS_MAX - 1];
+        for column in &mut prefix[..words - 1] {
+            *column = fields.packed(runs)?;
+        }
+        let starts = fields.packed(runs)?;
+        let firsts = fields.packed(runs)?;
+        let entries = fields.packed(groups)?;
+        let offsets = fields.packed(groups)?;
+        let shapes = fields.take(groups * SHAPE_BYTES)?;
+        let stream = fields.rest();
+        if stream.len() != stream_bytes + PADDING_BYTES {
+            return Err(Malformed("gaps of the wrong length"));
+        }
+        Ok(Self { words, rows, runs, prefix, starts, firsts, entries, offsets, shapes, stream })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of runs: of distinct keys without their last word.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Words of a key.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// First row of `run`; the row count for the run past the last.
+    #[inline(always)]
+    fn start(&self, run: usize) -> usize {
+        if run >= self.runs {
+            return self.rows;
+        }
+        (self.starts.get(run).wrapping_add(run as u64) as usize).min(self.rows)
+    }
+
+    /// Word `column` of the prefix of `run`.
+    #[inline(always)]
+    fn prefix_word(&self, column: usize, run: usize) -> u64 {
+        let unique = if self.words == 2 { run as u64 } else { 0 };
+        self.prefix[column].get(run).wrapping_add(unique)
+    }
+
+    /// First run of `runs` whose word `column` is at least `word` (or, with `past`, above it).
+    #[inline]
+    fn search(&self, column: usize, runs: Range<usize>, word: u64, past: bool) -> usize {
+        let (mut low, mut len) = (runs.start, runs.len());
+        while len > 0 {
+            let half = len / 2;
+            let here = self.prefix_word(column, low + half);
+            // The compiler makes these conditional moves: the outcome cannot be predicted.
+            let right = here < word || (past && here == word);
+            low = if right { low + half + 1 } else { low };
+            len = if right { len - half - 1 } else { half };
+        }
+        low
+    }
+
+    /// The runs that can hold first word `word`: all, or few where sources are nearly dense.
+    #[inline]
+    fn candidates(&self, word: u64) -> Range<usize> {
+        if self.words != 2 {
+            return 0..self.runs;
+        }
+        // Word of run i is base + i + residual, and the residual has `width` bits.
+        let column = &self.prefix[0];
+        let above = word.saturating_sub(column.base());
+        let spread = if column.width() >= 32 { u64::MAX } else { (1 << column.width()) - 1 };
+        let low = above.saturating_sub(spread).min(self.runs as u64) as usize;
+        let high = above.saturating_add(1).min(self.runs as u64) as usize;
+        low..high.max(low)
+    }
+
+    /// Rows and runs whose key begins with `prefix`, which is shorter than a key. Empty, at the
+    /// place where they would be, if there are none.
+    ///
+    /// # Panics
+    /// If `prefix` is as long as a key or longer.
+    pub fn find_prefix(&self, prefix: &[u64]) -> RunRange {
+        assert!(prefix.len() < self.words, "a prefix is shorter than its key");
+        let mut runs = 0..self.runs;
+        for (column, &word) in prefix.iter().enumerate() {
+            let within = if column == 0 { self.candidates(word) } else { runs };
+            let low = self.search(column, within.clone(), word, false);
+            let high = if self.words == 2 {
+                low + usize::from(low < self.runs && self.prefix_word(0, low) == word)
+            } else {
+                self.search(column, low..within.end, word, true)
+            };
+            runs = low..high;
+        }
+        let start = self.start(runs.start);
+        let end = if runs.is_empty() { start } else { self.start(runs.end).max(start) };
+        RunRange { runs, rows: start..end }
+    }
+
+    /// Rows and runs whose first word is `word`. For keys of one word, rows with that key.
+    #[inline]
+    pub fn find_run(&self, word: u64) -> RunRange {
+        if self.words == 1 {
+            let rows = self.find(&[word]);
+            return RunRange { runs: 0..usize::from(!rows.is_empty()), rows };
+        }
+        self.find_prefix(&[word])
+    }
+
+    /// First row whose key is at least `key`; a shorter key is less than all that begin with it.
+    ///
+    /// # Panics
+    /// If `key` is longer than the keys of the block.
+    pub fn lower_bound(&self, key: &[u64]) -> usize {
+        self.find_from(key).start
+    }
+
+    /// Rows with exactly `key` (more than one if it has versions), else an empty range.
+    ///
+    /// # Panics
+    /// If `key` does not have the length of the block's keys.
+    pub fn find(&self, key: &[u64]) -> Range<usize> {
+        assert_eq!(key.len(), self.words, "a whole key");
+        self.find_from(key)
+    }
+
+    /// Starts at the first row with at least `key`; holds the rows that equal a whole key.
+    fn find_from(&self, key: &[u64]) -> Range<usize> {
+        assert!(key.len() <= self.words, "a key of {} words", self.words);
+        if key.len() < self.words {
+            let row = self.find_prefix(key).rows.start;
+            return row..row;
+        }
+        if self.rows == 0 {
+            return 0..0;
+        }
+        let (&last, prefix) = key.split_last().expect("a key has at least one word");
+        let found = if prefix.is_empty() {
+            RunRange { runs: 0..1, rows: 0..self.rows }
+        } else {
+            self.find_prefix(prefix)
+        };
+        if found.rows.is_empty() {
+            return found.rows.start..found.rows.start;
+        }
+        self.search_run(found.runs.start, found.rows, last)
+    }
+
+    /// [`Self::find_from`] inside one run, by its last word.
+    fn search_run(&self, run: usize, rows: Range<usize>, word: u64) -> Range<usize> {
+        let first = self.firsts.get(run);
+        let mut value = first;
+        // Row whose word is `value`; rows before it are below `word`.
+        let mut row = rows.start;
+        if value < word {
+            let slots = self.slots_of(run, &rows);
+            // The last group that the run enters with less than `word`.
+            let (mut low, mut high) =
+                (slots.start.div_ceil(GROUP_SLOTS), slots.end.div_ceil(GROUP_SLOTS));
+            let base = low;
+            while low < high {
+                let middle = (low + high) / 2;
+                if self.entries.get(middle) < word { low = middle + 1 } else { high = middle }
+            }
+            let mut slot = slots.start;
+            if low > base {
+                slot = (low - 1) * GROUP_SLOTS;
+                value = self.entries.get(low - 1);
+            }
+            let mut buffer = [0; 16];
+            row = rows.start + (slot - slots.start);
+            'scan: while slot < slots.end {
+                let end = (slot + buffer.len()).min((slot / GROUP_SLOTS + 1) * GROUP_SLOTS);
+                let part = &mut buffer[..end.min(slots.end) - slot];
+                self.sums(slot, value, part);
+                for &sum in part.iter() {
+                    row += 1;
+                    value = sum;
+                    if value >= word {
+                        break 'scan;
+                    }
+                }
+                slot += part.len();
+            }
+            if value < word {
+                return rows.end..rows.end;
+            }
+        }
+        if value != word {
+            return row..row;
+        }
+        let slots = self.slots_of(run, &rows);
+        let mut end = row + 1;
+        for slot in slots.start + (row - rows.start)..slots.end {
+            if self.gap(slot) != 0 {
+                break;
+            }
+            end += 1;
+        }
+        row..end
+    }
+
+    /// Slots of all rows of `run` but the first.
+    #[inline(always)]
+    fn slots_of(&self, run: usize, rows: &Range<usize>) -> Range<usize> {
+        let slots = self.rows - self.runs;
+        let start = rows.start.saturating_sub(run).min(slots);
+        start..(start + rows.len().saturating_sub(1)).min(slots)
+    }
+
+    /// Group `index`, or `None` if damaged bytes point outside of the stream.
+    #[inline(always)]
+    fn group(&self, index: usize) -> Option<Group<'a>> {
+        let shape = &self.shapes[index * SHAPE_BYTES..][..SHAPE_BYTES];
+        let (width, patches, high_width) = (shape[0], shape[1] as usize, shape[2]);
+        let bytes = self.stream.get(self.offsets.get(index) as usize..)?;
+        let slots = (self.rows - self.runs - index * GROUP_SLOTS).min(GROUP_SLOTS);
+        let packed = data_bytes(width, slots);
+        let high = if patches == 0 { 0 } else { data_bytes(high_width, patches) };
+        if width > 64 || high_width > 64 || packed + patches + high + PADDING_BYTES > bytes.len() {
+            return None;
+        }
+        let (places, rest) = bytes[packed..].split_at(patches);
+        Some(Group { bytes, width, patches: places, high: rest, high_width })
+    }
+
+    /// Gap of one slot.
+    fn gap(&self, slot: usize) -> u64 {
+        let mut out = [0];
+        self.gaps(slot, &mut out);
+        out[0]
+    }
+
+    /// Adds the patches of `group` to its gaps from place `start` on.
+    #[inline]
+    fn patch(group: &Group<'_>, start: usize, out: &mut [u64]) {
+        for (i, &place) in group.patches.iter().enumerate() {
+            if let Some(gap) = usize::from(place).checked_sub(start).and_then(|at| out.get_mut(at))
+            {
+                let high = bitpack::get(group.high, group.high_width, i);
+                *gap |= high.checked_shl(u32::from(group.width)).unwrap_or(0);
+            }
+        }
+    }
+
+    /// Decodes the gaps of the slots from `start` on.
+    fn gaps(&self, mut start: usize, mut out: &mut [u64]) {
+        while !out.is_empty() {
+            let place = start % GROUP_SLOTS;
+            let (part, rest) = out.split_at_mut(out.len().min(GROUP_SLOTS - place));
+            match self.group(start / GROUP_SLOTS) {
+                None => part.fill(0),
+                Some(group) => {
+                    bitpack::unpack(group.bytes, group.width, place, 0, part);
+                    Self::patch(&group, place, part);
+                }
+            }
+            start += part.len();
+            out = rest;
+        }
+    }
+
+    /// Decodes the slots from `start` on into running sums above `value`.
+    fn sums(&self, mut start: usize, mut value: u64, mut out: &mut [u64]) {
+        while !out.is_empty() {
+            let place = start % GROUP_SLOTS;
+            let (part, rest) = out.split_at_mut(out.len().min(GROUP_SLOTS - place));
+            match self.group(start / GROUP_SLOTS) {
+                None => part.fill(value),
+                Some(group) if group.patches.is_empty() => {
+                    bitpack::unpack_gaps(group.bytes, group.width, place, value, part);
+                }
+                Some(group) => {
+                    bitpack::unpack(group.bytes, group.width, place, 0, part);
+                    Self::patch(&group, place, part);
+                    for gap in part.iter_mut() {
+                        value = value.wrapping_add(*gap);
+                        *gap = value;
+                    }
+                }
+            }
+            value = part.last().copied().unwrap_or(value);
+            start += part.len();
+            out = rest;
+        }
+    }
+
+    /// Decodes the last words of rows `skip..` of `run`, which covers `rows`.
+    fn read_run(&self, run: usize, rows: &Range<usize>, skip: usize, out: &mut [u64]) {
+        let Some((head, tail)) = out.split_first_mut() else { return };
+        let mut value = self.firsts.get(run);
+        let slots = self.slots_of(run, rows);
+        if skip > 0 {
+            // The row before the first wanted: from its group's entry, if inside this run.
+            let target = (slots.start + skip).min(slots.end);
+            let mut from = target.saturating_sub(1) / GROUP_SLOTS * GROUP_SLOTS;
+            if from > slots.start {
+                value = self.entries.get(from / GROUP_SLOTS);
+            } else {
+                from = slots.start;
+            }
+            let mut buffer = [0; GROUP_SLOTS];
+            let skipped = &mut buffer[..target - from];
+            self.sums(from, value, skipped);
+            value = skipped.last().copied().unwrap_or(value);
+        }
+        *head = value;
+        let from = (slots.start + skip).min(slots.end);
+        let have = tail.len().min(slots.end - from);
+        self.sums(from, value, &mut tail[..have]);
+        tail[have..].fill(value);
+    }
+
+    /// Appends the last word of every row of `found`, whole runs as a search returned them.
+    pub fn last_words_of(&self, found: &RunRange, out: &mut Vec<u64>) {
+        if found.runs.len() == 1 && self.words > 1 {
+            let start = out.len();
+            out.resize(start + found.rows.len(), 0);
+            self.read_run(found.runs.start, &found.rows, 0, &mut out[start..]);
+        } else {
+            self.last_words(found.rows.clone(), out);
+        }
+    }
+
+    /// Run that holds row `row`.
+    fn run_of(&self, row: usize) -> usize {
+        let (mut low, mut high) = (0, self.runs);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.start(middle) <= row { low = middle + 1 } else { high = middle }
+        }
+        low.saturating_sub(1)
+    }
+
+    /// Appends the last key word of `rows`.
+    ///
+    /// # Panics
+    /// If `rows` ends past the last row.
+    pub fn last_words(&self, rows: Range<usize>, out: &mut Vec<u64>) {
+        assert!(rows.end <= self.rows, "{rows:?} of {}", self.rows);
+        if rows.is_empty() {
+            return;
+        }
+        let from = out.len();
+        out.resize(from + rows.len(), 0);
+        let mut out = &mut out[from..];
+        let mut run = self.run_of(rows.start);
+        let start = self.start(run);
+        // The first run may begin before the range.
+        let covered = start..self.start(run + 1).max(start);
+        let skip = rows.start.saturating_sub(start);
+        let head = covered.end.saturating_sub(rows.start).clamp(1, out.len());
+        self.read_run(run, &covered, skip, &mut out[..head]);
+        out = &mut out[head..];
+        run += 1;
+        if !out.is_empty() && run < self.runs {
+            self.read_runs(run, out);
+        }
+    }
+
+    /// Decodes rows from the start of run `first_run` on.
+    ///
+    /// All gaps go to the end of `out` in one sweep, then the runs are summed up from there to
+    /// its front: writing never catches up with reading, as each run still to come has one gap
+    /// less than rows.
+    fn read_runs(&self, first_run: usize, out: &mut [u64]) {
+        let start = self.start(first_run);
+        let rows = start..(start + out.len()).min(self.rows);
+        let runs = first_run..self.run_of(rows.end - 1).max(first_run) + 1;
+        let len = out.len();
+        let Some(gap_count) = len.checked_sub(runs.len()) else { return };
+        let slots = self.slots_of(first_run, &(start..start + gap_count + 1));
+        self.gaps(slots.start, &mut out[len - gap_count..][..slots.len()]);
+
+        let cells = Cell::from_mut(out).as_slice_of_cells();
+        let (mut write, mut read) = (0, len - gap_count);
+        let mut row = start;
+        for run in runs {
+            let next = self.start(run + 1).min(rows.end);
+            let count = next.saturating_sub(row).min(len - write).min(len - read + 1);
+            row = next;
+            if count == 0 {
+                continue;
+            }
+            let mut value = self.firsts.get(run);
+            cells[write].set(value);
+            let gaps = &cells[read..read + count - 1];
+            for (to, gap) in cells[write + 1..write + count].iter().zip(gaps) {
+                value = value.wrapping_add(gap.get());
+                to.set(value);
+            }
+            write += count;
+            read += count - 1;
+        }
+    }
+
+    /// Appends word `column` of the keys of `rows`.
+    ///
+    /// # Panics
+    /// If the keys have no such word or `rows` ends past the last row.
+    pub fn column(&self, column: usize, rows: Range<usize>, out: &mut Vec<u64>) {
+        assert!(column < self.words, "word {column} of {}", self.words);
+        assert!(rows.end <= self.rows, "{rows:?} of {}", self.rows);
+        if column + 1 == self.words {
+            return self.last_words(rows, out);
+        }
+        if rows.is_empty() {
+            return;
+        }
+        let end = out.len() + rows.len();
+        out.reserve(rows.len());
+        let mut run = self.run_of(rows.start);
+        while out.len() < end && run < self.runs {
+            let left =
+                rows.end.min(self.start(run + 1)).saturating_sub(rows.end - (end - out.len()));
+            out.resize(out.len() + left, self.prefix_word(column, run));
+            run += 1;
+        }
+        out.resize(end, 0);
+    }
+
+    /// Appends the first key word of `rows`.
+    ///
+    /// # Panics
+    /// If `rows` ends past the last row.
+    pub fn first_words(&self, rows: Range<usize>, out: &mut Vec<u64>) {
+        self.column(0, rows, out);
+    }
+
+    /// Word `column` of the key of `row`.
+    ///
+    /// # Panics
+    /// If there is no such row or word.
+    pub fn get(&self, column: usize, row: usize) -> u64 {
+        assert!(column < self.words && row < self.rows, "word {column} of row {row}");
+        let run = self.run_of(row);
+        if column + 1 < self.words {
+            return self.prefix_word(column, run);
+        }
+        let start = self.start(run);
+        let covered = start..self.start(run + 1).max(start);
+        let mut out = [0];
+        self.read_run(run, &covered, row.saturating_sub(start), &mut out);
+        out[0]
+    }
+
+    /// Appends each first word of the block once, ascending.
+    pub fn distinct_first_words(&self, out: &mut Vec<u64>) {
+        let start = out.len();
+        if self.words == 1 {
+            self.last_words(0..self.rows, out);
+        } else {
+            out.extend((0..self.runs).map(|run| self.prefix_word(0, run)));
+        }
+        if self.words != 2 {
+            let mut kept = start;
+            for at in start..out.len() {
+                if at == start || out[at] != out[kept - 1] {
+                    out[kept] = out[at];
+                    kept += 1;
+                }
+            }
+            out.truncate(kept);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn columns(rows: &[Vec<u64>], words: usize) -> Vec<Vec<u64>> {
+        (0..words).map(|c| rows.iter().map(|row| row[c]).collect()).collect()
+    }
+
+    fn encoded(rows: &[Vec<u64>], words: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode_keys(&columns(rows, words), 0..rows.len(), &mut bytes);
+        bytes
+    }
+
+    /// Compares every question with a sorted vector of rows.
+    fn check(rows: &[Vec<u64>], words: usize, keys: &[Vec<u64>]) {
+        let bytes = encoded(rows, words);
+        let reader = KeyReader::parse(&bytes, words, rows.len()).unwrap();
+        let plain = columns(rows, words);
+        for start in [0, rows.len() / 3, rows.len() / 2, rows.len().saturating_sub(1)] {
+            for end in
+                [start, (start + 1).min(rows.len()), start + (rows.len() - start) / 2, rows.len()]
+            {
+                for (c, want) in plain.iter().enumerate() {
+                    let mut out = vec![1];
+                    reader.column(c, start..end, &mut out);
+                    assert_eq!(out[1..], want[start..end], "word {c} of rows {start}..{end}");
+                }
+            }
+        }
+        for row in (0..rows.len()).step_by(7) {
+            let got: Vec<u64> = (0..words).map(|c| reader.get(c, row)).collect();
+            assert_eq!(got, rows[row]);
+        }
+        for key in keys.iter().chain(rows.iter().step_by(5)) {
+            for len in 1..=words {
+                let key = &key[..len];
+                let low = rows.partition_point(|row| &row[..len] < key);
+                let high = rows.partition_point(|row| &row[..len] <= key);
+                assert_eq!(reader.lower_bound(key), low, "{key:?}");
+                if len == words {
+                    let found = reader.find(key);
+                    assert_eq!(found, low..high, "{key:?}");
+                } else {
+                    let found = reader.find_prefix(key);
+                    assert_eq!(found.rows, low..high, "{key:?}");
+                    let mut out = Vec::new();
+                    reader.last_words_of(&found, &mut out);
+                    assert_eq!(out, plain[words - 1][low..high]);
+                }
+                if len == 1 {
+                    assert_eq!(reader.find_run(key[0]).rows, low..high);
+                }
+            }
+        }
+        let mut first = plain[0].clone();
+        first.dedup();
+        let mut out = Vec::new();
+        reader.distinct_first_words(&mut out);
+        assert_eq!(out, first);
+    }
+
+    fn word() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            8 => 0..12_u64,
+            4 => (0..12_u64).prop_map(|x| x * 1000 + 5),
+            1 => any::<u64>(),
+            1 => Just(u64::MAX),
+        ]
+    }
+
+    fn keys(rows: usize) -> impl Strategy<Value = (usize, Vec<Vec<u64>>)> {
+        (1..=4_usize).prop_flat_map(move |words| {
+            let key = prop::collection::vec(word(), words);
+            (Just(words), prop::collection::vec(key, 0..rows))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_question_is_answered_like_by_a_sorted_vector(
+            (words, mut rows) in keys(700),
+            probes in prop::collection::vec(prop::collection::vec(word(), 4), 8),
+        ) {
+            rows.sort();
+            let probes: Vec<_> = probes.iter().map(|key| key[..words].to_vec()).collect();
+            check(&rows, words, &probes);
+        }
+
+        #[test]
+        fn damaged_bytes_never_panic(
+            (words, mut rows) in keys(400),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+            cut in 0..12_usize,
+            other in 0..400_usize,
+            probe in prop::collection::vec(word(), 4),
+        ) {
+            rows.sort();
+            let mut bytes = encoded(&rows, words);
+            for (at, byte) in damage {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let shorter = &bytes[..bytes.len() - cut];
+            for (bytes, count) in [(&bytes[..], rows.len()), (&bytes[..], other), (shorter, other)] {
+                let Ok(reader) = KeyReader::parse(bytes, words, count) else { continue };
+                let mut out = Vec::new();
+                for c in 0..words {
+                    reader.column(c, 0..count, &mut out);
+                    reader.column(c, count / 2..count, &mut out);
+                    prop_assert!(out.len() <= (c + 1) * 2 * count);
+                }
+                (0..count).step_by(9).for_each(|row| { reader.get(words - 1, row); });
+                reader.distinct_first_words(&mut out);
+                for key in rows.iter().step_by(11).chain([&probe]) {
+                    let found = reader.find_run(key[0]);
+                    prop_assert!(found.rows.end <= count);
+                    reader.last_words_of(&found, &mut out);
+                    prop_assert!(reader.find(&key[..words]).end <= count);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_hub_and_its_small_neighbours_are_found() {
+        let mut rows = Vec::new();
+        for v in 0..50_u64 {
+            let degree = if v == 20 { 3000 } else { v % 4 + 1 };
+            rows.extend((0..degree).map(|i| vec![1000 + v * 2, i * i % 99_991 + i * 40]));
+        }
+        rows.sort();
+        let probes: Vec<_> = (0..200).map(|i| vec![1040, i * 613]).collect();
+        check(&rows, 2, &probes);
+    }
+
+    #[test]
+    fn versions_of_one_key_are_all_found() {
+        let mut rows: Vec<_> =
+            (0..300_u64).flat_map(|i| vec![vec![i / 50, i]; i as usize % 7]).collect();
+        rows.extend(vec![vec![9, 9]; 500]);
+        check(&rows, 2, &[vec![9, 8], vec![9, 10]]);
+    }
+}
