@@ -45,12 +45,6 @@
 //! is written for keys of two or more words (a filter would cost more than the rows; look-ups at the
 //! bottom mostly hit), only the first-word filter. Above, both.
 
-mod cache;
-mod reader;
-
-pub use cache::BlockCache;
-pub use reader::Table;
-
 mod block;
 mod builder;
 mod cache;
