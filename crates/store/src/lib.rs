@@ -51,6 +51,19 @@ pub struct KeyspaceInfo {
     pub name: String,
     /// Its columns.
     pub shape: Shape,
+    /// What the layer above says of it (a schema, say); opaque here, kept with the keyspace.
+    pub definition: Vec<u8>,
+}
+
+/// A keyspace to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewKeyspace {
+    /// Its name, unique among live keyspaces.
+    pub name: String,
+    /// Its columns.
+    pub shape: Shape,
+    /// Kept and handed back as it is.
+    pub definition: Vec<u8>,
 }
 
 /// Reading as of one moment. Rows come in key order unless a method says otherwise.
@@ -238,7 +251,7 @@ pub trait Store: Read {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where a name is taken.
-    fn create_keyspaces(&self, new: &[(String, Shape)]) -> Result<Vec<KeyspaceId>>;
+    fn create_keyspaces(&self, new: &[NewKeyspace]) -> Result<Vec<KeyspaceId>>;
 
     /// Drops keyspaces in one step, durably and at once; snapshots that still read them keep their files.
     ///
