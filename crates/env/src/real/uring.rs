@@ -52,8 +52,12 @@ impl RingPool {
         Some(Self { idle: Mutex::new(vec![ring]) })
     }
 
-    /// Reads all spans as far as the kernel does at the first try.
+    /// Reads what is missing of all spans as far as the kernel does at the first try.
     pub(crate) fn read(&self, file: &File, spans: &mut [Span]) -> io::Result<()> {
+        let mut missing: Vec<&mut Span> = spans.iter_mut().filter(|s| s.done < s.len).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
         let taken = locked(&self.idle).pop();
         let mut ring = match taken {
             Some(ring) => ring,
@@ -63,7 +67,7 @@ impl RingPool {
                 Err(_) => return Ok(()),
             },
         };
-        for batch in spans.chunks_mut(RING_ENTRIES as usize) {
+        for batch in missing.chunks_mut(RING_ENTRIES as usize) {
             if let Err(error) = read_batch(&mut ring, file, batch) {
                 for span in batch {
                     // The kernel may still write there.
@@ -81,14 +85,14 @@ impl RingPool {
 }
 
 /// Submits all of `batch` (at most [`RING_ENTRIES`]) and reaps it. After an error, some may be in flight.
-fn read_batch(ring: &mut IoUring, file: &File, batch: &mut [Span]) -> io::Result<()> {
+fn read_batch(ring: &mut IoUring, file: &File, batch: &mut [&mut Span]) -> io::Result<()> {
     let descriptor = types::Fd(file.as_raw_fd());
     for (index, span) in batch.iter_mut().enumerate() {
-        let target = &mut span.buf[span.start..span.start + span.len];
+        let target = &mut span.buf[span.start + span.done..span.start + span.len];
         // A longer read comes short, and the caller finishes it.
         let len = u32::try_from(target.len()).unwrap_or(1 << 30);
         let entry = opcode::Read::new(descriptor, target.as_mut_ptr(), len)
-            .offset(span.offset)
+            .offset(span.offset + span.done as u64)
             .build()
             .user_data(index as u64);
         // SAFETY: the buffer lives in `span`, which is borrowed until this function returns, and that
@@ -106,11 +110,11 @@ fn read_batch(ring: &mut IoUring, file: &File, batch: &mut [Span]) -> io::Result
         for completion in ring.completion() {
             reaped += 1;
             let index = usize::try_from(completion.user_data()).unwrap_or(usize::MAX);
-            // A failed read stays at 0 done: the caller tries again and reports.
+            // A failed read adds nothing: the caller tries again and reports.
             if let (Some(span), Ok(read)) =
                 (batch.get_mut(index), usize::try_from(completion.result()))
             {
-                span.done = read;
+                span.done += read;
             }
         }
     }
