@@ -101,7 +101,7 @@ impl FilterBuilder {
 /// The high half of the hash chooses the block, the low half the bits in it.
 #[inline]
 fn block_of(hash: u64, blocks: usize) -> usize {
-    ((hash >> 32) * blocks as u64 >> 32) as usize
+    (((hash >> 32) * blocks as u64) >> 32) as usize
 }
 
 /// A filter as it lies in memory and on disk.
@@ -119,7 +119,10 @@ impl<'a> Filter<'a> {
         let mut fields = Fields::new(bytes);
         let count = fields.u32()? as usize;
         let blocks = fields.rest();
-        if count == 0 || blocks.len() / BLOCK_BYTES != count || blocks.len() % BLOCK_BYTES != 0 {
+        if count == 0
+            || blocks.len() / BLOCK_BYTES != count
+            || !blocks.len().is_multiple_of(BLOCK_BYTES)
+        {
             return Err(Malformed("a filter whose block count is not its length"));
         }
         Ok(Self { blocks })

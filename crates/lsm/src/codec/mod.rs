@@ -82,3 +82,44 @@ impl<'a> Fields<'a> {
         if self.bytes.is_empty() { Ok(()) } else { Err(Malformed("bytes after the end")) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], want: &str) {
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex.join(" "), want.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+
+    #[test]
+    fn the_examples_of_the_format_page_hold() {
+        let mut bytes = Vec::new();
+        runs::encode_keys(&[[7_u64, 7, 7, 9], [1, 4, 9, 4]], 0..4, &mut bytes);
+        check(
+            &bytes,
+            "02 00 00 00  01 00 00 00
+             01  07 00 00 00 00 00 00 00  02  00 00 00 00 00 00 00 00
+             02  00 00 00 00 00 00 00 00  08  00 00 00 00 00 00 00 00
+             02  01 00 00 00 00 00 00 00  0c  00 00 00 00 00 00 00 00
+             00  01 00 00 00 00 00 00 00
+             00  00 00 00 00 00 00 00 00
+             03 00 00
+             2b  00 00 00 00 00 00 00 00",
+        );
+        bytes.clear();
+        words::encode(&[1000, 1003, 1001, 1007], &mut bytes);
+        check(&bytes, "01  03  e8 03 00 00 00 00 00 00  58 0e  00 00 00 00 00 00 00 00");
+        bytes.clear();
+        let mut column = base::BytesColumn::default();
+        [&b"ab"[..], b"abc", b"xy"].iter().for_each(|string| column.push(Some(string)));
+        bytes::encode(&column, 0..3, true, &mut bytes);
+        check(
+            &bytes,
+            "00  07 00 00 00  02 00 00 00
+             01  00 00 00 00 00 00 00 00  0c  00 00 00 00 00 00 00 00
+             61 62 61 62 63 78 79",
+        );
+    }
+}

@@ -63,7 +63,7 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
                 return Packed::encode_between(&digits, low, high, out);
             }
         }
-        if sample.distinct * 2 <= sample.words.len()
+        if sample.distinct * 4 <= sample.words.len() * 3
             && let Some((words, codes)) = dictionary(values)
         {
             let start = out.len();
@@ -94,7 +94,7 @@ struct Sample {
 
 impl Sample {
     fn of(values: &[u64]) -> Self {
-        let step = values.len().div_ceil(64);
+        let step = values.len().div_ceil(128);
         let words: Vec<u64> = values.iter().copied().step_by(step).collect();
         let mut sorted = words.clone();
         sorted.sort_unstable();
