@@ -13,6 +13,7 @@
 pub mod codec;
 pub mod context;
 pub mod error;
+pub mod manifest;
 pub mod rows;
 pub mod table;
 pub mod version;

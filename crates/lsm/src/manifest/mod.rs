@@ -1,0 +1,275 @@
+//! The manifest: which keyspaces exist and which tables they are made of, as a log of edits.
+//!
+//! # Why a log
+//! A flush, a compaction or a bulk load replaces some tables by others. One checksummed record does
+//! so for any number of trees at once, so a crash leaves the database before the edit or after it.
+//!
+//! # Invariants
+//! 1. `CURRENT` names a manifest file whose first record, a snapshot of all before it, was synced
+//!    before `CURRENT` was.
+//! 2. [`Manifest::append`] returns after the record is synced; only then may files that the edit
+//!    removed be deleted, and only then may readers see what it added.
+//! 3. After a failed write nothing more is appended: what the disk holds is unknown until the next
+//!    opening reads it.
+
+mod edit;
+mod log;
+mod state;
+
+pub use edit::VersionEdit;
+pub use state::{KeyspaceState, State};
+
+use crate::error::{Error, Result};
+use base::{Corruption, checksum};
+use env::{AppendFile, Env};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Names the manifest file in use.
+pub const CURRENT: &str = "CURRENT";
+const CURRENT_NEW: &str = "CURRENT.new";
+const PREFIX: &str = "MANIFEST-";
+
+/// A file shorter than this is not rotated, however small its snapshot would be.
+const ROTATE_BYTES: u64 = 4 << 20;
+/// A file is rotated once it is this many times its snapshot.
+const ROTATE_FACTOR: u64 = 4;
+
+/// The manifest of an open database. One writer; readers use [`Manifest::read`].
+#[derive(Debug)]
+pub struct Manifest {
+    env: Arc<dyn Env>,
+    folder: PathBuf,
+    number: u64,
+    file: Box<dyn AppendFile>,
+    state: State,
+    /// Bytes of the newest snapshot that was encoded, so that not every append encodes one.
+    snapshot_bytes: u64,
+    rotate_bytes: u64,
+    broken: bool,
+}
+
+impl Manifest {
+    /// Starts the manifest of a new database in `folder`, which exists.
+    ///
+    /// # Errors
+    /// A manifest that is there already, or a failed write.
+    pub fn create(env: Arc<dyn Env>, folder: &Path) -> Result<Self> {
+        if env.exists(&folder.join(CURRENT)) {
+            return Err(Error::Invalid(format!("{} holds a database already", folder.display())));
+        }
+        // Left by a creation that a crash cut short: nothing points to it.
+        remove_others(&*env, folder, None)?;
+        let state = State::default();
+        let (file, snapshot_bytes) = write_file(&*env, folder, 1, &state)?;
+        point_to(&*env, folder, 1)?;
+        let folder = folder.to_owned();
+        Ok(Self {
+            env,
+            folder,
+            number: 1,
+            file,
+            state,
+            snapshot_bytes,
+            rotate_bytes: ROTATE_BYTES,
+            broken: false,
+        })
+    }
+
+    /// Opens the manifest to append to it, and returns what all its edits say. An append that a
+    /// crash cut short is removed from the file, as are files that `CURRENT` does not name.
+    ///
+    /// # Errors
+    /// Corruption with file and offset; a missing `CURRENT` is `NotFound` of the environment.
+    pub fn open(env: Arc<dyn Env>, folder: &Path) -> Result<(Self, State)> {
+        let number = read_current(&*env, folder)?;
+        let path = folder.join(file_name(number));
+        let found = read_state(&path, &env.read_file(&path)?)?;
+        let mut file = env.open_append(&path, found.sound_bytes)?;
+        // What was read may still be in the page cache alone. The caller is about to act on it, by
+        // removing files that it no longer names for one.
+        file.sync()?;
+        remove_others(&*env, folder, Some(number))?;
+        let manifest = Self {
+            env,
+            folder: folder.to_owned(),
+            number,
+            file,
+            state: found.state.clone(),
+            snapshot_bytes: found.first_record_bytes,
+            rotate_bytes: ROTATE_BYTES,
+            broken: false,
+        };
+        Ok((manifest, found.state))
+    }
+
+    /// What the manifest says now, without changing anything: for readers beside the writer, and
+    /// for checking. An append in progress is not seen.
+    ///
+    /// # Errors
+    /// As [`Manifest::open`].
+    pub fn read(env: &dyn Env, folder: &Path) -> Result<State> {
+        loop {
+            let number = read_current(env, folder)?;
+            let path = folder.join(file_name(number));
+            match env.read_file(&path) {
+                Ok(bytes) => return Ok(read_state(&path, &bytes)?.state),
+                // The writer has begun a new file in between: look again, as long as `CURRENT`
+                // really moved on.
+                Err(error) if error.is_not_found() => {
+                    if read_current(env, folder)? == number {
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Makes one edit durable, and applies it to [`Manifest::state`].
+    ///
+    /// # Errors
+    /// `Invalid`, nothing changed, for an edit that contradicts the state; after a failed write the
+    /// manifest takes no more edits.
+    pub fn append(&mut self, edit: &VersionEdit) -> Result<()> {
+        if self.broken {
+            let path = self.folder.join(file_name(self.number));
+            return Err(Error::Invalid(format!(
+                "an earlier write to {} failed; close the database and open it again",
+                path.display()
+            )));
+        }
+        let mut record = Vec::new();
+        log::put_record(&mut record, self.file.len_bytes(), &edit.encode())
+            .ok_or_else(|| Error::Invalid("a version edit is longer than 4 GiB".into()))?;
+        self.state.apply(edit).map_err(Error::Invalid)?;
+        self.broken = true;
+        self.file.append(&record)?;
+        self.file.sync()?;
+        self.rotate_if_due()?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// What all edits so far say.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Path of the file in use.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(file_name(self.number))
+    }
+
+    fn rotate_if_due(&mut self) -> Result<()> {
+        let bytes = self.file.len_bytes();
+        if bytes < self.rotate_bytes || bytes < ROTATE_FACTOR * self.snapshot_bytes {
+            return Ok(());
+        }
+        self.snapshot_bytes = self.state.snapshot().encode().len() as u64;
+        if bytes < ROTATE_FACTOR * self.snapshot_bytes {
+            return Ok(());
+        }
+        let number = self.number + 1;
+        let (file, snapshot_bytes) = write_file(&*self.env, &self.folder, number, &self.state)?;
+        point_to(&*self.env, &self.folder, number)?;
+        let old = self.path();
+        self.number = number;
+        self.file = file;
+        self.snapshot_bytes = snapshot_bytes;
+        self.env.remove(&old)?;
+        Ok(())
+    }
+}
+
+/// What a manifest file holds.
+struct Found {
+    state: State,
+    /// Behind these lies an append that a crash cut short.
+    sound_bytes: u64,
+    first_record_bytes: u64,
+}
+
+fn read_state(path: &Path, bytes: &[u8]) -> Result<Found> {
+    let mut state = State::default();
+    let mut first_record_bytes = 0;
+    let sound_bytes = log::read_records(path, bytes, |offset, edit| {
+        if first_record_bytes == 0 {
+            first_record_bytes = edit.len() as u64;
+        }
+        let damaged = |what| Corruption::new(path, offset, what);
+        let edit = VersionEdit::decode(edit).map_err(damaged)?;
+        state.apply(&edit).map_err(damaged)
+    })?;
+    Ok(Found { state, sound_bytes, first_record_bytes })
+}
+
+/// Writes a file that holds one snapshot, synced, its name too; returns it and its bytes.
+fn write_file(
+    env: &dyn Env,
+    folder: &Path,
+    number: u64,
+    state: &State,
+) -> Result<(Box<dyn AppendFile>, u64)> {
+    let mut bytes = log::file_header();
+    let offset = bytes.len() as u64;
+    log::put_record(&mut bytes, offset, &state.snapshot().encode())
+        .ok_or_else(|| Error::Invalid("the manifest is longer than 4 GiB".into()))?;
+    let mut file = env.create(&folder.join(file_name(number)))?;
+    file.append(&bytes)?;
+    file.sync()?;
+    env.sync_folder(folder)?;
+    Ok((file, bytes.len() as u64))
+}
+
+/// Replaces `CURRENT` at one stroke.
+fn point_to(env: &dyn Env, folder: &Path, number: u64) -> Result<()> {
+    let name = file_name(number);
+    let line = format!("{name} {:016x}\n", checksum(name.as_bytes()));
+    let new = folder.join(CURRENT_NEW);
+    let mut file = env.create(&new)?;
+    file.append(line.as_bytes())?;
+    file.sync()?;
+    drop(file);
+    env.rename(&new, &folder.join(CURRENT))?;
+    env.sync_folder(folder)?;
+    Ok(())
+}
+
+fn read_current(env: &dyn Env, folder: &Path) -> Result<u64> {
+    let path = folder.join(CURRENT);
+    let bytes = env.read_file(&path)?;
+    let damaged = || Corruption::new(&path, 0, "it does not name a manifest and its checksum");
+    let line = std::str::from_utf8(&bytes).map_err(|_| damaged())?;
+    let (name, check) =
+        line.strip_suffix('\n').and_then(|line| line.split_once(' ')).ok_or_else(damaged)?;
+    if check != format!("{:016x}", checksum(name.as_bytes())) {
+        return Err(damaged().into());
+    }
+    Ok(parse_file_name(name).ok_or_else(damaged)?)
+}
+
+/// Removes manifest files but that of number `keep`, and a `CURRENT` that was never renamed.
+fn remove_others(env: &dyn Env, folder: &Path, keep: Option<u64>) -> Result<()> {
+    for name in env.list(folder)? {
+        let number = parse_file_name(&name);
+        if name == CURRENT_NEW || number.is_some() && number != keep {
+            env.remove(&folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn file_name(number: u64) -> String {
+    format!("{PREFIX}{number:06}")
+}
+
+fn parse_file_name(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(PREFIX)?.parse().ok()?;
+    (file_name(number) == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests;

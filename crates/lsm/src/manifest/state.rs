@@ -1,0 +1,256 @@
+//! What all edits together say: the keyspaces, their tables, and where recovery begins.
+
+use super::edit::VersionEdit;
+use crate::version::{AddedTable, TreeEdit};
+use base::{Key, KeyShape, KeyspaceId, Shape, TableId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The fold of all edits of a manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Keyspaces that exist.
+    pub keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+    /// The WAL segment from which recovery replays.
+    pub wal_first_live: u64,
+    /// No write in tables or in WAL segments before the first live one is newer than this.
+    pub last_seq: u64,
+    /// First table id never given out; larger than every id in use.
+    pub next_table_id: u64,
+    /// First keyspace id never given out; larger than every id in use.
+    pub next_keyspace_id: u32,
+    /// Folders that hold tables; empty where the engine above named none.
+    pub folders: Vec<String>,
+}
+
+/// A keyspace as the manifest knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyspaceState {
+    /// Its name, unique among living keyspaces.
+    pub name: String,
+    /// Its shape; never changes.
+    pub shape: Shape,
+    /// Its tables by id.
+    pub tables: BTreeMap<TableId, AddedTable>,
+}
+
+impl KeyspaceState {
+    /// Its tables in order of their ids, as `Tree::open` takes them.
+    #[must_use]
+    pub fn tables(&self) -> Vec<AddedTable> {
+        self.tables.values().cloned().collect()
+    }
+}
+
+impl State {
+    /// Applies one edit whole, or refuses it and stays as it was.
+    ///
+    /// # Errors
+    /// In words, which table or keyspace contradicts what is there.
+    pub fn apply(&mut self, edit: &VersionEdit) -> Result<(), String> {
+        // Checked first, changed afterwards: a snapshot edit is large, so no copy is made of the
+        // state to fall back to.
+        self.check(edit)?;
+        for (id, name, shape) in &edit.keyspaces_added {
+            let tables = BTreeMap::new();
+            let keyspace = KeyspaceState { name: name.clone(), shape: shape.clone(), tables };
+            self.keyspaces.insert(*id, keyspace);
+            self.next_keyspace_id = self.next_keyspace_id.max(id.0.saturating_add(1));
+        }
+        for (id, tree) in &edit.trees {
+            let Some(keyspace) = self.keyspaces.get_mut(id) else { continue };
+            for removed in &tree.removed {
+                keyspace.tables.remove(removed);
+            }
+            for added in &tree.added {
+                self.next_table_id = self.next_table_id.max(added.meta.id.0.saturating_add(1));
+                keyspace.tables.insert(added.meta.id, added.clone());
+            }
+        }
+        for id in &edit.keyspaces_dropped {
+            self.keyspaces.remove(id);
+        }
+        self.wal_first_live = edit.wal_first_live.unwrap_or(self.wal_first_live);
+        self.last_seq = edit.last_seq.unwrap_or(self.last_seq);
+        self.next_table_id = self.next_table_id.max(edit.next_table_id.unwrap_or(0));
+        self.next_keyspace_id = self.next_keyspace_id.max(edit.next_keyspace_id.unwrap_or(0));
+        if let Some(folders) = &edit.folders {
+            self.folders.clone_from(folders);
+        }
+        Ok(())
+    }
+
+    /// One edit that makes this state out of nothing.
+    #[must_use]
+    pub fn snapshot(&self) -> VersionEdit {
+        let trees = self.keyspaces.iter().filter(|(_, keyspace)| !keyspace.tables.is_empty());
+        VersionEdit {
+            keyspaces_added: self
+                .keyspaces
+                .iter()
+                .map(|(&id, keyspace)| (id, keyspace.name.clone(), keyspace.shape.clone()))
+                .collect(),
+            keyspaces_dropped: Vec::new(),
+            trees: trees
+                .map(|(&id, k)| (id, TreeEdit { added: k.tables(), removed: Vec::new() }))
+                .collect(),
+            wal_first_live: Some(self.wal_first_live),
+            last_seq: Some(self.last_seq),
+            next_table_id: Some(self.next_table_id),
+            next_keyspace_id: Some(self.next_keyspace_id),
+            folders: Some(self.folders.clone()),
+        }
+    }
+
+    /// The keyspace of this name.
+    #[must_use]
+    pub fn keyspace(&self, name: &str) -> Option<(KeyspaceId, &KeyspaceState)> {
+        self.keyspaces.iter().find(|(_, k)| k.name == name).map(|(&id, k)| (id, k))
+    }
+
+    /// Every table of every keyspace.
+    pub fn tables(&self) -> impl Iterator<Item = &AddedTable> {
+        self.keyspaces.values().flat_map(|keyspace| keyspace.tables.values())
+    }
+
+    fn check(&self, edit: &VersionEdit) -> Result<(), String> {
+        let mut new = BTreeMap::new();
+        for (id, name, shape) in &edit.keyspaces_added {
+            if self.keyspaces.contains_key(id) || new.insert(*id, shape).is_some() {
+                return Err(format!("keyspace {} is there already", id.0));
+            }
+            if self.keyspace(name).is_some()
+                || edit.keyspaces_added.iter().any(|(other, n, _)| other != id && n == name)
+            {
+                return Err(format!("a keyspace is named {name:?} already"));
+            }
+        }
+        let folders = edit.folders.as_ref().unwrap_or(&self.folders).len().max(1);
+        let mut touched = BTreeSet::new();
+        for (id, tree) in &edit.trees {
+            if !touched.insert(id) {
+                return Err(format!("keyspace {} changes twice in one edit", id.0));
+            }
+            let existing = self.keyspaces.get(id);
+            let shape = existing.map(|k| &k.shape).or_else(|| new.get(id).copied());
+            let shape = shape.ok_or_else(|| format!("keyspace {} is unknown", id.0))?;
+            check_tree(existing, shape, tree, folders)?;
+        }
+        let mut dropped = BTreeSet::new();
+        for id in &edit.keyspaces_dropped {
+            if !(self.keyspaces.contains_key(id) || new.contains_key(id)) || !dropped.insert(id) {
+                return Err(format!("keyspace {} is dropped and not there", id.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_tree(
+    existing: Option<&KeyspaceState>,
+    shape: &Shape,
+    tree: &TreeEdit,
+    folders: usize,
+) -> Result<(), String> {
+    let mut removed = BTreeSet::new();
+    for id in &tree.removed {
+        if !existing.is_some_and(|k| k.tables.contains_key(id)) || !removed.insert(id) {
+            return Err(format!("table {id} leaves and is not there"));
+        }
+    }
+    let mut added = BTreeSet::new();
+    for AddedTable { meta, .. } in &tree.added {
+        let stays = existing.is_some_and(|k| k.tables.contains_key(&meta.id))
+            && !removed.contains(&meta.id);
+        if stays || !added.insert(meta.id) {
+            return Err(format!("table {} joins and is there already", meta.id));
+        }
+        if meta.folder as usize >= folders {
+            return Err(format!("table {} lies in unknown folder {}", meta.id, meta.folder));
+        }
+        let (first, last) = (&meta.summary.first_key, &meta.summary.last_key);
+        if !fits(first, shape.key) || !fits(last, shape.key) || first > last {
+            return Err(format!("table {} has keys of another keyspace", meta.id));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a key, or a prefix that bounds a range tombstone, can be of this shape.
+fn fits(key: &Key, shape: KeyShape) -> bool {
+    match (key, shape) {
+        (Key::Bytes(_), KeyShape::Bytes) => true,
+        (Key::Words { len, .. }, KeyShape::Words(words)) => *len <= words,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::table;
+    use super::*;
+
+    fn words(n: u8) -> Shape {
+        Shape { key: KeyShape::Words(n), values: Vec::new() }
+    }
+
+    fn add(id: u32, name: &str) -> VersionEdit {
+        let keyspaces_added = vec![(KeyspaceId(id), name.to_owned(), words(2))];
+        VersionEdit { keyspaces_added, ..VersionEdit::default() }
+    }
+
+    fn tables(keyspace: u32, added: Vec<AddedTable>, removed: &[u64]) -> VersionEdit {
+        let removed = removed.iter().copied().map(TableId).collect();
+        VersionEdit::of_tree(KeyspaceId(keyspace), TreeEdit { added, removed })
+    }
+
+    #[track_caller]
+    fn refuses(state: &State, edit: &VersionEdit, why: &str) {
+        let mut after = state.clone();
+        let message = after.apply(edit).expect_err(why);
+        assert!(message.contains(why), "{message:?} should say {why:?}");
+        assert_eq!(&after, state, "a refused edit changes nothing");
+    }
+
+    #[test]
+    fn an_edit_that_contradicts_the_state_is_refused_whole() {
+        let mut state = State::default();
+        state.apply(&add(1, "a")).unwrap();
+        state.apply(&tables(1, vec![table(7, 1, 0, &[1, 0], &[5, 0])], &[])).unwrap();
+        refuses(&state, &add(1, "b"), "there already");
+        refuses(&state, &add(2, "a"), "named");
+        refuses(&state, &tables(2, vec![], &[]), "unknown");
+        refuses(&state, &tables(1, vec![], &[8]), "not there");
+        refuses(&state, &tables(1, vec![], &[7, 7]), "not there");
+        let again = vec![table(7, 2, 0, &[1], &[2])];
+        refuses(&state, &tables(1, again.clone(), &[]), "there already");
+        refuses(&state, &tables(1, vec![table(9, 2, 0, &[1, 2, 3], &[2])], &[]), "another");
+        refuses(&state, &tables(1, vec![table(9, 2, 0, &[3], &[2])], &[]), "another");
+        let dropped =
+            VersionEdit { keyspaces_dropped: vec![KeyspaceId(4)], ..VersionEdit::default() };
+        refuses(&state, &dropped, "not there");
+        // A move to another level names the table on both sides.
+        state.apply(&tables(1, again, &[7])).unwrap();
+        assert_eq!(state.keyspaces[&KeyspaceId(1)].tables[&TableId(7)].level, 2);
+    }
+
+    #[test]
+    fn a_snapshot_makes_the_same_state_out_of_nothing() {
+        let mut state = State::default();
+        state.apply(&add(1, "a")).unwrap();
+        state.apply(&add(2, "b")).unwrap();
+        let edit = VersionEdit {
+            wal_first_live: Some(4),
+            last_seq: Some(99),
+            folders: Some(vec!["tables".into()]),
+            ..tables(2, vec![table(7, 0, 3, &[1, 0], &[5, 0])], &[])
+        };
+        state.apply(&edit).unwrap();
+        let drop_first =
+            VersionEdit { keyspaces_dropped: vec![KeyspaceId(1)], ..VersionEdit::default() };
+        state.apply(&drop_first).unwrap();
+        assert_eq!((state.next_table_id, state.next_keyspace_id), (8, 3));
+        let mut again = State::default();
+        again.apply(&state.snapshot()).unwrap();
+        assert_eq!(again, state);
+    }
+}

@@ -1,0 +1,231 @@
+use super::edit::tests::table;
+use super::*;
+use crate::version::TreeEdit;
+use base::{ColumnShape, KeyShape, KeyspaceId, Merge, Shape, TableId};
+use env::MemoryEnv;
+
+fn folder() -> PathBuf {
+    PathBuf::from("/db")
+}
+
+fn new_env() -> Arc<dyn Env> {
+    let env = MemoryEnv::new(1);
+    env.create_folder(&folder()).unwrap();
+    Arc::new(env)
+}
+
+fn add_keyspace(id: u32, name: &str) -> VersionEdit {
+    let values = vec![ColumnShape::Word { merge: Some(Merge::AddInt) }, ColumnShape::Bytes];
+    let shape = Shape { key: KeyShape::Words(2), values };
+    VersionEdit {
+        keyspaces_added: vec![(KeyspaceId(id), name.into(), shape)],
+        ..VersionEdit::default()
+    }
+}
+
+/// Table `id` joins level 0; the one before it leaves.
+fn replace_table(id: u64) -> VersionEdit {
+    let removed = if id > 1 { vec![TableId(id - 1)] } else { Vec::new() };
+    let added = vec![table(id, 0, id, &[id], &[id, 9])];
+    VersionEdit {
+        last_seq: Some(id * 10),
+        wal_first_live: Some(id),
+        ..VersionEdit::of_tree(KeyspaceId(1), TreeEdit { added, removed })
+    }
+}
+
+fn edits() -> Vec<VersionEdit> {
+    vec![
+        add_keyspace(1, "edges"),
+        replace_table(1),
+        replace_table(2),
+        VersionEdit { folders: Some(vec!["tables".into(), "/more".into()]), ..Default::default() },
+        VersionEdit { keyspaces_dropped: vec![KeyspaceId(1)], ..Default::default() },
+    ]
+}
+
+/// States after 0, 1, … edits, and the length of the file in each.
+fn write_all(env: &Arc<dyn Env>) -> (Vec<State>, Vec<u64>) {
+    let mut manifest = Manifest::create(env.clone(), &folder()).unwrap();
+    let mut states = vec![manifest.state().clone()];
+    let mut ends = vec![manifest.file.len_bytes()];
+    for edit in edits() {
+        manifest.append(&edit).unwrap();
+        states.push(manifest.state().clone());
+        ends.push(manifest.file.len_bytes());
+    }
+    (states, ends)
+}
+
+/// A database whose manifest is exactly these bytes.
+fn with_manifest(bytes: &[u8]) -> Arc<dyn Env> {
+    let env = new_env();
+    let mut file = env.create(&folder().join(file_name(1))).unwrap();
+    file.append(bytes).unwrap();
+    file.sync().unwrap();
+    point_to(&*env, &folder(), 1).unwrap();
+    env
+}
+
+fn manifest_files(env: &dyn Env) -> Vec<String> {
+    env.list(&folder()).unwrap()
+}
+
+#[test]
+fn what_was_appended_is_there_after_reopening() {
+    let env = new_env();
+    let (states, _) = write_all(&env);
+    assert_eq!(&Manifest::read(&*env, &folder()).unwrap(), states.last().unwrap());
+    let (mut manifest, state) = Manifest::open(env.clone(), &folder()).unwrap();
+    assert_eq!(&state, states.last().unwrap());
+    manifest.append(&add_keyspace(2, "again")).unwrap();
+    let (manifest, state) = Manifest::open(env, &folder()).unwrap();
+    assert_eq!(state.keyspace("again").unwrap().0, KeyspaceId(2));
+    assert_eq!(manifest.state(), &state);
+}
+
+#[test]
+fn a_manifest_cut_at_any_byte_opens_as_before_the_torn_edit() {
+    let env = new_env();
+    let (states, ends) = write_all(&env);
+    let bytes = env.read_file(&folder().join(file_name(1))).unwrap();
+    for cut in 0..=bytes.len() {
+        let env = with_manifest(&bytes[..cut]);
+        let whole = ends.iter().filter(|&&end| end <= cut as u64).count();
+        let Some(want) = whole.checked_sub(1).map(|i| &states[i]) else {
+            // Not even the snapshot that was synced before `CURRENT` is whole.
+            let error = Manifest::open(env, &folder()).unwrap_err();
+            assert!(matches!(error, Error::Corruption(_)), "cut at {cut}: {error}");
+            continue;
+        };
+        assert_eq!(&Manifest::read(&*env, &folder()).unwrap(), want, "cut at {cut}");
+        let (mut manifest, state) = Manifest::open(env.clone(), &folder()).unwrap();
+        assert_eq!(&state, want, "cut at {cut}");
+        // Appending goes on where the sound records end.
+        manifest.append(&add_keyspace(77, "later")).unwrap();
+        assert!(Manifest::read(&*env, &folder()).unwrap().keyspace("later").is_some());
+    }
+}
+
+#[test]
+fn a_flipped_byte_is_corruption_or_at_the_tail_a_torn_edit() {
+    let env = new_env();
+    let (states, ends) = write_all(&env);
+    let bytes = env.read_file(&folder().join(file_name(1))).unwrap();
+    let tail_start = ends[ends.len() - 2];
+    for at in 0..bytes.len() {
+        for bit in [1, 0x80] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= bit;
+            let env = with_manifest(&damaged);
+            match Manifest::read(&*env, &folder()) {
+                Ok(state) => {
+                    assert!(at as u64 >= tail_start, "a flip at {at} went unnoticed");
+                    assert_eq!(state, states[states.len() - 2]);
+                }
+                Err(Error::Corruption(corruption)) => {
+                    assert!((at as u64) < tail_start, "a torn tail at {at}: {corruption}");
+                    assert_eq!(corruption.file, folder().join(file_name(1)));
+                    let record = ends.iter().rfind(|&&end| end <= at as u64);
+                    let header_end = log::FILE_HEADER_BYTES as u64;
+                    let start = if (at as u64) < header_end { 0 } else { header_end };
+                    assert_eq!(corruption.offset, record.copied().unwrap_or(start));
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_current_is_corruption() {
+    let env = new_env();
+    drop(Manifest::create(env.clone(), &folder()).unwrap());
+    let bytes = env.read_file(&folder().join(CURRENT)).unwrap();
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        env.remove(&folder().join(CURRENT)).unwrap();
+        env.create(&folder().join(CURRENT)).unwrap().append(&damaged).unwrap();
+        let error = Manifest::read(&*env, &folder()).unwrap_err();
+        assert!(matches!(error, Error::Corruption(_)), "byte {at}: {error}");
+    }
+}
+
+#[test]
+fn a_sound_record_that_contradicts_the_state_is_corruption() {
+    let env = new_env();
+    let (_, ends) = write_all(&env);
+    let mut bytes = env.read_file(&folder().join(file_name(1))).unwrap();
+    let end = *ends.last().unwrap();
+    log::put_record(&mut bytes, end, &replace_table(5).encode()).unwrap();
+    let error = Manifest::read(&*with_manifest(&bytes), &folder()).unwrap_err();
+    let Error::Corruption(corruption) = error else { panic!("{error}") };
+    assert_eq!(corruption.offset, end);
+}
+
+#[test]
+fn a_grown_manifest_begins_a_new_file_and_leaves_no_old_one() {
+    let env = new_env();
+    let mut manifest = Manifest::create(env.clone(), &folder()).unwrap();
+    manifest.rotate_bytes = 2000;
+    manifest.append(&add_keyspace(1, "edges")).unwrap();
+    for id in 1..200 {
+        manifest.append(&replace_table(id)).unwrap();
+        assert!(manifest.file.len_bytes() < 4000);
+        assert_eq!(&Manifest::read(&*env, &folder()).unwrap(), manifest.state());
+        assert_eq!(manifest_files(&*env), [CURRENT.to_owned(), file_name(manifest.number)]);
+    }
+    assert!(manifest.number > 2);
+}
+
+#[test]
+fn opening_removes_what_an_interrupted_rotation_left() {
+    let env = new_env();
+    let (states, _) = write_all(&env);
+    write_file(&*env, &folder(), 2, &states[0]).unwrap();
+    env.create(&folder().join(CURRENT_NEW)).unwrap();
+    let (_, state) = Manifest::open(env.clone(), &folder()).unwrap();
+    assert_eq!(&state, states.last().unwrap());
+    assert_eq!(manifest_files(&*env), [CURRENT.to_owned(), file_name(1)]);
+}
+
+#[test]
+fn a_database_is_created_once() {
+    let env = new_env();
+    drop(Manifest::create(env.clone(), &folder()).unwrap());
+    assert!(matches!(Manifest::create(env, &folder()), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn a_refused_edit_writes_nothing() {
+    let env = new_env();
+    let mut manifest = Manifest::create(env.clone(), &folder()).unwrap();
+    manifest.append(&add_keyspace(1, "edges")).unwrap();
+    let bytes = manifest.file.len_bytes();
+    assert!(matches!(manifest.append(&replace_table(2)), Err(Error::Invalid(_))));
+    assert_eq!(manifest.file.len_bytes(), bytes);
+    manifest.append(&replace_table(1)).unwrap();
+    assert_eq!(&Manifest::read(&*env, &folder()).unwrap(), manifest.state());
+}
+
+#[test]
+fn the_worked_example_of_the_format_page_is_what_is_written() {
+    let env = new_env();
+    let mut manifest = Manifest::create(env.clone(), &folder()).unwrap();
+    manifest.append(&add_keyspace(1, "e")).unwrap();
+    let bytes = env.read_file(&folder().join(file_name(1))).unwrap();
+    let hex: Vec<String> = bytes
+        .chunks(16)
+        .map(|line| line.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(hex, EXAMPLE, "docs/formats/manifest.md shows these bytes");
+}
+
+const EXAMPLE: [&str; 5] = [
+    "51 75 69 70 75 4d 61 6e 01 00 00 00 f3 dd 36 07",
+    "0b 00 00 00 e1 af ee 13 98 8b 97 23 1d 93 65 1a",
+    "01 04 00 05 00 06 00 07 00 08 00 0a 00 00 00 f0",
+    "f6 0a 1b a6 54 e6 0f 1f ff 0e ea 01 01 01 01 01",
+    "65 02 02 02 00",
+];
