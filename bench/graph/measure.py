@@ -1,0 +1,94 @@
+"""What the kernel knows about this process and this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Counters of this process at one moment."""
+
+    wall_s: float
+    cpu_s: float
+    io: dict[str, int]
+
+    @classmethod
+    def now(cls) -> Usage:
+        """Read the counters. The clock is read last, so a phase does not pay for reading the others."""
+        io = _proc_pairs("/proc/self/io")
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return cls(time.perf_counter(), used.ru_utime + used.ru_stime, io)
+
+    def since(self, start: Usage, wall_s: float | None = None) -> dict[str, Any]:
+        """Differences as fields of a result.
+
+        ``disk_*_bytes`` is what the kernel charged to the process on its way to the device (a read that the
+        page cache answers is 0), ``call_*_bytes`` what went through read and write calls (memory maps do not).
+        """
+        io = {key: self.io[key] - start.io[key] for key in self.io}
+        return {
+            "wall_s": self.wall_s - start.wall_s if wall_s is None else wall_s,
+            "cpu_s": self.cpu_s - start.cpu_s,
+            "disk_read_bytes": io.get("read_bytes", 0),
+            "disk_written_bytes": io.get("write_bytes", 0),
+            "call_read_bytes": io.get("rchar", 0),
+            "call_written_bytes": io.get("wchar", 0),
+        }
+
+
+def _proc_pairs(path: str) -> dict[str, int]:
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return {}
+    return {key: int(value) for key, _, value in (line.partition(": ") for line in lines)}
+
+
+def reset_peak_memory() -> None:
+    """Make the current resident memory the new peak, where the kernel allows it."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_memory_bytes() -> int:
+    """Peak resident memory since the last reset, file pages that are mapped included."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk blocks that the files of a folder occupy; holes of sparse files count nothing."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores, memory, system."""
+    model = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
