@@ -1,1 +1,43 @@
 //! Edge lists from text and columns: parallel CSV parsing, decompression, Arrow and Parquet.
+//!
+//! # How the pieces fit
+//! A stream of bytes goes through [`decompressor`], then through a [`Splitter`], which cuts it
+//! into [`Chunk`]s that end where a record ends. [`sniff`] looks at the first bytes once and
+//! says what the text means, as a [`Dialect`]. [`parse_chunk`] is a pure function of a dialect
+//! and a chunk, so the caller parses chunks on as many workers as it has. The result is an
+//! [`EdgeChunk`]: columns of sources, targets and weights in file order.
+//!
+//! # What this crate leaves out on purpose
+//! It opens no file, starts no thread and knows nothing about storage: bytes come from a
+//! `Read` of the caller's, workers are the caller's, and so are the columns that come out.
+//!
+//! # Invariants
+//! 1. Integer vertices leave as words whose unsigned order is the order of the vertices. For
+//!    signed vertices the sign bit is flipped (see [`i64_to_word`]).
+//! 2. The chunks of a stream, in order, hold every byte of it once.
+//! 3. Parsing chunk by chunk gives the same edges as parsing the whole text at once.
+//! 4. No input makes this crate panic: the answer is edges or an error that names the place.
+
+mod careful;
+mod columns;
+mod decompress;
+mod dialect;
+mod edges;
+mod error;
+mod fast;
+mod number;
+mod options;
+mod parse;
+mod scan;
+mod splitter;
+mod write;
+
+pub use decompress::{Compression, decompressor};
+pub use dialect::{Delimiter, Dialect, SNIFF_BYTES, sniff};
+pub use edges::{EdgeChunk, SKIPPED_KEPT_MAX, StrColumn, Weights};
+pub use error::{Error, InputError, Place};
+pub use number::{i64_to_word, word_to_i64};
+pub use options::{ColumnRef, Columns, EdgeOptions, OnError, TextOptions, VertexType, WeightType};
+pub use parse::parse_chunk;
+pub use splitter::{CHUNK_BYTES, Chunk, RECORD_BYTES_MAX, Splitter};
+pub use write::TextEdgeWriter;

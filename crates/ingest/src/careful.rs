@@ -1,0 +1,235 @@
+//! Reads one record with all the rules, and says what is wrong with it.
+//!
+//! This is the meaning of the text. The fast loop only takes records that it would read the
+//! same way, and hands every other one to this module.
+
+use memchr::memchr_iter;
+
+use crate::{
+    EdgeChunk, InputError, Weights,
+    dialect::{Delimiter, Dialect},
+    edges::SKIPPED_KEPT_MAX,
+    error::{Place, show},
+    number::{self, Wrong},
+    options::{OnError, VertexType, WeightType},
+    scan::{self, Field, Form, Stop},
+};
+
+/// Reads records of one text.
+pub(crate) struct Careful<'a> {
+    dialect: &'a Dialect,
+    bytes: &'a [u8],
+    /// The line of the first byte.
+    first_line: u64,
+    /// The wanted column that comes last, from 0.
+    last: usize,
+}
+
+/// What is wrong with a record.
+struct Bad {
+    /// From 0; `None` means the record.
+    column: Option<usize>,
+    expected: String,
+    found: String,
+    hint: Option<String>,
+}
+
+impl Bad {
+    fn field(column: usize, wrong: Wrong, text: &[u8]) -> Self {
+        Self {
+            column: Some(column),
+            expected: wrong.expected.to_owned(),
+            found: number::found(text),
+            hint: wrong.hint.map(str::to_owned),
+        }
+    }
+}
+
+/// The fields of an edge.
+#[derive(Clone, Copy)]
+struct Edge {
+    source: Field,
+    target: Field,
+    weight: Option<Field>,
+}
+
+/// A weight of either type.
+#[derive(Clone, Copy)]
+enum Weight {
+    None,
+    Float(f64),
+    Int(i64),
+}
+
+impl<'a> Careful<'a> {
+    pub(crate) fn new(dialect: &'a Dialect, bytes: &'a [u8], first_line: u64) -> Self {
+        let last = dialect.source.max(dialect.target).max(dialect.weight.unwrap_or(0));
+        Self { dialect, bytes, first_line, last }
+    }
+
+    /// Reads the record, comment or blank line at `at` and returns where the next one starts.
+    ///
+    /// # Errors
+    /// The record is bad and the dialect does not skip.
+    pub(crate) fn record(&self, at: usize, out: &mut EdgeChunk) -> Result<usize, InputError> {
+        let delimiter = self.dialect.delimiter;
+        if (self.dialect.comments() && scan::is_comment(self.bytes, at))
+            || scan::is_blank_line(self.bytes, at, delimiter)
+        {
+            return Ok(scan::next_line(self.bytes, at));
+        }
+        let (edge, next) = self.fields(at);
+        match edge.and_then(|edge| self.push(&edge, out)) {
+            Ok(()) => Ok(next),
+            Err(bad) => self.fail(at, bad, out).map(|()| next),
+        }
+    }
+
+    /// The wanted fields of the record at `at`, and where the next record starts.
+    fn fields(&self, at: usize) -> (Result<Edge, Bad>, usize) {
+        let dialect = self.dialect;
+        let blanks = dialect.delimiter == Delimiter::Whitespace;
+        let mut at = if blanks { scan::skip_blanks(self.bytes, at) } else { at };
+        let (mut source, mut target, mut weight) = (None, None, None);
+        let mut bad = None;
+        let mut count = 0;
+        loop {
+            let field = scan::field(self.bytes, at, dialect.delimiter);
+            if bad.is_none() {
+                bad = self.malformed(&field, count);
+            }
+            if count <= self.last {
+                if count == dialect.source {
+                    source = Some(field);
+                }
+                if count == dialect.target {
+                    target = Some(field);
+                }
+                if Some(count) == dialect.weight {
+                    weight = Some(field);
+                }
+            }
+            count += 1;
+            at = field.next;
+            if field.stop != Stop::Delimiter {
+                break;
+            }
+        }
+        if let Some(bad) = bad {
+            return (Err(bad), at);
+        }
+        if dialect.exact && count != dialect.columns || count <= self.last {
+            return (Err(self.miscounted(count)), at);
+        }
+        let edge = match (source, target) {
+            (Some(source), Some(target)) => Ok(Edge { source, target, weight }),
+            _ => Err(self.miscounted(count)),
+        };
+        (edge, at)
+    }
+
+    fn malformed(&self, field: &Field, column: usize) -> Option<Bad> {
+        let text = || show(&self.bytes[field.start..field.end]);
+        let (expected, found, hint) = match field.form {
+            Form::Bare | Form::Quoted | Form::Escaped => return None,
+            Form::Tail => (
+                "a delimiter after the closing quote",
+                text(),
+                "a quote inside quotes is written twice",
+            ),
+            Form::Open => ("a closing quote", "the end of the file".to_owned(), "it opens here"),
+        };
+        let (expected, hint) = (expected.to_owned(), Some(hint.to_owned()));
+        Some(Bad { column: Some(column), expected, found, hint })
+    }
+
+    fn miscounted(&self, count: usize) -> Bad {
+        let wanted = if self.dialect.exact { self.dialect.columns } else { self.last + 1 };
+        let least = if self.dialect.exact { "" } else { "at least " };
+        let expected = format!("{least}{wanted} columns");
+        Bad { column: None, expected, found: count.to_string(), hint: None }
+    }
+
+    /// Reads the values and adds the edge. All are read before any is added, so that a bad
+    /// record leaves nothing behind.
+    fn push(&self, edge: &Edge, out: &mut EdgeChunk) -> Result<(), Bad> {
+        if self.dialect.vertex == VertexType::Str {
+            let source = scan::unquote(self.bytes, &edge.source);
+            let target = scan::unquote(self.bytes, &edge.target);
+            let source = self.text(self.dialect.source, edge.source.form, &source)?;
+            let target = self.text(self.dialect.target, edge.target.form, &target)?;
+            let weight = self.weight(edge)?;
+            out.src_str.push(source);
+            out.dst_str.push(target);
+            push_weight(weight, out);
+            return Ok(());
+        }
+        let source = self.word(self.dialect.source, &edge.source)?;
+        let target = self.word(self.dialect.target, &edge.target)?;
+        let weight = self.weight(edge)?;
+        out.src.push(source);
+        out.dst.push(target);
+        push_weight(weight, out);
+        Ok(())
+    }
+
+    fn word(&self, column: usize, field: &Field) -> Result<u64, Bad> {
+        let text = scan::unquote(self.bytes, field);
+        let word = match self.dialect.vertex {
+            VertexType::I64 => number::careful_i64(&text, false).map(number::i64_to_word),
+            VertexType::U64 | VertexType::Str => number::careful_u64(&text),
+        };
+        word.map_err(|wrong| Bad::field(column, wrong, &text))
+    }
+
+    fn text<'t>(&self, column: usize, form: Form, text: &'t [u8]) -> Result<&'t str, Bad> {
+        if text.is_empty() && form == Form::Bare {
+            let hint = Some("an empty name is written \"\"");
+            return Err(Bad::field(column, Wrong { expected: "a vertex", hint }, text));
+        }
+        let hint = Some("convert the file to UTF-8");
+        std::str::from_utf8(text)
+            .map_err(|_| Bad::field(column, Wrong { expected: "UTF-8 text", hint }, text))
+    }
+
+    fn weight(&self, edge: &Edge) -> Result<Weight, Bad> {
+        let (Some(field), Some(column)) = (edge.weight, self.dialect.weight) else {
+            return Ok(Weight::None);
+        };
+        let text = scan::unquote(self.bytes, &field);
+        let weight = match self.dialect.weight_type {
+            WeightType::None => return Ok(Weight::None),
+            WeightType::Float => number::careful_f64(&text).map(Weight::Float),
+            WeightType::Int => number::careful_i64(&text, true).map(Weight::Int),
+        };
+        weight.map_err(|wrong| Bad::field(column, wrong, &text))
+    }
+
+    /// Counts the bad record, or fails with it.
+    fn fail(&self, at: usize, bad: Bad, out: &mut EdgeChunk) -> Result<(), InputError> {
+        let keep = self.dialect.on_error == OnError::Fail || out.skipped.len() < SKIPPED_KEPT_MAX;
+        out.skipped_count += 1;
+        if !keep {
+            return Ok(());
+        }
+        // Lines are counted only here: the loops that read good records need no line number.
+        let line = self.first_line + memchr_iter(b'\n', &self.bytes[..at]).count() as u64;
+        let column = bad.column.map_or(0, |c| u32::try_from(c + 1).unwrap_or(u32::MAX));
+        let error = InputError::whole(&self.dialect.file, bad.expected, bad.found);
+        let error = InputError { hint: bad.hint, ..error.at(Place::Line(line), column) };
+        if self.dialect.on_error == OnError::Fail {
+            return Err(error);
+        }
+        out.skipped.push(error);
+        Ok(())
+    }
+}
+
+fn push_weight(weight: Weight, out: &mut EdgeChunk) {
+    match (weight, &mut out.weights) {
+        (Weight::Float(weight), Weights::Float(weights)) => weights.push(weight),
+        (Weight::Int(weight), Weights::Int(weights)) => weights.push(weight),
+        // Without a weight column the defaults are filled in once, at the end of the chunk.
+        _ => {}
+    }
+}

@@ -1,0 +1,344 @@
+//! What a text means: delimiter, header, columns. Found out once, from the first bytes.
+//!
+//! Every delimiter is tried on a sample and the one under which most records are edges wins.
+//! Judging by what the fields mean, not by which characters are frequent, tells `1;2;3,5` from
+//! `1,2` without special cases.
+
+use crate::{
+    InputError,
+    columns::{self, Positions},
+    error::{Place, show},
+    number,
+    options::{ColumnRef, OnError, TextOptions, VertexType, WeightType},
+    scan::{self, Form, Stop},
+};
+
+/// Bytes of records that are looked at, after leading comments.
+pub const SNIFF_BYTES: usize = 64 << 10;
+
+/// Records that are looked at.
+const SAMPLE_RECORDS_MAX: usize = 200;
+
+/// What is between two columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delimiter {
+    /// One byte of ASCII.
+    Byte(u8),
+    /// Runs of spaces and tabs; those at the ends of a line do not count.
+    Whitespace,
+}
+
+/// Tried in this order; the first of equals wins. White space is last, because names hold spaces.
+const CANDIDATES: [Delimiter; 5] = [
+    Delimiter::Byte(b'\t'),
+    Delimiter::Byte(b','),
+    Delimiter::Byte(b';'),
+    Delimiter::Byte(b'|'),
+    Delimiter::Whitespace,
+];
+
+/// What a text means. Made by [`sniff`], read by the splitter and the parser.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dialect {
+    /// What the caller calls the input.
+    pub file: String,
+    /// What is between two columns.
+    pub delimiter: Delimiter,
+    /// The names in the header, if there is one.
+    pub names: Option<Vec<String>>,
+    /// How many columns the first record has.
+    pub columns: usize,
+    /// Position of the source, from 0.
+    pub source: usize,
+    /// Position of the target, from 0.
+    pub target: usize,
+    /// Position of the weight, from 0; without one, edges get the default weight.
+    pub weight: Option<usize>,
+    /// Whether a record must have exactly `columns` columns.
+    pub exact: bool,
+    /// The type of vertices.
+    pub vertex: VertexType,
+    /// The type of weights.
+    pub weight_type: WeightType,
+    /// The weight of edges without one.
+    pub default_weight: f64,
+    /// What a bad record does.
+    pub on_error: OnError,
+    /// Where the first edge may start: after byte-order mark, leading comments and header.
+    pub data_start: usize,
+}
+
+impl Dialect {
+    /// Whether lines that start with `#` or `%` are comments also after the first record.
+    ///
+    /// Not for text vertices, where such a line may well be an edge. In front of the first
+    /// record they are comments for all types.
+    pub(crate) fn comments(&self) -> bool {
+        self.vertex != VertexType::Str
+    }
+}
+
+/// Finds out what a text means from its first bytes; [`SNIFF_BYTES`] are enough, more do no harm.
+///
+/// A first record is a header when the caller says so or names columns, or, if that is left
+/// open, when none of its fields is a number (integer vertices), or when it names source and
+/// target by well-known words or has a word where the next record has a weight (text vertices).
+///
+/// # Errors
+/// The options contradict each other or the text, columns are missing, there are more than can
+/// be guessed, or it is no text of edges at all (an archive, UTF-16, ...).
+pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, InputError> {
+    foreign(head, file)?;
+    let bom = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let candidates: &[Delimiter] = match options.delimiter {
+        None => &CANDIDATES,
+        Some(b' ') => &[Delimiter::Whitespace],
+        Some(byte) => &[check_delimiter(byte, file)?],
+    };
+    let mut best: Option<Guess> = None;
+    for &delimiter in candidates {
+        let guess = Guess::new(head, bom, delimiter, file, options);
+        if best.as_ref().is_none_or(|best| guess.score > best.score) {
+            best = Some(guess);
+        }
+    }
+    // There is at least one candidate.
+    let Some(guess) = best else { return Err(InputError::whole(file, "a delimiter", "none")) };
+    guess.dialect(file, options)
+}
+
+/// A delimiter and what the text would mean under it.
+struct Guess {
+    delimiter: Delimiter,
+    rows: Vec<Row>,
+    names: Option<Vec<String>>,
+    positions: Result<Positions, InputError>,
+    /// Where leading comments and blank lines end.
+    start: usize,
+    /// Where the first record starts, as a line from 1.
+    line: u64,
+    /// Larger is likelier: edges in the sample, whether the columns are there, whether there are
+    /// columns at all.
+    score: (usize, bool, bool),
+}
+
+struct Row {
+    fields: Vec<Vec<u8>>,
+    /// Where the next record starts.
+    next: usize,
+}
+
+impl Guess {
+    fn new(
+        head: &[u8],
+        bom: usize,
+        delimiter: Delimiter,
+        file: &str,
+        options: &TextOptions,
+    ) -> Self {
+        let start = leading(head, bom, delimiter);
+        let line = 1 + memchr::memchr_iter(b'\n', &head[..start]).count() as u64;
+        let rows = sample(head, start, delimiter);
+        let named = has_header(&rows, options);
+        let texts = |row: &Row| -> Vec<String> {
+            row.fields.iter().map(|f| String::from_utf8_lossy(f).trim().to_owned()).collect()
+        };
+        let names = if named { rows.first().map(texts) } else { None };
+        let count = rows.first().map_or(0, |row| row.fields.len());
+        let positions = columns::resolve(file, names.as_deref(), count, &options.edges);
+        let data = rows.get(usize::from(named)..).unwrap_or_default();
+        let edges = match &positions {
+            Ok(p) => data.iter().filter(|row| is_edge(row, count, p, options)).count(),
+            Err(_) => 0,
+        };
+        let score = (edges, positions.is_ok(), count > 1);
+        Self { delimiter, rows, names, positions, start, line, score }
+    }
+
+    fn dialect(self, file: &str, options: &TextOptions) -> Result<Dialect, InputError> {
+        let edges = &options.edges;
+        let Some(first) = self.rows.first() else {
+            return self.empty(file, options);
+        };
+        let positions = self.positions.map_err(|error| {
+            let looks = |expected: &str| {
+                InputError::whole(file, expected, show(&first.fields.concat()))
+                    .hint("set the delimiter, or check that this is a list of edges")
+            };
+            let error = if first.fields.len() < 2 && edges.columns.is_none() {
+                looks("columns separated by a comma, tab, semicolon, bar or white space")
+            } else {
+                error
+            };
+            error.at(Place::Line(self.line), 0)
+        })?;
+        let data_start = if self.names.is_some() { first.next } else { self.start };
+        Ok(Dialect {
+            columns: first.fields.len(),
+            names: self.names,
+            data_start,
+            ..blank(file, self.delimiter, options, positions)
+        })
+    }
+
+    /// The dialect of a text without records: whatever it is, there is no edge.
+    fn empty(self, file: &str, options: &TextOptions) -> Result<Dialect, InputError> {
+        if let Some(columns) = &options.edges.columns {
+            for column in [Some(&columns.source), Some(&columns.target), columns.weight.as_ref()] {
+                if let Some(ColumnRef::Name(name)) = column {
+                    let expected = format!("a header with a column named {name:?}");
+                    return Err(InputError::whole(file, expected, "no record"));
+                }
+            }
+        }
+        let weight = (options.edges.weight != WeightType::None).then_some(2);
+        let positions = Positions { source: 0, target: 1, weight, exact: true };
+        let columns = if weight.is_some() { 3 } else { 2 };
+        let dialect = blank(file, self.delimiter, options, positions);
+        Ok(Dialect { columns, data_start: self.start, ..dialect })
+    }
+}
+
+fn blank(file: &str, delimiter: Delimiter, options: &TextOptions, at: Positions) -> Dialect {
+    Dialect {
+        file: file.to_owned(),
+        delimiter,
+        names: None,
+        columns: 0,
+        source: at.source,
+        target: at.target,
+        weight: at.weight,
+        exact: at.exact,
+        vertex: options.edges.vertex,
+        weight_type: options.edges.weight,
+        default_weight: options.edges.default_weight,
+        on_error: options.on_error,
+        data_start: 0,
+    }
+}
+
+/// Where the first record starts: after comments and blank lines.
+fn leading(head: &[u8], mut at: usize, delimiter: Delimiter) -> usize {
+    while at < head.len()
+        && (scan::is_comment(head, at) || scan::is_blank_line(head, at, delimiter))
+    {
+        at = scan::next_line(head, at);
+    }
+    at
+}
+
+fn sample(head: &[u8], start: usize, delimiter: Delimiter) -> Vec<Row> {
+    let head = head.get(..start + SNIFF_BYTES).unwrap_or(head);
+    let mut rows = Vec::new();
+    let mut at = start;
+    while at < head.len() && rows.len() < SAMPLE_RECORDS_MAX {
+        if scan::is_blank_line(head, at, delimiter) {
+            at = scan::next_line(head, at);
+            continue;
+        }
+        let (row, cut) = read_row(head, at, delimiter);
+        // The last record may be cut off by the end of the sample.
+        if cut && !rows.is_empty() {
+            break;
+        }
+        at = row.next;
+        rows.push(row);
+    }
+    rows
+}
+
+/// The record at `at`, and whether the bytes end inside it.
+fn read_row(head: &[u8], at: usize, delimiter: Delimiter) -> (Row, bool) {
+    let mut at = if delimiter == Delimiter::Whitespace { scan::skip_blanks(head, at) } else { at };
+    let mut fields = Vec::new();
+    loop {
+        let field = scan::field(head, at, delimiter);
+        fields.push(scan::unquote(head, &field).into_owned());
+        if field.stop != Stop::Delimiter {
+            let cut = field.stop == Stop::Input || field.form == Form::Open;
+            return (Row { fields, next: field.next }, cut);
+        }
+        at = field.next;
+    }
+}
+
+fn is_number(field: &[u8]) -> bool {
+    number::careful_f64(field).is_ok()
+}
+
+fn has_header(rows: &[Row], options: &TextOptions) -> bool {
+    let Some(first) = rows.first() else { return false };
+    let columns = options.edges.columns.as_ref();
+    let by_name = columns.is_some_and(|c| {
+        let all = [Some(&c.source), Some(&c.target), c.weight.as_ref()];
+        all.into_iter().flatten().any(|column| matches!(column, ColumnRef::Name(_)))
+    });
+    if by_name {
+        return true;
+    }
+    if let Some(header) = options.header {
+        return header;
+    }
+    if options.edges.vertex != VertexType::Str {
+        return first.fields.iter().all(|f| !f.trim_ascii().is_empty() && !is_number(f));
+    }
+    let names: Vec<_> =
+        first.fields.iter().map(|f| String::from_utf8_lossy(f).into_owned()).collect();
+    if columns::known_pair(&names).is_some() {
+        return true;
+    }
+    let weight = match columns.map(|c| &c.weight) {
+        Some(Some(ColumnRef::Index(index))) => *index,
+        Some(_) => return false,
+        None => 2,
+    };
+    let numeric = |row: Option<&Row>| row.and_then(|r| r.fields.get(weight)).map(|f| is_number(f));
+    options.edges.weight != WeightType::None
+        && numeric(Some(first)) == Some(false)
+        && numeric(rows.get(1)) == Some(true)
+}
+
+fn is_edge(row: &Row, count: usize, at: &Positions, options: &TextOptions) -> bool {
+    if at.exact && row.fields.len() != count {
+        return false;
+    }
+    let vertex = |index: usize| match (row.fields.get(index), options.edges.vertex) {
+        (None, _) => false,
+        (Some(text), VertexType::U64) => number::careful_u64(text).is_ok(),
+        (Some(text), VertexType::I64) => number::careful_i64(text, false).is_ok(),
+        (Some(text), VertexType::Str) => !text.is_empty(),
+    };
+    let weight = |index: usize| row.fields.get(index).is_some_and(|f| is_number(f));
+    vertex(at.source) && vertex(at.target) && at.weight.is_none_or(weight)
+}
+
+fn check_delimiter(byte: u8, file: &str) -> Result<Delimiter, InputError> {
+    let taken = byte.is_ascii_alphanumeric() || b"\"\n\r.+-#%\0".contains(&byte);
+    if taken || !byte.is_ascii() {
+        let expected = "a delimiter such as a comma, tab, semicolon, bar or space";
+        return Err(InputError::whole(file, expected, show(&[byte])));
+    }
+    Ok(Delimiter::Byte(byte))
+}
+
+/// Rejects what is surely no text of edges, with a better message than its bytes would get.
+fn foreign(head: &[u8], file: &str) -> Result<(), InputError> {
+    let kinds: [(&[u8], &str, &str); 9] = [
+        (b"PAR1", "a Parquet file", "import it as Parquet"),
+        (b"PK\x03\x04", "a zip archive", "unpack it first"),
+        (b"BZh", "bzip2 data", "decompress it first; gzip and zstd are read directly"),
+        (b"\xfd7zXZ", "xz data", "decompress it first; gzip and zstd are read directly"),
+        (b"ARROW1", "an Arrow file", "read it with Arrow and import the table"),
+        (b"\xff\xfe", "UTF-16 text", "convert it to UTF-8"),
+        (b"\xfe\xff", "UTF-16 text", "convert it to UTF-8"),
+        (b"SQLite format 3\0", "an SQLite database", "export the edges as CSV"),
+        // Its size line would pass for an edge.
+        (b"%%MatrixMarket", "a Matrix Market file", "remove everything up to the size line"),
+    ];
+    for (magic, found, hint) in kinds {
+        if head.starts_with(magic) {
+            return Err(InputError::whole(file, "a text of edges", found).hint(hint));
+        }
+    }
+    Ok(())
+}

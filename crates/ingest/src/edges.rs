@@ -1,0 +1,183 @@
+//! Columns of edges: what parsing produces.
+//!
+//! Columns and not a list of edges, because the next steps (sorting, dictionary lookups,
+//! encoding) each touch one column. A chunk is cleared and filled again, so that a worker
+//! allocates only while its first chunks grow.
+
+use crate::{
+    InputError,
+    options::{VertexType, WeightType},
+};
+
+/// Messages about skipped records kept in one chunk.
+pub const SKIPPED_KEPT_MAX: usize = 10;
+
+/// Texts, one after the other in one heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StrColumn {
+    /// Where each text ends in `heap`, in bytes.
+    ends: Vec<usize>,
+    heap: String,
+}
+
+impl StrColumn {
+    /// The number of texts.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The text at `index`, or `None` past the end.
+    pub fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)?;
+        let start = if index == 0 { 0 } else { *self.ends.get(index - 1)? };
+        self.heap.get(start..end)
+    }
+
+    /// All texts in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let text = &self.heap[start..end];
+            start = end;
+            text
+        })
+    }
+
+    /// Bytes of all texts together.
+    pub fn heap_bytes(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Adds a text at the end.
+    pub fn push(&mut self, text: &str) {
+        self.heap.push_str(text);
+        self.ends.push(self.heap.len());
+    }
+
+    /// Removes all texts and keeps the memory.
+    pub fn clear(&mut self) {
+        self.ends.clear();
+        self.heap.clear();
+    }
+}
+
+/// The weights of a chunk's edges, one for each edge.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Weights {
+    /// Edges have no weight.
+    #[default]
+    None,
+    /// Finite floats.
+    Float(Vec<f64>),
+    /// Integers.
+    Int(Vec<i64>),
+}
+
+impl Weights {
+    /// The number of weights: the number of edges, or 0 for [`Weights::None`].
+    pub fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Float(weights) => weights.len(),
+            Self::Int(weights) => weights.len(),
+        }
+    }
+
+    /// Whether there is no weight.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Edges in input order, a column each.
+///
+/// For integer vertices `src` and `dst` are full and the text columns empty; for text vertices
+/// it is the other way round. `weights` is as long as they are, or [`Weights::None`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EdgeChunk {
+    /// Sources as words, in the order of the vertices.
+    pub src: Vec<u64>,
+    /// Targets as words, in the order of the vertices.
+    pub dst: Vec<u64>,
+    /// Sources as text.
+    pub src_str: StrColumn,
+    /// Targets as text.
+    pub dst_str: StrColumn,
+    /// The weights.
+    pub weights: Weights,
+    /// The first [`SKIPPED_KEPT_MAX`] bad records, in input order, when bad records are skipped.
+    pub skipped: Vec<InputError>,
+    /// How many bad records were skipped, the ones in `skipped` included.
+    pub skipped_count: u64,
+}
+
+impl EdgeChunk {
+    /// The number of edges.
+    pub fn len(&self) -> usize {
+        self.src.len().max(self.src_str.len())
+    }
+
+    /// Whether there is no edge.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Empties the chunk and prepares it for weights of a type. Memory is kept.
+    pub fn reset(&mut self, weight: WeightType) {
+        self.src.clear();
+        self.dst.clear();
+        self.src_str.clear();
+        self.dst_str.clear();
+        self.skipped.clear();
+        self.skipped_count = 0;
+        match (&mut self.weights, weight) {
+            (Weights::Float(weights), WeightType::Float) => weights.clear(),
+            (Weights::Int(weights), WeightType::Int) => weights.clear(),
+            (weights, WeightType::None) => *weights = Weights::None,
+            (weights, WeightType::Float) => *weights = Weights::Float(Vec::new()),
+            (weights, WeightType::Int) => *weights = Weights::Int(Vec::new()),
+        }
+    }
+
+    /// Makes room for the weights of `edges` more edges.
+    pub(crate) fn reserve_weights(&mut self, edges: usize) {
+        match &mut self.weights {
+            Weights::None => {}
+            Weights::Float(weights) => weights.reserve(edges),
+            Weights::Int(weights) => weights.reserve(edges),
+        }
+    }
+
+    /// Gives every edge that has no weight yet the default weight.
+    pub(crate) fn fill_weights(&mut self, default_weight: f64) {
+        let edges = self.len();
+        match &mut self.weights {
+            Weights::None => {}
+            Weights::Float(weights) => weights.resize(edges, default_weight),
+            // Checked to be a whole number when the options were.
+            Weights::Int(weights) => weights.resize(edges, default_weight as i64),
+        }
+    }
+
+    /// Edge `index` as text, for messages and tests: `source target weight`.
+    pub fn describe(&self, index: usize, vertex: VertexType) -> Option<String> {
+        let name = |words: &[u64], texts: &StrColumn| match vertex {
+            VertexType::U64 => words.get(index).map(u64::to_string),
+            VertexType::I64 => words.get(index).map(|&w| crate::word_to_i64(w).to_string()),
+            VertexType::Str => texts.get(index).map(|text| format!("{text:?}")),
+        };
+        let mut line =
+            format!("{} {}", name(&self.src, &self.src_str)?, name(&self.dst, &self.dst_str)?);
+        match &self.weights {
+            Weights::None => {}
+            Weights::Float(weights) => line += &format!(" {:?}", weights.get(index)?),
+            Weights::Int(weights) => line += &format!(" {}", weights.get(index)?),
+        }
+        Some(line)
+    }
+}

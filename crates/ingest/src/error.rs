@@ -1,0 +1,166 @@
+//! What is wrong with the input, and where.
+//!
+//! One type serves text, Arrow and Parquet, so that a caller prints all of them the same way
+//! and can tell "fix the file" from "the disk failed".
+
+use std::{fmt, io};
+
+/// Where in the input an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The input as a whole: its format, its header, the options.
+    Whole,
+    /// A line of text, from 1. A record with newlines inside quotes is named by its first line.
+    Line(u64),
+    /// A row of a table, from 1.
+    Row(u64),
+}
+
+/// Input that cannot be read as edges. Fix the file or the options; a retry fails the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// What the caller called the input, usually a file name.
+    pub file: String,
+    /// The line or row.
+    pub place: Place,
+    /// The column of the record, from 1, or 0 where the whole record is meant.
+    pub column: u32,
+    /// What would have been right, as a noun phrase.
+    pub expected: String,
+    /// What is there, quoted and cut to a readable length.
+    pub found: String,
+    /// What the reader of the message can do about it.
+    pub hint: Option<String>,
+}
+
+impl InputError {
+    /// An error about the input as a whole.
+    pub(crate) fn whole(file: &str, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        let (expected, found) = (expected.into(), found.into());
+        Self { file: file.to_owned(), place: Place::Whole, column: 0, expected, found, hint: None }
+    }
+
+    /// The same error at a place.
+    pub(crate) fn at(mut self, place: Place, column: u32) -> Self {
+        self.place = place;
+        self.column = column;
+        self
+    }
+
+    /// The same error with advice.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The line of a text input, from 1; 0 when the error is not about a line.
+    pub fn line(&self) -> u64 {
+        match self.place {
+            Place::Line(line) => line,
+            Place::Whole | Place::Row(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        match self.place {
+            Place::Whole => {}
+            Place::Line(line) => write!(f, " line {line}")?,
+            Place::Row(row) => write!(f, " row {row}")?,
+        }
+        if self.column > 0 {
+            let comma = if self.place == Place::Whole { "" } else { "," };
+            write!(f, "{comma} column {}", self.column)?;
+        }
+        write!(f, ": expected {}, found {}", self.expected, self.found)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// Why reading stopped.
+#[derive(Debug)]
+pub enum Error {
+    /// The bytes could not be read or decompressed.
+    Io {
+        /// What the caller called the input.
+        file: String,
+        /// The failure of the reader.
+        source: io::Error,
+    },
+    /// The bytes were read and are wrong.
+    Input(InputError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { file, source } => write!(f, "{file}: {source}"),
+            Self::Input(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Input(_) => None,
+        }
+    }
+}
+
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Self {
+        Self::Input(error)
+    }
+}
+
+/// Characters of the input that a message repeats.
+const FOUND_CHARS_MAX: usize = 40;
+
+/// Bytes of the input as a message shows them: quoted, escaped, cut.
+pub(crate) fn show(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "nothing".to_owned();
+    }
+    // A character has at most four bytes, so this prefix holds all that is shown.
+    let prefix = bytes.get(..4 * FOUND_CHARS_MAX + 4).unwrap_or(bytes);
+    let text = String::from_utf8_lossy(prefix);
+    let mut shown: String = text.chars().take(FOUND_CHARS_MAX).collect();
+    if shown.len() < text.len() || prefix.len() < bytes.len() {
+        shown.push('…');
+    }
+    format!("{shown:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_file_line_and_column_and_puts_the_hint_on_its_own_line() {
+        let error = InputError::whole("edges.csv", "an unsigned integer", show(b"abc"))
+            .at(Place::Line(17), 3)
+            .hint("create the graph with vertex=\"str\"");
+        assert_eq!(
+            error.to_string(),
+            "edges.csv line 17, column 3: expected an unsigned integer, found \"abc\"\n\
+             hint: create the graph with vertex=\"str\""
+        );
+    }
+
+    #[test]
+    fn long_and_broken_text_is_cut_and_escaped() {
+        assert_eq!(show(b""), "nothing");
+        assert_eq!(show(b"a\nb"), "\"a\\nb\"");
+        assert_eq!(show(&[b'x'; 500]).chars().count(), 2 + FOUND_CHARS_MAX + 1);
+        assert_eq!(show(&[0xff]), "\"\u{fffd}\"");
+    }
+}

@@ -1,0 +1,209 @@
+//! Where a field, a record and a line end.
+//!
+//! The splitter and the parser both ask here, so they cannot disagree about a newline inside
+//! quotes.
+//!
+//! # Invariants
+//! 1. A quote opens only at the start of a field; elsewhere it is a letter.
+//! 2. Inside quotes two quotes are a letter and one closes.
+//! 3. What follows a closing quote up to the delimiter is an error of this record, never of the next.
+
+use memchr::{memchr, memchr3};
+
+use crate::dialect::Delimiter;
+
+/// How the text of a field is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As it is.
+    Bare,
+    /// Inside quotes, which are not part of the span.
+    Quoted,
+    /// Inside quotes, with doubled quotes inside.
+    Escaped,
+    /// Text after the closing quote; the span is all of it.
+    Tail,
+    /// The quote does not close before the bytes end.
+    Open,
+}
+
+/// What ended a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Delimiter,
+    Newline,
+    /// The bytes ended.
+    Input,
+}
+
+/// A field: its text is `bytes[start..end]`, and reading goes on at `next`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) form: Form,
+    pub(crate) stop: Stop,
+    pub(crate) next: usize,
+}
+
+#[inline]
+pub(crate) fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(|&b| is_blank(b)) {
+        at += 1;
+    }
+    at
+}
+
+/// The start of the next line, or the end of the bytes.
+pub(crate) fn next_line(bytes: &[u8], at: usize) -> usize {
+    memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |n| at + n + 1)
+}
+
+/// Whether the line at `at` is empty or holds only spaces.
+pub(crate) fn is_blank_line(bytes: &[u8], mut at: usize, delimiter: Delimiter) -> bool {
+    let tabs = delimiter != Delimiter::Byte(b'\t');
+    while bytes.get(at).is_some_and(|&b| b == b' ' || (tabs && b == b'\t')) {
+        at += 1;
+    }
+    line_end(bytes, at).is_some()
+}
+
+/// Whether a comment starts at `at`.
+pub(crate) fn is_comment(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes.get(at), Some(b'#' | b'%'))
+}
+
+/// Where the next line starts, when the line ends at `at`: at a newline, a carriage return and
+/// newline, or the end of the bytes.
+fn line_end(bytes: &[u8], at: usize) -> Option<(Stop, usize)> {
+    match bytes.get(at) {
+        None => Some((Stop::Input, at)),
+        Some(b'\n') => Some((Stop::Newline, at + 1)),
+        Some(b'\r') => match bytes.get(at + 1) {
+            None => Some((Stop::Input, at + 1)),
+            Some(b'\n') => Some((Stop::Newline, at + 2)),
+            Some(_) => None,
+        },
+        Some(_) => None,
+    }
+}
+
+/// The field that starts at `at`, which is at most the length of `bytes`.
+/// For white space the caller has skipped the blanks before it.
+pub(crate) fn field(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
+    if bytes.get(at) == Some(&b'"') {
+        quoted(bytes, at, delimiter)
+    } else {
+        bare(bytes, at, delimiter)
+    }
+}
+
+fn bare(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
+    let rest = &bytes[at..];
+    let length = match delimiter {
+        Delimiter::Byte(d) => rest.iter().position(|&b| b == d || b == b'\n'),
+        Delimiter::Whitespace => rest.iter().position(|&b| is_blank(b) || b == b'\n'),
+    };
+    let mut end = at + length.unwrap_or(rest.len());
+    let after = end;
+    let ends_line = bytes.get(end).is_none_or(|&b| b == b'\n');
+    if ends_line && end > at && bytes[end - 1] == b'\r' {
+        end -= 1;
+    }
+    let (stop, next) = after_field(bytes, after, delimiter);
+    Field { start: at, end, form: Form::Bare, stop, next }
+}
+
+fn quoted(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
+    let start = at + 1;
+    let mut form = Form::Quoted;
+    let mut end = start;
+    loop {
+        let Some(n) = memchr(b'"', &bytes[end..]) else {
+            let end = bytes.len();
+            return Field { start, end, form: Form::Open, stop: Stop::Input, next: end };
+        };
+        end += n;
+        if bytes.get(end + 1) != Some(&b'"') {
+            break;
+        }
+        form = Form::Escaped;
+        end += 2;
+    }
+    let after = end + 1;
+    let delimited = match (bytes.get(after), delimiter) {
+        (Some(&b), Delimiter::Byte(d)) if b == d => true,
+        (Some(&b), Delimiter::Whitespace) if is_blank(b) => true,
+        _ => line_end(bytes, after).is_some(),
+    };
+    if !delimited {
+        let tail = bare(bytes, after, delimiter);
+        return Field { start: at, form: Form::Tail, ..tail };
+    }
+    let (stop, next) = after_field(bytes, after, delimiter);
+    Field { start, end, form, stop, next }
+}
+
+/// What stands at `at`, right after a field, and where the next field or line starts.
+fn after_field(bytes: &[u8], at: usize, delimiter: Delimiter) -> (Stop, usize) {
+    match delimiter {
+        Delimiter::Byte(d) if bytes.get(at) == Some(&d) => (Stop::Delimiter, at + 1),
+        Delimiter::Byte(_) => line_end(bytes, at).unwrap_or((Stop::Input, at)),
+        Delimiter::Whitespace => {
+            let at = skip_blanks(bytes, at);
+            line_end(bytes, at).unwrap_or((Stop::Delimiter, at))
+        }
+    }
+}
+
+/// Where the record (or comment, or blank line) at `at` ends, or `None` when the bytes end first.
+pub(crate) fn record_end(
+    bytes: &[u8],
+    at: usize,
+    delimiter: Delimiter,
+    comments: bool,
+) -> Option<usize> {
+    if (comments && is_comment(bytes, at)) || is_blank_line(bytes, at, delimiter) {
+        return memchr(b'\n', &bytes[at..]).map(|n| at + n + 1);
+    }
+    let mut at = if delimiter == Delimiter::Whitespace { skip_blanks(bytes, at) } else { at };
+    loop {
+        let field = field(bytes, at, delimiter);
+        match field.stop {
+            Stop::Delimiter => at = field.next,
+            Stop::Newline => return Some(field.next),
+            Stop::Input => return None,
+        }
+    }
+}
+
+/// The text of a field without its quotes. Only doubled quotes cost a copy.
+pub(crate) fn unquote<'a>(bytes: &'a [u8], field: &Field) -> std::borrow::Cow<'a, [u8]> {
+    let text = &bytes[field.start..field.end];
+    if field.form != Form::Escaped {
+        return text.into();
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(n) = memchr(b'"', rest) {
+        out.extend_from_slice(&rest[..=n]);
+        rest = rest.get(n + 2..).unwrap_or_default();
+    }
+    out.extend_from_slice(rest);
+    out.into()
+}
+
+/// Whether a text must be quoted when it is written between `delimiter`s.
+pub(crate) fn needs_quotes(text: &[u8], delimiter: u8) -> bool {
+    text.is_empty()
+        || memchr3(b'"', b'\n', b'\r', text).is_some()
+        || text.contains(&delimiter)
+        || is_comment(text, 0)
+        || text.starts_with(b"\xef\xbb\xbf")
+        || text.first().is_some_and(u8::is_ascii_whitespace)
+        || text.last().is_some_and(u8::is_ascii_whitespace)
+}

@@ -1,0 +1,424 @@
+//! The text reader against readers too simple to be wrong: the `csv` crate for delimited text,
+//! `split_whitespace` for the rest. Every text is read whole and in chunks of every size.
+
+use ingest::{
+    ColumnRef, Columns, EdgeChunk, EdgeOptions, Error, InputError, OnError, Place, Splitter,
+    TextOptions, VertexType, WeightType, Weights, parse_chunk, sniff, word_to_i64,
+};
+use proptest::prelude::*;
+use quipu_ingest as ingest;
+
+type Edge = (String, String, String);
+
+/// Reads a text in chunks of about `chunk_bytes`.
+fn read(
+    text: &[u8],
+    options: &TextOptions,
+    chunk_bytes: usize,
+) -> Result<(Vec<Edge>, Vec<InputError>, u64), Error> {
+    let mut splitter = Splitter::with_chunk_bytes(text, "edges.csv", chunk_bytes);
+    let dialect = sniff(splitter.head()?, "edges.csv", options)?;
+    let (mut edges, mut skipped, mut count) = (Vec::new(), Vec::new(), 0);
+    let mut out = EdgeChunk::default();
+    let (mut seq, mut bytes) = (0, Vec::new());
+    let mut buffer = Vec::new();
+    while let Some(chunk) = splitter.next(&dialect, buffer)? {
+        assert_eq!((chunk.seq, chunk.first_byte), (seq, bytes.len() as u64));
+        assert_eq!(chunk.first_line, 1 + bytes.iter().filter(|&&b| b == b'\n').count() as u64);
+        assert!(!chunk.bytes.is_empty());
+        seq += 1;
+        bytes.extend_from_slice(&chunk.bytes);
+        parse_chunk(&dialect, &chunk, &mut out)?;
+        edges.extend(rows(&out, options.edges.vertex));
+        skipped.append(&mut out.skipped);
+        count += out.skipped_count;
+        buffer = chunk.bytes;
+    }
+    assert_eq!(bytes, text, "the chunks are not the stream");
+    Ok((edges, skipped, count))
+}
+
+fn rows(chunk: &EdgeChunk, vertex: VertexType) -> Vec<Edge> {
+    let name = |i: usize, words: &[u64], texts: &ingest::StrColumn| match vertex {
+        VertexType::U64 => words[i].to_string(),
+        VertexType::I64 => word_to_i64(words[i]).to_string(),
+        VertexType::Str => texts.get(i).unwrap().to_owned(),
+    };
+    let weight = |i: usize| match &chunk.weights {
+        Weights::None => String::new(),
+        Weights::Float(weights) => format!("{:?}", weights[i]),
+        Weights::Int(weights) => weights[i].to_string(),
+    };
+    (0..chunk.len())
+        .map(|i| {
+            let source = name(i, &chunk.src, &chunk.src_str);
+            (source, name(i, &chunk.dst, &chunk.dst_str), weight(i))
+        })
+        .collect()
+}
+
+fn options(vertex: VertexType, weight: WeightType) -> TextOptions {
+    TextOptions {
+        edges: EdgeOptions { vertex, weight, ..EdgeOptions::default() },
+        ..TextOptions::default()
+    }
+}
+
+#[track_caller]
+fn check(text: &str, options: &TextOptions, want: &[(&str, &str, &str)]) {
+    let want: Vec<Edge> =
+        want.iter().map(|(s, t, w)| (s.to_string(), t.to_string(), w.to_string())).collect();
+    for chunk_bytes in 1..=text.len() + 1 {
+        let (edges, _, _) = read(text.as_bytes(), options, chunk_bytes).unwrap();
+        assert_eq!(edges, want, "in chunks of {chunk_bytes}");
+    }
+}
+
+/// The message of a text that is rejected; the same in chunks of every size.
+#[track_caller]
+fn rejected(text: &str, options: &TextOptions) -> String {
+    let message = read(text.as_bytes(), options, 1 << 20).unwrap_err().to_string();
+    for chunk_bytes in 1..=text.len() + 1 {
+        let got = read(text.as_bytes(), options, chunk_bytes).unwrap_err().to_string();
+        assert_eq!(got, message, "in chunks of {chunk_bytes}");
+    }
+    message
+}
+
+const U64: VertexType = VertexType::U64;
+const STR: VertexType = VertexType::Str;
+const NONE: WeightType = WeightType::None;
+const FLOAT: WeightType = WeightType::Float;
+
+#[test]
+fn delimiters_are_found_out() {
+    for text in ["1,2\n3,4\n", "1\t2\n3\t4", "1;2\n3;4", "1|2\r\n3|4\r\n", "1 2\n 3   4 \n"] {
+        check(text, &options(U64, NONE), &[("1", "2", ""), ("3", "4", "")]);
+    }
+    check("1;2;3\n4;5;6.5\n", &options(U64, FLOAT), &[("1", "2", "3.0"), ("4", "5", "6.5")]);
+    check("1, 2\n3, 4\n", &options(U64, NONE), &[("1", "2", ""), ("3", "4", "")]);
+    let names = options(STR, NONE);
+    check(
+        "New York,Los Angeles\nBonn,Ulm\n",
+        &names,
+        &[("New York", "Los Angeles", ""), ("Bonn", "Ulm", "")],
+    );
+}
+
+#[test]
+fn marks_comments_blank_lines_and_headers_are_no_edges() {
+    let text = "\u{feff}# nodes: 4 \"x\n\n% more\nfrom to\n1 2\n#3 4\n\n   \n5 6";
+    check(text, &options(U64, NONE), &[("1", "2", ""), ("5", "6", "")]);
+    check("target,source\n1,2\n", &options(U64, NONE), &[("2", "1", "")]);
+    check("dst,weight,src\na,2,b\n", &options(STR, FLOAT), &[("b", "a", "2.0")]);
+    check("x,y,z\na,b,2\n", &options(STR, FLOAT), &[("a", "b", "2.0")]);
+    check("", &options(U64, NONE), &[]);
+    check("# only a comment", &options(U64, NONE), &[]);
+    check("src,dst\n", &options(U64, FLOAT), &[]);
+}
+
+#[test]
+fn a_text_vertex_may_look_like_a_comment_after_the_first_record() {
+    let text = "# heading \"\na,b\n#tag,c\n\"#x\",y\n";
+    check(text, &options(STR, NONE), &[("a", "b", ""), ("#tag", "c", ""), ("#x", "y", "")]);
+}
+
+#[test]
+fn quotes_hold_delimiters_newlines_and_quotes() {
+    let text = "\"a,1\",\"b\"\"c\"\n\"two\nlines\r\n,x\",\"\"\n5\" disk,\"z\"\r\n";
+    check(
+        text,
+        &options(STR, NONE),
+        &[("a,1", "b\"c", ""), ("two\nlines\r\n,x", "", ""), ("5\" disk", "z", "")],
+    );
+    check("\"1\" \"2\"\n3 4\n", &options(U64, NONE), &[("1", "2", ""), ("3", "4", "")]);
+}
+
+#[test]
+fn columns_are_taken_by_name_and_by_position() {
+    let by = |s: ColumnRef, t: ColumnRef, w: Option<ColumnRef>, weight| {
+        let mut options = options(U64, weight);
+        options.edges.columns = Some(Columns { source: s, target: t, weight: w });
+        options
+    };
+    let name = |n: &str| ColumnRef::Name(n.to_owned());
+    let text = "id,A,b,title,w\n9,1,2,\"x\n,y\",3\n8,4,5,z,6\n";
+    let want = [("1", "2", "3.0"), ("4", "5", "6.0")];
+    check(text, &by(name("a"), name("b"), Some(name("w")), FLOAT), &want);
+    check(text, &by(name("b"), name("A"), None, FLOAT), &[("2", "1", "1.0"), ("5", "4", "1.0")]);
+    let text = "1 2 7 x\n3 4\n5 6 0 y\n";
+    let want = [("1", "2", ""), ("3", "4", ""), ("5", "6", "")];
+    check(text, &by(ColumnRef::Index(0), ColumnRef::Index(1), None, NONE), &want);
+    let missing = by(name("a"), name("c"), None, NONE);
+    let message = rejected("a,b\n1,2\n", &missing);
+    assert!(message.contains("a column named \"c\""), "{message}");
+    assert!(message.contains("\"a\", \"b\""), "{message}");
+}
+
+#[test]
+fn numbers_are_read_to_their_limits() {
+    let text = "18446744073709551615,+0007\n00000000000000000000012,12345678901234567890\n";
+    check(
+        text,
+        &options(U64, NONE),
+        &[("18446744073709551615", "7", ""), ("12", "12345678901234567890", "")],
+    );
+    let text = "-9223372036854775808,9223372036854775807\n-1,+2\n";
+    check(
+        text,
+        &options(VertexType::I64, NONE),
+        &[("-9223372036854775808", "9223372036854775807", ""), ("-1", "2", "")],
+    );
+    let text = "1,2,-0.125\n1,2,1e-7\n1,2,+3\n1,2,.5\n1,2,0.1234567890123456789\n";
+    check(
+        text,
+        &options(U64, FLOAT),
+        &[
+            ("1", "2", "-0.125"),
+            ("1", "2", "1e-7"),
+            ("1", "2", "3.0"),
+            ("1", "2", "0.5"),
+            ("1", "2", "0.12345678901234568"),
+        ],
+    );
+    check("1,2,-5\n", &options(U64, WeightType::Int), &[("1", "2", "-5")]);
+}
+
+#[test]
+fn a_bad_record_is_named_by_line_and_column() {
+    for (text, want) in [
+        ("1,2\n3,abc\n", "edges.csv line 2, column 2: expected an unsigned integer, found \"abc\""),
+        ("1,2\n3\n", "edges.csv line 2: expected 2 columns, found 1"),
+        ("1,2\n3,4,5\n", "edges.csv line 2: expected 2 columns, found 3"),
+        ("1,2\n\n#\n12.0,4\n", "edges.csv line 4, column 1: expected an unsigned integer"),
+        ("1,2\n3,18446744073709551616\n", "line 2, column 2: expected an unsigned integer below"),
+        ("1,2\n-3,4\n", "edges.csv line 2, column 1: expected an unsigned integer, found \"-3\""),
+        ("1,2\n3,\n", "edges.csv line 2, column 2: expected an unsigned integer, found nothing"),
+        ("1,2\n\"3,4\n5,6\n", "edges.csv line 2, column 1: expected a closing quote"),
+        ("1,2\n\"3\"x,4\n", "line 2, column 1: expected a delimiter after the closing quote"),
+        ("1,2\r3,4\r", "edges.csv line 1: expected two columns, found 3 columns"),
+        ("abc\n", "edges.csv line 1: expected columns separated by"),
+        ("1,2,3,4\n", "edges.csv line 1: expected two columns, found 4 columns"),
+    ] {
+        let message = rejected(text, &options(U64, NONE));
+        assert!(message.contains(want), "{text:?}: {message}");
+    }
+    for bad in ["nan", "inf", "-Infinity", "1e999", "x", ""] {
+        let message = rejected(&format!("1,2,3\n1,2,{bad}\n"), &options(U64, FLOAT));
+        assert!(message.starts_with("edges.csv line 2, column 3: expected a "), "{message}");
+    }
+}
+
+#[test]
+fn skipping_counts_every_bad_record_and_keeps_the_first_ten() {
+    let mut options = options(U64, NONE);
+    options.on_error = OnError::Skip;
+    let text = format!("1,2\n{}3,4\n", "x,1\n".repeat(25));
+    let (edges, skipped, count) = read(text.as_bytes(), &options, 1 << 20).unwrap();
+    assert_eq!((edges.len(), skipped.len(), count), (2, 10, 25));
+    assert_eq!(skipped[9].place, Place::Line(11));
+}
+
+#[test]
+fn a_quote_that_never_closes_does_not_take_all_memory() {
+    let text = ["1,2\n\"", &"3,4\n".repeat(20 << 20)].concat();
+    let error = read(text.as_bytes(), &options(U64, NONE), 1 << 20).unwrap_err().to_string();
+    assert!(error.starts_with("edges.csv line 2: expected a record of at most 16 MiB"), "{error}");
+}
+
+#[test]
+fn what_is_no_text_of_edges_is_named() {
+    for (head, want) in [("PAR1", "Parquet"), ("PK\u{3}\u{4}", "zip"), ("%%MatrixMarket", "Matrix")]
+    {
+        let error = sniff(head.as_bytes(), "x", &TextOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(want) && error.contains("\nhint: "), "{error}");
+    }
+}
+
+/// How a number is written in a generated text.
+fn number_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => (0..1_000_000_u64).prop_map(|v| v.to_string()),
+        3 => any::<u64>().prop_map(|v| v.to_string()),
+        1 => (0..100_u64).prop_map(|v| format!("+00{v}")),
+        1 => (0..100_u64).prop_map(|v| format!("\"{v}\"")),
+        1 => Just("18446744073709551616".to_owned()),
+        1 => "[0-9a-z.\\-]{0,3}",
+    ]
+}
+
+fn weight_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "-?[0-9]{1,8}(\\.[0-9]{1,9})?",
+        any::<f64>().prop_map(|v| v.to_string()),
+        any::<f64>().prop_map(|v| format!("{v:e}")),
+        "[0-9.e+\\-]{0,5}",
+    ]
+}
+
+/// What the text means, by the plainest code there is. Bad records are left out.
+fn obvious(text: &str, delimiter: u8, weighted: bool) -> Vec<Edge> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter)
+        .terminator(csv::Terminator::CRLF)
+        .from_reader(text.as_bytes());
+    let mut edges = Vec::new();
+    for record in reader.records().map(Result::unwrap) {
+        let columns = if weighted { 3 } else { 2 };
+        if record.len() != columns {
+            continue;
+        }
+        let (Ok(source), Ok(target)) = (record[0].parse::<u64>(), record[1].parse::<u64>()) else {
+            continue;
+        };
+        let weight = match weighted.then(|| record[2].parse::<f64>()) {
+            None => "1.0".to_owned(),
+            Some(Ok(weight)) if weight.is_finite() => format!("{weight:?}"),
+            Some(_) => continue,
+        };
+        edges.push((source.to_string(), target.to_string(), weight));
+    }
+    edges
+}
+
+fn skipping(delimiter: u8) -> TextOptions {
+    TextOptions {
+        delimiter: Some(delimiter),
+        header: Some(false),
+        on_error: OnError::Skip,
+        ..options(U64, FLOAT)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn delimited_text_means_what_the_csv_crate_says(
+        records in prop::collection::vec((number_text(), number_text(), weight_text()), 0..40),
+        delimiter in prop::sample::select(vec![b',', b'\t', b';', b'|']),
+        weighted: bool,
+        crlf: bool,
+        last_newline: bool,
+        chunk_bytes in 1..400_usize,
+    ) {
+        // The first record is sound, so that the columns are known.
+        let mut text = String::new();
+        let d = delimiter as char;
+        let end = if crlf { "\r\n" } else { "\n" };
+        text += &if weighted { format!("1{d}2{d}3{end}") } else { format!("1{d}2{end}") };
+        for (a, b, w) in records {
+            text += &if weighted { format!("{a}{d}{b}{d}{w}{end}") } else { format!("{a}{d}{b}{end}") };
+        }
+        if !last_newline {
+            text.truncate(text.len() - end.len());
+        }
+        let (edges, _, _) = read(text.as_bytes(), &skipping(delimiter), chunk_bytes).unwrap();
+        prop_assert_eq!(edges, obvious(&text, delimiter, weighted));
+    }
+
+    #[test]
+    fn spaced_text_means_what_splitting_it_says(
+        lines in prop::collection::vec("[ \t]{0,2}[0-9x]{0,4}[ \t]{1,3}[0-9]{1,12}[ \t]{0,2}\r?", 0..40),
+        chunk_bytes in 1..400_usize,
+    ) {
+        let text = format!("1 2\n{}", lines.iter().map(|l| format!("{l}\n")).collect::<String>());
+        let want: Vec<Edge> = text
+            .lines()
+            .filter_map(|line| {
+                let fields: Vec<_> = line.split_whitespace().collect();
+                let [a, b] = fields[..] else { return None };
+                let (a, b) = (a.parse::<u64>().ok()?, b.parse::<u64>().ok()?);
+                Some((a.to_string(), b.to_string(), "1.0".to_owned()))
+            })
+            .collect();
+        let (edges, _, _) = read(text.as_bytes(), &skipping(b' '), chunk_bytes).unwrap();
+        prop_assert_eq!(edges, want);
+    }
+
+    #[test]
+    fn text_vertices_are_cut_the_same_everywhere(
+        records in prop::collection::vec(("[ab\"\r\n,# ]{0,5}", "[ab\"\r\n,# ]{0,5}"), 1..12),
+    ) {
+        let options = TextOptions { header: Some(false), ..options(STR, NONE) };
+        let mut chunk = EdgeChunk::default();
+        for (a, b) in &records {
+            chunk.src_str.push(a);
+            chunk.dst_str.push(b);
+        }
+        let mut text = Vec::new();
+        ingest::TextEdgeWriter::new(b',', STR, NONE).edges(&chunk, &mut text);
+        let options = TextOptions { delimiter: Some(b','), ..options };
+        for chunk_bytes in 1..=text.len() {
+            let (edges, _, _) = read(&text, &options, chunk_bytes).unwrap();
+            prop_assert_eq!(&edges, &rows(&chunk, STR), "in chunks of {}", chunk_bytes);
+        }
+        // The csv crate agrees about what was written.
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&text[..]);
+        let theirs: Vec<_> = reader.records().map(|r| r.unwrap()).collect();
+        prop_assert_eq!(theirs.len(), records.len());
+        for (theirs, ours) in theirs.iter().zip(&records) {
+            prop_assert_eq!((&theirs[0], &theirs[1]), (ours.0.as_str(), ours.1.as_str()));
+        }
+    }
+
+    #[test]
+    fn any_bytes_give_edges_or_an_error(
+        bytes in prop::collection::vec(
+            prop_oneof![any::<u8>(), prop::sample::select(b"0123456789,,\t \"\"\n\n\r#.-e;|a".to_vec())],
+            0..300,
+        ),
+        vertex in prop::sample::select(vec![VertexType::U64, VertexType::I64, VertexType::Str]),
+        weight in prop::sample::select(vec![WeightType::None, WeightType::Float, WeightType::Int]),
+        skip: bool,
+        picked: bool,
+        delimiter in prop::option::of(prop::sample::select(b", \t;".to_vec())),
+        chunk_bytes in 1..300_usize,
+    ) {
+        let mut options = TextOptions { delimiter, ..options(vertex, weight) };
+        if picked {
+            let column = |i| ColumnRef::Index(i);
+            options.edges.columns = Some(Columns { source: column(1), target: column(0), weight: None });
+        }
+        if skip {
+            options.on_error = OnError::Skip;
+        }
+        let whole = read(&bytes, &options, 1 << 20);
+        let parts = read(&bytes, &options, chunk_bytes);
+        match (whole, parts) {
+            (Ok(whole), Ok(parts)) => {
+                prop_assert_eq!(whole.0, parts.0);
+                prop_assert_eq!(whole.2, parts.2);
+            }
+            (Err(whole), Err(parts)) => prop_assert_eq!(whole.to_string(), parts.to_string()),
+            (whole, parts) => prop_assert!(false, "{:?} but {:?}", whole, parts),
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back(
+        edges in prop::collection::vec((any::<i64>(), any::<i64>(), any::<f64>()), 0..30),
+        signed: bool,
+        float: bool,
+        delimiter in prop::sample::select(b",\t; ".to_vec()),
+    ) {
+        let vertex = if signed { VertexType::I64 } else { VertexType::U64 };
+        let weight = if float { FLOAT } else { WeightType::Int };
+        let mut chunk = EdgeChunk::default();
+        chunk.src.extend(edges.iter().map(|e| e.0 as u64));
+        chunk.dst.extend(edges.iter().map(|e| e.1 as u64));
+        chunk.weights = if float {
+            Weights::Float(edges.iter().map(|e| if e.2.is_finite() { e.2 } else { 0.5 }).collect())
+        } else {
+            Weights::Int(edges.iter().map(|e| e.0 ^ e.1).collect())
+        };
+        let writer = ingest::TextEdgeWriter::new(delimiter, vertex, weight);
+        let mut text = Vec::new();
+        writer.header(&mut text);
+        writer.edges(&chunk, &mut text);
+        let (read, _, _) = read(&text, &options(vertex, weight), 100).unwrap();
+        prop_assert_eq!(read, rows(&chunk, vertex));
+    }
+}
