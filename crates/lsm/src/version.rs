@@ -1,15 +1,21 @@
 //! Which tables make up a tree: levels of sorted runs, immutable once built.
 //!
 //! # Invariants
-//! 1. Tables of one run never overlap and are in key order.
+//! 1. Tables of one run never overlap and are in key order. (The upper bound of a range tombstone, which
+//!    lies outside it, may be the first key of the next table.)
 //! 2. A key's versions in an upper level (smaller number) are newer than in every deeper one; in
 //!    level 0 the runs are newest first.
 //! 3. Levels 1 and deeper hold one run each.
 //! 4. A version never changes: an edit makes a new one, and readers of the old keep its tables alive.
 
+use crate::error::{Error, Result};
 use crate::table::{Table, TableMeta};
-use base::TableId;
+use base::{KeyRange, KeyRef, TableId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Opens a table that an edit names.
+pub type OpenTable<'a> = dyn FnMut(&TableMeta) -> Result<Arc<Table>> + 'a;
 
 /// Number of the deepest level.
 pub const LEVEL_MAX: usize = 6;
@@ -48,4 +54,178 @@ pub struct AddedTable {
     pub run: u64,
     /// The table.
     pub meta: TableMeta,
+}
+
+impl Run {
+    /// The one table that can hold versions of `key` or a range tombstone over it.
+    #[must_use]
+    pub fn find(&self, key: KeyRef<'_>) -> Option<&Arc<Table>> {
+        // By first keys: the last key of the table before may be this very key, as the upper bound of
+        // a range tombstone that does not reach it.
+        let behind = self.tables.partition_point(|table| first_key(table) <= key);
+        let table = self.tables.get(behind.checked_sub(1)?)?;
+        (key <= last_key(table)).then_some(table)
+    }
+
+    /// Tables that can hold keys of `range`.
+    #[must_use]
+    pub fn overlapping(&self, range: &KeyRange) -> &[Arc<Table>] {
+        let start = self.tables.partition_point(|table| last_key(table) < range.lower.as_ref());
+        let end = match &range.upper {
+            Some(upper) => self.tables.partition_point(|table| first_key(table) < upper.as_ref()),
+            None => self.tables.len(),
+        };
+        self.tables.get(start..end).unwrap_or(&[])
+    }
+
+    /// Whether a table can hold keys from `first` to `last`, both inclusive.
+    #[must_use]
+    pub fn overlaps(&self, first: KeyRef<'_>, last: KeyRef<'_>) -> bool {
+        let start = self.tables.partition_point(|table| last_key(table) < first);
+        self.tables.get(start).is_some_and(|table| first_key(table) <= last)
+    }
+
+    /// Bytes of its files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.meta().summary.bytes).sum()
+    }
+
+    /// Takes tables in any order.
+    ///
+    /// # Errors
+    /// The pair that overlaps, in words.
+    fn from_tables(mut tables: Vec<Arc<Table>>) -> std::result::Result<Self, String> {
+        tables.sort_by(|a, b| first_key(a).cmp(&first_key(b)));
+        for pair in tables.windows(2) {
+            let (before, after) = (last_key(&pair[0]), first_key(&pair[1]));
+            let touches = before == after && pair[0].meta().summary.range_tombstones > 0;
+            if before >= after && !touches {
+                let (a, b) = (pair[0].meta().id, pair[1].meta().id);
+                return Err(format!("tables {a} and {b} of one run overlap"));
+            }
+        }
+        Ok(Self { tables })
+    }
+}
+
+impl Version {
+    /// No tables.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { level0: Vec::new(), levels: vec![Run::default(); LEVEL_MAX] }
+    }
+
+    /// The version after `edit`. Tables that joined are opened by `open`; those that only moved are
+    /// taken over.
+    ///
+    /// # Errors
+    /// What `open` answers; `Invalid` where the edit removes what is not there, adds what is, or would
+    /// break an invariant.
+    pub fn apply(&self, edit: &TreeEdit, open: &mut OpenTable<'_>) -> Result<Self> {
+        let mut removed: BTreeSet<TableId> = BTreeSet::new();
+        if let Some(twice) = edit.removed.iter().find(|&&id| !removed.insert(id)) {
+            return Err(Error::Invalid(format!("table {twice} is removed twice")));
+        }
+        // Level and run, the newest run of level 0 first.
+        let mut runs: BTreeMap<(usize, std::cmp::Reverse<u64>), Vec<Arc<Table>>> = BTreeMap::new();
+        let mut left: BTreeMap<TableId, Arc<Table>> = BTreeMap::new();
+        let mut ids = BTreeSet::new();
+        for (level, run, table) in self.tables() {
+            let id = table.meta().id;
+            if removed.remove(&id) {
+                left.insert(id, table.clone());
+            } else {
+                ids.insert(id);
+                runs.entry((level, std::cmp::Reverse(run))).or_default().push(table.clone());
+            }
+        }
+        if let Some(missing) = removed.first() {
+            return Err(Error::Invalid(format!("table {missing} is removed and not there")));
+        }
+        for AddedTable { level, run, meta } in &edit.added {
+            let level = usize::from(*level);
+            if level > LEVEL_MAX || !ids.insert(meta.id) {
+                return Err(Error::Invalid(format!("table {} cannot join level {level}", meta.id)));
+            }
+            let table = match left.get(&meta.id) {
+                Some(table) if table.meta() == meta => table.clone(),
+                _ => open(meta)?,
+            };
+            let run = if level == 0 { *run } else { 0 };
+            runs.entry((level, std::cmp::Reverse(run))).or_default().push(table);
+        }
+        let mut version = Self::empty();
+        for ((level, run), tables) in runs {
+            let tables = Run::from_tables(tables).map_err(Error::Invalid)?;
+            match level.checked_sub(1) {
+                None => version.level0.push((run.0, tables)),
+                Some(index) => version.levels[index] = tables,
+            }
+        }
+        Ok(version)
+    }
+
+    /// Every table with its level and, in level 0, its run's number.
+    pub fn tables(&self) -> impl Iterator<Item = (usize, u64, &Arc<Table>)> {
+        let level0 = self.level0.iter().flat_map(|(number, run)| {
+            let number = *number;
+            run.tables.iter().map(move |table| (0, number, table))
+        });
+        let deeper = self
+            .levels
+            .iter()
+            .enumerate()
+            .flat_map(|(index, run)| run.tables.iter().map(move |table| (index + 1, 0, table)));
+        level0.chain(deeper)
+    }
+
+    /// Whether there is no table at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tables().next().is_none()
+    }
+
+    /// Bytes of the files of a level.
+    #[must_use]
+    pub fn level_bytes(&self, level: usize) -> u64 {
+        match level.checked_sub(1) {
+            None => self.level0.iter().map(|(_, run)| run.bytes()).sum(),
+            Some(index) => self.levels.get(index).map_or(0, Run::bytes),
+        }
+    }
+
+    /// Whether keys from `first` to `last`, both inclusive, may be in a level deeper than `level`.
+    #[must_use]
+    pub fn overlaps_below(&self, level: usize, first: KeyRef<'_>, last: KeyRef<'_>) -> bool {
+        self.levels.iter().skip(level).any(|run| run.overlaps(first, last))
+    }
+
+    /// Whether nothing deeper than `level` can hold a key of `range`.
+    #[must_use]
+    pub fn bottom_level_for(&self, level: usize, range: &KeyRange) -> bool {
+        self.levels.iter().skip(level).all(|run| run.overlapping(range).is_empty())
+    }
+
+    /// Smallest and largest key of all tables.
+    #[must_use]
+    pub fn hull(&self) -> Option<(KeyRef<'_>, KeyRef<'_>)> {
+        let first = self.tables().map(|(_, _, table)| first_key(table)).min()?;
+        let last = self.tables().map(|(_, _, table)| last_key(table)).max()?;
+        Some((first, last))
+    }
+
+    /// A number for the next run of level 0: larger than all there are.
+    #[must_use]
+    pub fn next_run(&self) -> u64 {
+        self.level0.first().map_or(1, |(number, _)| number + 1)
+    }
+}
+
+fn first_key(table: &Table) -> KeyRef<'_> {
+    table.meta().summary.first_key.as_ref()
+}
+
+fn last_key(table: &Table) -> KeyRef<'_> {
+    table.meta().summary.last_key.as_ref()
 }
