@@ -16,7 +16,6 @@
 
 use super::bitpack::{self, PADDING_BYTES, Packed, data_bytes, width_of};
 use super::{Fields, Malformed};
-use std::cell::Cell;
 use std::ops::Range;
 
 /// Most words of a key.
@@ -24,6 +23,9 @@ pub const KEY_WORDS_MAX: usize = 4;
 
 /// Gaps in a group.
 pub const GROUP_SLOTS: usize = 128;
+
+/// Rows that a scan writes at once, past the end of a run if need be.
+const STEP: usize = 8;
 
 /// Bytes that say how a group is packed: width, patches, bits of a patch.
 const SHAPE_BYTES: usize = 3;
@@ -510,52 +512,61 @@ impl<'a> KeyReader<'a> {
             return;
         }
         let from = out.len();
-        out.resize(from + rows.len(), 0);
-        let mut out = &mut out[from..];
+        out.resize(from + rows.len() + STEP, 0);
         let mut run = self.run_of(rows.start);
         let start = self.start(run);
         // The first run may begin before the range.
         let covered = start..self.start(run + 1).max(start);
         let skip = rows.start.saturating_sub(start);
-        let head = covered.end.saturating_sub(rows.start).clamp(1, out.len());
-        self.read_run(run, &covered, skip, &mut out[..head]);
-        out = &mut out[head..];
+        let head = covered.end.saturating_sub(rows.start).clamp(1, rows.len());
+        self.read_run(run, &covered, skip, &mut out[from..from + head]);
         run += 1;
-        if !out.is_empty() && run < self.runs {
-            self.read_runs(run, out);
+        if head < rows.len() && run < self.runs {
+            self.read_runs(run, &mut out[from + head..]);
         }
+        out.truncate(from + rows.len());
     }
 
-    /// Decodes rows from the start of run `first_run` on.
+    /// Decodes rows from the start of run `first_run` on; the last [`STEP`] of `out` are scratch.
     ///
-    /// All gaps go to the end of `out` in one sweep, then the runs are summed up from there to
-    /// its front: writing never catches up with reading, as each run still to come has one gap
-    /// less than rows.
+    /// All gaps are summed up in one sweep, as if they were one run. A run's words are then those
+    /// sums plus a constant, added [`STEP`] at a time and past its end: the next run writes over
+    /// that. So the short loops whose end no processor predicts become one or two steps.
     fn read_runs(&self, first_run: usize, out: &mut [u64]) {
+        let len = out.len() - STEP;
         let start = self.start(first_run);
-        let rows = start..(start + out.len()).min(self.rows);
-        let runs = first_run..self.run_of(rows.end - 1).max(first_run) + 1;
-        let len = out.len();
+        let end = (start + len).min(self.rows);
+        let runs = first_run..self.run_of(end.saturating_sub(1)).max(first_run) + 1;
         let Some(gap_count) = len.checked_sub(runs.len()) else { return };
         let slots = self.slots_of(first_run, &(start..start + gap_count + 1));
-        self.gaps(slots.start, &mut out[len - gap_count..][..slots.len()]);
+        // One allocation for the sums (`sums[i]` is that before gap `i`), ends and first words.
+        let sums_len = 1 + gap_count + STEP;
+        let mut scratch = vec![0; sums_len + 2 * runs.len()];
+        let (sums, rest) = scratch.split_at_mut(sums_len);
+        let (ends, firsts) = rest.split_at_mut(runs.len());
+        self.sums(slots.start, 0, &mut sums[1..=slots.len()]);
+        self.firsts.read(runs.start, firsts);
+        let known = runs.len().min(self.runs - runs.start - 1);
+        self.starts.read(runs.start + 1, &mut ends[..known]);
+        ends[known..].fill(u64::MAX);
 
-        let cells = Cell::from_mut(out).as_slice_of_cells();
-        let (mut write, mut read) = (0, len - gap_count);
+        let (mut write, mut read) = (0, 0);
         let mut row = start;
-        for run in runs {
-            let next = self.start(run + 1).min(rows.end);
-            let count = next.saturating_sub(row).min(len - write).min(len - read + 1);
+        for (run, (&first, &next)) in (runs.start as u64 + 1..).zip(firsts.iter().zip(&*ends)) {
+            let next = next.saturating_add(run).min(end as u64) as usize;
+            let count = next.saturating_sub(row).min(len - write).min(gap_count - read + 1);
             row = next;
             if count == 0 {
                 continue;
             }
-            let mut value = self.firsts.get(run);
-            cells[write].set(value);
-            let gaps = &cells[read..read + count - 1];
-            for (to, gap) in cells[write + 1..write + count].iter().zip(gaps) {
-                value = value.wrapping_add(gap.get());
-                to.set(value);
+            let constant = first.wrapping_sub(sums[read]);
+            let steps = count.div_ceil(STEP) * STEP;
+            let to = out[write..write + steps].as_chunks_mut::<STEP>().0;
+            let from = sums[read..read + steps].as_chunks::<STEP>().0;
+            for (to, from) in to.iter_mut().zip(from) {
+                for (word, sum) in to.iter_mut().zip(from) {
+                    *word = sum.wrapping_add(constant);
+                }
             }
             write += count;
             read += count - 1;
@@ -575,16 +586,21 @@ impl<'a> KeyReader<'a> {
         if rows.is_empty() {
             return;
         }
-        let end = out.len() + rows.len();
-        out.reserve(rows.len());
-        let mut run = self.run_of(rows.start);
-        while out.len() < end && run < self.runs {
-            let left =
-                rows.end.min(self.start(run + 1)).saturating_sub(rows.end - (end - out.len()));
-            out.resize(out.len() + left, self.prefix_word(column, run));
-            run += 1;
+        let from = out.len();
+        out.resize(from + rows.len() + STEP, 0);
+        let (words, mut at) = (&mut out[from..], 0);
+        for run in self.run_of(rows.start)..self.runs {
+            let end = self.start(run + 1).min(rows.end).saturating_sub(rows.start);
+            let word = self.prefix_word(column, run);
+            for step in (at..end).step_by(STEP) {
+                words[step..step + STEP].fill(word);
+            }
+            at = at.max(end);
+            if at == rows.len() {
+                break;
+            }
         }
-        out.resize(end, 0);
+        out.truncate(from + rows.len());
     }
 
     /// Appends the first key word of `rows`.
