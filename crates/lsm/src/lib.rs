@@ -14,6 +14,7 @@ pub mod codec;
 pub mod context;
 pub mod error;
 pub mod manifest;
+pub mod memtable;
 pub mod rows;
 pub mod table;
 pub mod version;

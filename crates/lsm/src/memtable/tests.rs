@@ -1,0 +1,159 @@
+use super::*;
+use base::{BytesColumn, WordColumn};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn edge_shape() -> Shape {
+    Shape {
+        key: KeyShape::Words(2),
+        values: vec![ColumnShape::Word { merge: None }, ColumnShape::Bytes],
+    }
+}
+
+fn edges(rows: &[(u64, u64, Option<u64>)]) -> Batch {
+    let mut batch = Batch::new(&edge_shape());
+    for &(src, dst, weight) in rows {
+        batch.rows += 1;
+        batch.keys.push(KeyRef::Words(&[src, dst]));
+        if let Column::Words(column) = &mut batch.values[0] {
+            column.push(weight);
+        }
+        if let Column::Bytes(column) = &mut batch.values[1] {
+            column.push(weight.map(|w| w.to_le_bytes()).as_ref().map(|b| &b[..3]));
+        }
+    }
+    batch
+}
+
+#[test]
+fn a_reader_sees_the_newest_version_of_its_snapshot() {
+    let memtable = Memtable::new(&edge_shape());
+    memtable.insert(&edges(&[(1, 2, Some(10)), (1, 3, None)]), Kinds::Uniform(Kind::Put), 5);
+    memtable.insert(&edges(&[(1, 2, Some(11))]), Kinds::Uniform(Kind::Put), 7);
+    memtable.insert(&edges(&[(1, 2, None)]), Kinds::Uniform(Kind::Delete), 9);
+    let key = KeyRef::Words(&[1, 2]);
+    assert!(memtable.find(key, 4).is_none());
+    assert_eq!(memtable.find(key, 6).and_then(|e| e.word(0)), Some(10));
+    assert_eq!(memtable.find(key, 8).and_then(|e| e.word(0)), Some(11));
+    let newest = memtable.find(key, 9).unwrap();
+    assert_eq!((newest.kind(), newest.seq()), (Kind::Delete as u8, 9));
+    let older: Vec<u64> =
+        std::iter::successors(Some(newest), EntryRef::next_older).map(|e| e.seq()).collect();
+    assert_eq!(older, [9, 7, 5]);
+    let null = memtable.find(KeyRef::Words(&[1, 3]), 9).unwrap();
+    assert_eq!((null.word(0), null.bytes(1)), (None, None));
+    assert!(memtable.find(KeyRef::Words(&[1, 4]), 9).is_none());
+}
+
+#[test]
+fn of_two_equal_versions_the_later_counts_as_newer() {
+    let memtable = Memtable::new(&edge_shape());
+    for weight in 1..=3 {
+        memtable.insert(&edges(&[(1, 2, Some(weight))]), Kinds::Uniform(Kind::Put), u64::MAX);
+    }
+    let newest = memtable.find(KeyRef::Words(&[1, 2]), u64::MAX).unwrap();
+    assert_eq!((newest.word(0), newest.seq()), (Some(3), SEQ_STORED_MAX));
+}
+
+#[test]
+fn readers_beside_a_writer_see_whole_entries_in_order() {
+    let memtable = Memtable::new(&edge_shape());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0..20_000_u64 {
+                let key = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+                let batch = edges(&[(key, key + 1, Some(key))]);
+                memtable.insert(&batch, Kinds::Uniform(Kind::Put), i + 1);
+            }
+        });
+        scope.spawn(|| {
+            let mut seen = 0;
+            while seen < 20_000 {
+                let before = memtable.rows();
+                let mut cursor = memtable.cursor(KeyRef::Words(&[]));
+                let (mut last, mut count) = (0, 0);
+                while let Some(entry) = cursor.entry() {
+                    let EntryKey::Words(words, 2) = entry.key() else { panic!("two words") };
+                    assert!(words[0] >= last && words[1] == words[0] + 1);
+                    assert_eq!(entry.word(0), Some(words[0]));
+                    assert_eq!(entry.bytes(1), Some(&words[0].to_le_bytes()[..3]));
+                    (last, count) = (words[0], count + 1);
+                    cursor.advance();
+                }
+                assert!(count >= before);
+                seen = count;
+            }
+        });
+    });
+}
+
+/// Keys by number: a few, close together, with shared prefixes.
+fn key_of(shape: KeyShape, i: u64) -> Key {
+    match shape {
+        KeyShape::Words(n) => {
+            let words = [i / 3 % 4, i % 3, i % 2 * u64::MAX, i % 5];
+            Key::words(&words[..n as usize])
+        }
+        KeyShape::Bytes => Key::Bytes(format!("common{}", "x".repeat(i as usize % 9)).into_bytes()),
+    }
+}
+
+proptest! {
+    /// Whatever is inserted, in whatever order, comes back in order and by key.
+    #[test]
+    fn a_memtable_is_an_ordered_map_of_versions(
+        key_shape in prop_oneof![(1..=4_u8).prop_map(KeyShape::Words), Just(KeyShape::Bytes)],
+        batches in prop::collection::vec(
+            prop::collection::btree_map(0..60_u64, (0..3_u8, any::<u64>()), 0..20), 0..20),
+    ) {
+        let shape = Shape {
+            key: key_shape,
+            values: vec![ColumnShape::Bytes, ColumnShape::Word { merge: None }],
+        };
+        let memtable = Memtable::new(&shape);
+        let mut model = BTreeMap::new();
+        for (number, rows) in batches.iter().enumerate() {
+            let seq = number as u64 + 1;
+            let mut batch = Batch::new(&shape);
+            let (mut words, mut strings) = (WordColumn::default(), BytesColumn::default());
+            let mut kinds = Vec::new();
+            let mut seen = std::collections::BTreeSet::new();
+            // Backwards, so that the memtable has to sort.
+            for (&i, &(kind, value)) in rows.iter().rev() {
+                let key = key_of(key_shape, i);
+                if !seen.insert(key.clone()) {
+                    continue;
+                }
+                batch.rows += 1;
+                batch.keys.push(key.as_ref());
+                let word = (value % 3 != 0).then_some(value);
+                let string = (value % 5 != 0).then(|| value.to_be_bytes()[..(value % 7) as usize].to_vec());
+                words.push(word);
+                strings.push(string.as_deref());
+                kinds.push(kind);
+                let row = if kind == Kind::Delete as u8 { (None, None) } else { (word, string) };
+                model.insert((key, u64::MAX - seq), (kind, row));
+            }
+            batch.values = vec![Column::Bytes(strings), Column::Words(words)];
+            memtable.insert(&batch, Kinds::Each(&kinds), seq);
+        }
+        let read = |e: EntryRef<'_>| (e.kind(), (e.word(1), e.bytes(0).map(<[u8]>::to_vec)));
+        let mut cursor = memtable.cursor_at_start();
+        for ((key, inverse), row) in &model {
+            let entry = cursor.entry().expect("as many as in the model");
+            prop_assert_eq!((entry.key().to_key(), entry.seq()), (key.clone(), u64::MAX - inverse));
+            prop_assert_eq!(&read(entry), row);
+            cursor.advance();
+        }
+        prop_assert!(cursor.entry().is_none());
+        prop_assert_eq!(memtable.rows() as usize, model.len());
+        for i in 0..60 {
+            for snapshot in 0..=batches.len() as u64 {
+                let key = key_of(key_shape, i);
+                let want = model.range((key.clone(), u64::MAX - snapshot)..).next();
+                let want = want.filter(|((k, _), _)| *k == key).map(|(_, row)| row.clone());
+                prop_assert_eq!(memtable.find(key.as_ref(), snapshot).map(read), want);
+            }
+        }
+    }
+}
