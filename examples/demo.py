@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import sysconfig
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -196,15 +197,16 @@ def main() -> int:
         if path != DATABASE:
             parser.error(f"{path} is there already; remove it, or name another folder")
         shutil.rmtree(path)
-    scratch = path.with_suffix(".tmp")
-    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        return show(path, choose(Path(scratch)))
 
-    source = choose(scratch)
+
+def show(path: Path, source: Source) -> int:
+    """Import, ask, close, reopen, compare."""
     print(f"The graph: {source.text}.\n")
     db = quipu.open(path, durability="os")
     g = db.graph("demo", weight="float64")
     report = g.import_csv(source.path, progress=True)
-    shutil.rmtree(scratch)
     edges, vertices = g.number_of_edges(), g.number_of_vertices()
     disk_bytes = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     print(

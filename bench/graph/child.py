@@ -44,6 +44,7 @@ class Task:
     batch: int
     many: int
     read_cap_s: float
+    write_cap_s: float
     import_cap_s: int
 
 
@@ -64,7 +65,7 @@ class Round:
         with self.task.output.open("a") as out:
             out.write(json.dumps({"operation": operation, **fields}) + "\n")
 
-    def measure(self, operation: str, work: Callable[[], tuple[int, float | None]], **fields: Any) -> None:
+    def measure(self, operation: str, work: Callable[[], tuple[int, float | None]], **fields: Any) -> int:
         """Run work, which returns how many items it completed and perhaps its own wall time; report the rate."""
         reset_peak_memory()
         start = Usage.now()
@@ -72,6 +73,7 @@ class Round:
         usage = Usage.now().since(start, wall_s)
         rate = items / usage["wall_s"]
         self.report(operation, items=items, rate=rate, peak_memory_bytes=peak_memory_bytes(), **usage, **fields)
+        return items
 
     def run(self) -> None:
         """All steps of the round."""
@@ -136,18 +138,21 @@ class Round:
                 call(batch)
             return len(changes), time.perf_counter() - start
 
-        def absent() -> None:
+        def absent(removed: int) -> None:
             peer.begin_reads()
-            for u, v in pairs[:: max(1, len(pairs) // 200)]:
+            for u, v in pairs[: removed : max(1, removed // 200)]:
                 expect("edge after its removal", (u, v), peer.edge(u, v), None)
             peer.end_reads()
 
-        self.measure("remove_edge", lambda: timed(peer.remove, pairs, math.inf))
-        absent()
-        self.measure("upsert_edge", lambda: timed(peer.upsert, changes, math.inf))
+        cap_s = self.task.write_cap_s or math.inf
+        removed = self.measure("remove_edge", lambda: timed(peer.remove, pairs, cap_s))
+        absent(removed)
+        restored = self.measure("upsert_edge", lambda: timed(peer.upsert, changes, cap_s))
+        if restored < len(changes):
+            peer.upsert_batch(Batch.of(changes[restored:]))
         self.compare(peer)
         self.measure("remove_batch", lambda: batched(peer.remove_batch), batch=self.task.batch)
-        absent()
+        absent(len(pairs))
         self.measure("upsert_batch", lambda: batched(peer.upsert_batch), batch=self.task.batch)
         self.compare(peer)
         count, total = self.questions.answers.total

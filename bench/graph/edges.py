@@ -129,7 +129,7 @@ def _adjacency_to_csv(lines: io.BufferedReader, out: io.BufferedWriter) -> None:
 def generate(vertices: int, edges: int, seed: int, folder: Path) -> Path:
     """Write a directed graph whose degrees follow a power law, with weights of two decimals, as CSV.
 
-    In- and out-degrees are drawn independently from Zipf-like weights (exponent 0.6) over differently
+    In- and out-degrees are drawn independently from Zipf-like weights (exponent 0.5) over differently
     shuffled vertices; pairs are distinct; lines are in random order.
 
     Raises:
@@ -142,7 +142,7 @@ def generate(vertices: int, edges: int, seed: int, folder: Path) -> Path:
         return target
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
-    cumulative = np.cumsum(np.arange(1, vertices + 1, dtype=np.float64) ** -0.6)
+    cumulative = np.cumsum(np.arange(1, vertices + 1, dtype=np.float64) ** -0.5)
     cumulative /= cumulative[-1]
     names = [rng.permutation(vertices).astype(np.uint64) for _ in range(2)]
     pairs = np.empty(0, dtype=np.uint64)

@@ -48,6 +48,7 @@ class Plan:
     batch: int
     many: int
     read_cap_s: float
+    write_cap_s: float
     import_cap_s: int
 
 
@@ -110,7 +111,7 @@ def run_peer(plan: Plan, peer: str, number: int) -> list[dict[str, Any]]:
     task = Task(
         peer=peer, file=plan.file, questions=plan.questions, vertices=plan.vertices, folder=folder, output=output,
         settings=plan.settings, batch=plan.batch, many=plan.many,
-        read_cap_s=plan.read_cap_s, import_cap_s=plan.import_cap_s,
+        read_cap_s=plan.read_cap_s, write_cap_s=plan.write_cap_s, import_cap_s=plan.import_cap_s,
     )  # fmt: skip
     path = plan.work / f"{peer}-{number}.task"
     path.write_bytes(pickle.dumps(task))
@@ -167,7 +168,8 @@ def main() -> int:
         plan = Plan(
             file=file, questions=work / "questions.pickle", vertices=work / "vertices.npy", work=work,
             settings=settings, batch=setting("BATCH", 500), many=setting("COUNT_MANY", 1000),
-            read_cap_s=setting("READ_CAP_S", 60), import_cap_s=setting("IMPORT_CAP_S", 600),
+            read_cap_s=setting("READ_CAP_S", 60), write_cap_s=setting("WRITE_CAP_S", 0),
+            import_cap_s=setting("IMPORT_CAP_S", 600),
         )  # fmt: skip
         now = datetime.datetime.now(datetime.UTC)
         about = {
