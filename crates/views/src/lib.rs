@@ -1,1 +1,9 @@
 //! Graph, counters, blobs and documents: each a way to see relations.
+//!
+//! A view holds no data. It knows the keyspaces behind it and turns calls into column batches for
+//! the store; the same code reads the newest state, a held snapshot and a transaction.
+
+pub mod graph;
+mod transaction;
+
+pub use transaction::SharedTransaction;

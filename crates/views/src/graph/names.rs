@@ -1,0 +1,317 @@
+//! Vertices as the user names them, and the dictionary behind text.
+//!
+//! # Why new names are written in a transaction
+//! Two writers may meet one new text at once. A plain write would let the later id replace the
+//! earlier, whose edges would then lead to nothing. In a transaction the row `text => id` and the
+//! row `id => text` are both written, so whichever comes second conflicts and looks again.
+
+use super::edges::weight_words;
+use super::write::retry;
+use super::{Graph, Source, VertexType, WeightsRef, damaged, scratch};
+use base::shape::{int_to_word, word_to_int};
+use base::{
+    Batch, BytesColumn, Column, Key, KeyRange, Keys, KeyspaceId, Kind, Projection, WordColumn,
+};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use relation::{GraphPart, invalid};
+use store::{Isolation, Kinds, Read, Result, TableWrites};
+
+/// Stands for a text that is no vertex; no dictionary grows so far.
+pub const ABSENT: u64 = u64::MAX;
+
+/// Vertices handed in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum VertexList<'a> {
+    /// Unsigned integers.
+    U64(&'a [u64]),
+    /// Signed integers.
+    I64(&'a [i64]),
+    /// Text.
+    Str(&'a [&'a str]),
+}
+
+/// Vertices handed out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VertexColumn {
+    /// Unsigned integers.
+    U64(Vec<u64>),
+    /// Signed integers.
+    I64(Vec<i64>),
+    /// UTF-8 text.
+    Str(BytesColumn),
+}
+
+/// The dictionary of a graph whose vertices are text.
+pub(super) struct Dictionary {
+    pub(super) ids: KeyspaceId,
+    pub(super) names: KeyspaceId,
+    /// No id from here on is known to be taken. Held while ids are handed out.
+    next: Mutex<u64>,
+}
+
+impl Dictionary {
+    pub(super) fn new(ids: KeyspaceId, names: KeyspaceId) -> Self {
+        Self { ids, names, next: Mutex::new(0) }
+    }
+}
+
+impl VertexList<'_> {
+    /// Vertices there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::U64(list) => list.len(),
+            Self::I64(list) => list.len(),
+            Self::Str(list) => list.len(),
+        }
+    }
+
+    /// Whether there is no vertex.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn kind(&self) -> VertexType {
+        match self {
+            Self::U64(_) => VertexType::U64,
+            Self::I64(_) => VertexType::I64,
+            Self::Str(_) => VertexType::Str,
+        }
+    }
+}
+
+impl Graph {
+    /// Appends the words of `list` to `out`. A text that is no vertex becomes [`ABSENT`], which
+    /// every read answers with nothing.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] where the list is not of the graph's vertex type.
+    pub fn to_words(&self, list: VertexList<'_>, out: &mut Vec<u64>) -> Result<()> {
+        self.check_list(list)?;
+        match (list, &self.core.dictionary) {
+            (VertexList::U64(list), _) => out.extend_from_slice(list),
+            (VertexList::I64(list), _) => out.extend(list.iter().map(|&v| int_to_word(v))),
+            (VertexList::Str(list), Some(dictionary)) => {
+                out.extend(self.read(|read| dictionary.look_up(read, list))?);
+            }
+            (VertexList::Str(_), None) => return Err(damaged("the graph has no dictionary")),
+        }
+        Ok(())
+    }
+
+    /// The vertices that `words`, results of this graph, stand for.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Corruption`] where a word stands for no text.
+    pub fn to_vertices(&self, words: &[u64]) -> Result<VertexColumn> {
+        match (self.core.def.vertex, &self.core.dictionary) {
+            (VertexType::U64, _) => Ok(VertexColumn::U64(words.to_vec())),
+            (VertexType::I64, _) => {
+                Ok(VertexColumn::I64(words.iter().map(|&word| word_to_int(word)).collect()))
+            }
+            (VertexType::Str, Some(dictionary)) => {
+                let shape = self.core.def.shape(GraphPart::Names);
+                let mut rows = Batch::new(&shape);
+                let mut present = Vec::new();
+                let keys = Keys::Words(vec![words.to_vec()]);
+                let projection = Projection { keys: 0, values: 1 };
+                self.read(|read| {
+                    read.get_many(dictionary.names, &keys, projection, &mut present, &mut rows)
+                })?;
+                match rows.values.pop() {
+                    Some(Column::Bytes(names)) if present.iter().all(|present| *present) => {
+                        Ok(VertexColumn::Str(names))
+                    }
+                    _ => Err(damaged("a vertex has no name")),
+                }
+            }
+            (VertexType::Str, None) => Err(damaged("the graph has no dictionary")),
+        }
+    }
+
+    /// [`Graph::upsert_many`] for vertices of any type; new texts become vertices in the same step,
+    /// with ids that ascend in order of first appearance.
+    ///
+    /// # Errors
+    /// As [`Graph::upsert_many`].
+    pub fn upsert_list(
+        &self,
+        us: VertexList<'_>,
+        vs: VertexList<'_>,
+        weights: Option<WeightsRef<'_>>,
+    ) -> Result<()> {
+        self.check_list(us)?;
+        self.check_list(vs)?;
+        match (us, vs) {
+            (VertexList::Str(us), VertexList::Str(vs)) => self.upsert_texts(us, vs, weights),
+            _ => {
+                let (mut u_words, mut v_words) = (Vec::new(), Vec::new());
+                self.to_words(us, &mut u_words)?;
+                self.to_words(vs, &mut v_words)?;
+                self.upsert_many(&u_words, &v_words, weights)
+            }
+        }
+    }
+
+    fn upsert_texts(
+        &self,
+        us: &[&str],
+        vs: &[&str],
+        weights: Option<WeightsRef<'_>>,
+    ) -> Result<()> {
+        if us.len() != vs.len() {
+            return Err(invalid(format!("{} sources, but {} targets", us.len(), vs.len())));
+        }
+        let Some(dictionary) = &self.core.dictionary else {
+            return Err(damaged("the graph has no dictionary"));
+        };
+        // Names are never taken back, so what is found here stays true.
+        let ends = [us, vs].concat();
+        let words = self.read(|read| dictionary.look_up(read, &ends))?;
+        if !words.contains(&ABSENT) {
+            return self.upsert_words(&words, weights, Vec::new());
+        }
+        // Held to the end of the commit, so that writers of one graph do not race for ids.
+        let mut next = dictionary.next.lock();
+        let from = *next;
+        *next = match &self.source {
+            Source::Store(store) => retry(store, Isolation::Snapshot, |transaction| {
+                self.in_transaction(transaction).upsert_new(dictionary, from, &ends, weights)
+            })?,
+            _ => self.upsert_new(dictionary, from, &ends, weights)?,
+        };
+        Ok(())
+    }
+
+    /// Names what is new and upserts the edges; the id that is free afterwards, at least `from`.
+    fn upsert_new(
+        &self,
+        dictionary: &Dictionary,
+        from: u64,
+        ends: &[&str],
+        weights: Option<WeightsRef<'_>>,
+    ) -> Result<u64> {
+        let mut words = self.read(|read| dictionary.look_up(read, ends))?;
+        let mut next = self.read(|read| dictionary.free_id(read, from))?;
+        let tables = dictionary.name_new(ends, &mut words, &mut next);
+        self.upsert_words(&words, weights, tables)?;
+        Ok(next)
+    }
+
+    /// Upserts edges whose sources are the first half of `words` and targets the second, with the
+    /// dictionary rows `tables` in the same batch.
+    fn upsert_words(
+        &self,
+        words: &[u64],
+        weights: Option<WeightsRef<'_>>,
+        tables: Vec<TableWrites>,
+    ) -> Result<()> {
+        let (us, vs) = words.split_at(words.len() / 2);
+        scratch::with(self.weighted(), |scratch| {
+            let weight = self.core.def.weight;
+            let batch = self.edge_batch(scratch, Kind::Put, us, vs, |out| {
+                weight_words(weight, weights, us.len(), out)
+            })?;
+            batch.tables.extend(tables);
+            self.apply(batch)
+        })
+    }
+
+    fn check_list(&self, list: VertexList<'_>) -> Result<()> {
+        if list.kind() == self.core.def.vertex {
+            return Ok(());
+        }
+        Err(invalid(format!(
+            "the vertices of graph {:?} are {}, {} was given",
+            self.name(),
+            self.core.def.vertex,
+            list.kind()
+        )))
+    }
+}
+
+impl Dictionary {
+    /// The id of each text, or [`ABSENT`].
+    fn look_up(&self, read: &dyn Read, texts: &[&str]) -> Result<Vec<u64>> {
+        let mut keys = BytesColumn::default();
+        for text in texts {
+            keys.push(Some(text.as_bytes()));
+        }
+        let mut rows = Batch {
+            rows: 0,
+            keys: Keys::Bytes(BytesColumn::default()),
+            values: vec![Column::Words(WordColumn::default())],
+        };
+        let mut present = Vec::new();
+        let projection = Projection { keys: 0, values: 1 };
+        read.get_many(self.ids, &Keys::Bytes(keys), projection, &mut present, &mut rows)?;
+        let ids = rows.value_words(0).iter().zip(&present);
+        Ok(ids.map(|(&id, &present)| if present { id } else { ABSENT }).collect())
+    }
+
+    /// The least id from `from` on above which none is taken.
+    fn free_id(&self, read: &dyn Read, from: u64) -> Result<u64> {
+        let mut rows = Batch {
+            rows: 0,
+            keys: Keys::Words(vec![Vec::new()]),
+            values: vec![Column::Bytes(BytesColumn::default())],
+        };
+        // Whether an id from `id` on is taken is true up to the last and false after it, so a
+        // search by halves finds the border without reading the names.
+        let mut taken_from = |id: u64| -> Result<bool> {
+            rows.clear();
+            let range = KeyRange { lower: Key::words(&[id]), upper: None };
+            read.scan_into(self.names, &range, Projection::COUNT, 1, &mut rows)?;
+            Ok(rows.rows > 0)
+        };
+        let (mut taken, mut free) = (from, from);
+        let mut step = 1_u64;
+        while taken_from(free)? {
+            taken = free;
+            free = free.saturating_add(step);
+            step = step.saturating_mul(2);
+        }
+        while free - taken > 1 {
+            let middle = taken + (free - taken) / 2;
+            if taken_from(middle)? { taken = middle } else { free = middle }
+        }
+        Ok(free)
+    }
+
+    /// Gives every [`ABSENT`] word the next id, in order of first appearance edge by edge, and
+    /// makes the rows of the dictionary. The first half of `ends` are the sources.
+    fn name_new(&self, ends: &[&str], words: &mut [u64], next: &mut u64) -> Vec<TableWrites> {
+        let mut new: HashMap<&str, u64, RandomState> = HashMap::default();
+        let (mut texts, mut ids) = (BytesColumn::default(), Vec::new());
+        let edges = ends.len() / 2;
+        for i in (0..edges).flat_map(|edge| [edge, edges + edge]) {
+            if words[i] != ABSENT {
+                continue;
+            }
+            words[i] = *new.entry(ends[i]).or_insert_with(|| {
+                let id = *next;
+                *next += 1;
+                texts.push(Some(ends[i].as_bytes()));
+                ids.push(id);
+                id
+            });
+        }
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let table = |keyspace, keys, value| TableWrites {
+            keyspace,
+            kinds: Kinds::Uniform(Kind::Put),
+            rows: Batch { rows: ids.len(), keys, values: vec![value] },
+            delete_ranges: Vec::new(),
+        };
+        let id_column = WordColumn { words: ids.clone(), ..WordColumn::default() };
+        vec![
+            table(self.ids, Keys::Bytes(texts.clone()), Column::Words(id_column)),
+            table(self.names, Keys::Words(vec![ids.clone()]), Column::Bytes(texts)),
+        ]
+    }
+}

@@ -1,0 +1,568 @@
+//! Reading a graph: edges, neighbours, degrees; one vertex or many.
+//!
+//! # Why every read is a `prefix_many`
+//! One vertex is the batch of one. The store then has a single path to make fast, and here each
+//! question is stated once: `_many` is the question, the single call is its first row.
+
+use super::edges::sum_words;
+use super::scratch::{self, key_vec};
+use super::{Edges, Graph, Weight, WeightType, Weights, damaged};
+use base::{KeyRange, KeyRef, Keys, KeyspaceId, Projection};
+use relation::invalid;
+use std::mem::swap;
+use store::{Read, Result};
+
+/// Which end of an edge a vertex is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// The source.
+    Out,
+    /// The target.
+    In,
+}
+
+/// The word of the key that is the other end.
+const OTHER: u8 = 0b10;
+
+impl Graph {
+    /// The weight of the edge from `u` to `v`, if there is one.
+    pub fn edge(&self, u: u64, v: u64) -> Result<Option<Weight>> {
+        scratch::with(self.weighted(), |scratch| {
+            let rows = &mut scratch.rows[0];
+            let key = KeyRef::Words(&[u, v]);
+            let projection = Projection { keys: 0, values: u64::from(self.weighted()) };
+            if !self.read(|read| read.get(self.core.forward, key, projection, rows))? {
+                return Ok(None);
+            }
+            let word = rows.value_words(0).first().copied();
+            match (self.core.def.weight, word) {
+                (WeightType::None, _) => Ok(Some(Weight::None)),
+                (WeightType::Float, Some(word)) => {
+                    Ok(Some(Weight::Float(base::shape::word_to_float(word))))
+                }
+                (WeightType::Int, Some(word)) => {
+                    Ok(Some(Weight::Int(base::shape::word_to_int(word))))
+                }
+                (_, None) => Err(damaged("an edge has no weight")),
+            }
+        })
+    }
+
+    /// Whether there is an edge from `u` to `v`.
+    pub fn has_edge(&self, u: u64, v: u64) -> Result<bool> {
+        scratch::with(self.weighted(), |scratch| {
+            let rows = &mut scratch.rows[0];
+            let key = KeyRef::Words(&[u, v]);
+            self.read(|read| read.get(self.core.forward, key, Projection::COUNT, rows))
+        })
+    }
+
+    /// For each pair `us[i]`, `vs[i]`: whether the edge is there, and its weight (NaN or 0 where it
+    /// is not). Both results are replaced.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
+    pub fn edge_many(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        present: &mut Vec<bool>,
+        weights: &mut Weights,
+    ) -> Result<()> {
+        weights.reset(self.core.def.weight);
+        self.look_up(us, vs, self.weighted(), present, |words| weights.extend_from_words(words))?;
+        if self.weighted() {
+            if weights.len() != present.len() {
+                return Err(damaged("edges have no weights"));
+            }
+            for (i, _) in present.iter().enumerate().filter(|(_, present)| !**present) {
+                weights.set_absent(i);
+            }
+        }
+        Ok(())
+    }
+
+    /// For each pair `us[i]`, `vs[i]`: whether the edge is there. `present` is replaced.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
+    pub fn has_edge_many(&self, us: &[u64], vs: &[u64], present: &mut Vec<bool>) -> Result<()> {
+        self.look_up(us, vs, false, present, |_| ())
+    }
+
+    fn look_up(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        values: bool,
+        present: &mut Vec<bool>,
+        take: impl FnOnce(&[u64]),
+    ) -> Result<()> {
+        check_pairs(us, vs)?;
+        present.clear();
+        scratch::with(self.weighted(), |scratch| {
+            if let Keys::Words(columns) = &mut scratch.keys {
+                columns[0].extend_from_slice(us);
+                columns[1].extend_from_slice(vs);
+            }
+            let projection = Projection { keys: 0, values: u64::from(values) };
+            let (keys, rows) = (&scratch.keys, &mut scratch.rows[0]);
+            self.read(|read| read.get_many(self.core.forward, keys, projection, present, rows))?;
+            take(rows.value_words(0));
+            Ok(())
+        })
+    }
+
+    /// The edges that leave `v`, by target.
+    pub fn out_edges(&self, v: u64, out: &mut Edges) -> Result<()> {
+        self.directed(Direction::Out, &[v], None, out)
+    }
+
+    /// The edges that arrive at `v`, by source.
+    pub fn in_edges(&self, v: u64, out: &mut Edges) -> Result<()> {
+        self.directed(Direction::In, &[v], None, out)
+    }
+
+    /// The edges that leave each of `vs`: those of `vs[i]` are `offsets[i]..offsets[i + 1]` of
+    /// `out`. Both results are replaced.
+    pub fn out_edges_many(
+        &self,
+        vs: &[u64],
+        offsets: &mut Vec<u64>,
+        out: &mut Edges,
+    ) -> Result<()> {
+        self.directed(Direction::Out, vs, Some(offsets), out)
+    }
+
+    /// The edges that arrive at each of `vs`, as [`Graph::out_edges_many`] gives those that leave.
+    pub fn in_edges_many(&self, vs: &[u64], offsets: &mut Vec<u64>, out: &mut Edges) -> Result<()> {
+        self.directed(Direction::In, vs, Some(offsets), out)
+    }
+
+    fn directed(
+        &self,
+        direction: Direction,
+        vs: &[u64],
+        offsets: Option<&mut Vec<u64>>,
+        out: &mut Edges,
+    ) -> Result<()> {
+        out.reset(self.core.def.weight);
+        scratch::with(self.weighted(), |scratch| {
+            let rows = &mut scratch.rows[0];
+            let offsets = offsets.unwrap_or(&mut scratch.offsets[0]);
+            offsets.clear();
+            let (fixed, other) = match direction {
+                Direction::Out => (&mut out.src, &mut out.dst),
+                Direction::In => (&mut out.dst, &mut out.src),
+            };
+            // The store appends to the caller's own vector.
+            swap(key_vec(rows, 1), other);
+            let keyspace = self.keyspace_of(direction);
+            let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
+            let result =
+                self.read(|read| read.prefix_many(keyspace, vs, projection, offsets, rows));
+            swap(key_vec(rows, 1), other);
+            result?;
+            for (&v, &end) in vs.iter().zip(&offsets[1..]) {
+                fixed.resize(end as usize, v);
+            }
+            out.weight.extend_from_words(rows.value_words(0));
+            Ok(())
+        })
+    }
+
+    /// The edges that `v` is an end of: those that leave by target, then those that arrive by
+    /// source; a self-loop once, among those that leave.
+    pub fn edges(&self, v: u64, out: &mut Edges) -> Result<()> {
+        self.edges_of(&[v], None, out)
+    }
+
+    /// The edges that each of `vs` is an end of, as [`Graph::edges`] gives them: those of `vs[i]`
+    /// are `offsets[i]..offsets[i + 1]` of `out`. Both results are replaced.
+    pub fn edges_many(&self, vs: &[u64], offsets: &mut Vec<u64>, out: &mut Edges) -> Result<()> {
+        self.edges_of(vs, Some(offsets), out)
+    }
+
+    fn edges_of(
+        &self,
+        vs: &[u64],
+        mut offsets: Option<&mut Vec<u64>>,
+        out: &mut Edges,
+    ) -> Result<()> {
+        out.reset(self.core.def.weight);
+        if let Some(offsets) = offsets.as_deref_mut() {
+            offsets.clear();
+            offsets.push(0);
+        }
+        let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
+        self.both(vs, projection, |v, sides| {
+            let [leaving, arriving] = sides;
+            out.dst.extend_from_slice(leaving.others);
+            out.src.resize(out.dst.len(), v);
+            out.weight.extend_from_words(leaving.weights);
+            // The loop, where there is one, cuts the arriving side in two.
+            for part in arriving.without(v) {
+                out.src.extend_from_slice(part.others);
+                out.dst.resize(out.src.len(), v);
+                out.weight.extend_from_words(part.weights);
+            }
+            if let Some(offsets) = offsets.as_deref_mut() {
+                offsets.push(out.src.len() as u64);
+            }
+        })
+    }
+
+    /// The targets of the edges that leave `v`, ascending. `out` is replaced.
+    pub fn successors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
+        self.others(Direction::Out, &[v], None, out)
+    }
+
+    /// The sources of the edges that arrive at `v`, ascending. `out` is replaced.
+    pub fn predecessors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
+        self.others(Direction::In, &[v], None, out)
+    }
+
+    /// The targets of each of `vs`: those of `vs[i]` are `offsets[i]..offsets[i + 1]` of `ids`.
+    /// Both results are replaced.
+    pub fn successors_many(
+        &self,
+        vs: &[u64],
+        offsets: &mut Vec<u64>,
+        ids: &mut Vec<u64>,
+    ) -> Result<()> {
+        self.others(Direction::Out, vs, Some(offsets), ids)
+    }
+
+    /// The sources of each of `vs`, as [`Graph::successors_many`] gives the targets.
+    pub fn predecessors_many(
+        &self,
+        vs: &[u64],
+        offsets: &mut Vec<u64>,
+        ids: &mut Vec<u64>,
+    ) -> Result<()> {
+        self.others(Direction::In, vs, Some(offsets), ids)
+    }
+
+    fn others(
+        &self,
+        direction: Direction,
+        vs: &[u64],
+        offsets: Option<&mut Vec<u64>>,
+        ids: &mut Vec<u64>,
+    ) -> Result<()> {
+        ids.clear();
+        scratch::with(self.weighted(), |scratch| {
+            let rows = &mut scratch.rows[0];
+            let offsets = offsets.unwrap_or(&mut scratch.offsets[0]);
+            offsets.clear();
+            swap(key_vec(rows, 1), ids);
+            let keyspace = self.keyspace_of(direction);
+            let projection = Projection { keys: OTHER, values: 0 };
+            let result =
+                self.read(|read| read.prefix_many(keyspace, vs, projection, offsets, rows));
+            swap(key_vec(rows, 1), ids);
+            result
+        })
+    }
+
+    /// The other ends of all edges of `v`, ascending, each once, `v` itself never. `out` is replaced.
+    pub fn neighbors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
+        out.clear();
+        self.both(&[v], Projection { keys: OTHER, values: 0 }, |v, sides| {
+            unite(sides[0].others, sides[1].others, v, out);
+        })
+    }
+
+    /// The neighbours of each of `vs`, as [`Graph::neighbors`] gives them: those of `vs[i]` are
+    /// `offsets[i]..offsets[i + 1]` of `ids`. Both results are replaced.
+    pub fn neighbors_many(
+        &self,
+        vs: &[u64],
+        offsets: &mut Vec<u64>,
+        ids: &mut Vec<u64>,
+    ) -> Result<()> {
+        ids.clear();
+        offsets.clear();
+        offsets.push(0);
+        self.both(vs, Projection { keys: OTHER, values: 0 }, |v, sides| {
+            unite(sides[0].others, sides[1].others, v, ids);
+            offsets.push(ids.len() as u64);
+        })
+    }
+
+    /// Edges that `v` is an end of, a self-loop once, and the sum of their weights (of their number
+    /// where the graph has no weights).
+    pub fn degree(&self, v: u64) -> Result<(u64, f64)> {
+        let mut degree = (0, 0.0);
+        self.degrees_of(&[v], |count, sum| degree = (count, sum))?;
+        Ok(degree)
+    }
+
+    /// Edges that leave `v`, and the sum of their weights.
+    pub fn out_degree(&self, v: u64) -> Result<(u64, f64)> {
+        let mut degree = (0, 0.0);
+        self.directed_degrees(Direction::Out, &[v], |count, sum| degree = (count, sum))?;
+        Ok(degree)
+    }
+
+    /// Edges that arrive at `v`, and the sum of their weights.
+    pub fn in_degree(&self, v: u64) -> Result<(u64, f64)> {
+        let mut degree = (0, 0.0);
+        self.directed_degrees(Direction::In, &[v], |count, sum| degree = (count, sum))?;
+        Ok(degree)
+    }
+
+    /// [`Graph::degree`] of each of `vs`. Both results are replaced.
+    pub fn degree_many(
+        &self,
+        vs: &[u64],
+        counts: &mut Vec<u64>,
+        sums: &mut Vec<f64>,
+    ) -> Result<()> {
+        counts.clear();
+        sums.clear();
+        self.degrees_of(vs, |count, sum| {
+            counts.push(count);
+            sums.push(sum);
+        })
+    }
+
+    /// [`Graph::out_degree`] of each of `vs`. Both results are replaced.
+    pub fn out_degree_many(
+        &self,
+        vs: &[u64],
+        counts: &mut Vec<u64>,
+        sums: &mut Vec<f64>,
+    ) -> Result<()> {
+        counts.clear();
+        sums.clear();
+        self.directed_degrees(Direction::Out, vs, |count, sum| {
+            counts.push(count);
+            sums.push(sum);
+        })
+    }
+
+    /// [`Graph::in_degree`] of each of `vs`. Both results are replaced.
+    pub fn in_degree_many(
+        &self,
+        vs: &[u64],
+        counts: &mut Vec<u64>,
+        sums: &mut Vec<f64>,
+    ) -> Result<()> {
+        counts.clear();
+        sums.clear();
+        self.directed_degrees(Direction::In, vs, |count, sum| {
+            counts.push(count);
+            sums.push(sum);
+        })
+    }
+
+    fn degrees_of(&self, vs: &[u64], mut take: impl FnMut(u64, f64)) -> Result<()> {
+        let weight = self.core.def.weight;
+        let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
+        self.both(vs, projection, |v, [leaving, arriving]| {
+            let mut count = leaving.others.len() as u64;
+            let mut sum = leaving.sum(weight);
+            for part in arriving.without(v) {
+                count += part.others.len() as u64;
+                sum += part.sum(weight);
+            }
+            take(count, sum);
+        })
+    }
+
+    fn directed_degrees(
+        &self,
+        direction: Direction,
+        vs: &[u64],
+        mut take: impl FnMut(u64, f64),
+    ) -> Result<()> {
+        scratch::with(self.weighted(), |scratch| {
+            let (rows, offsets) = (&mut scratch.rows[0], &mut scratch.offsets[0]);
+            let keyspace = self.keyspace_of(direction);
+            let projection = Projection { keys: 0, values: u64::from(self.weighted()) };
+            self.read(|read| read.prefix_many(keyspace, vs, projection, offsets, rows))?;
+            for range in offsets.windows(2) {
+                let count = range[1] - range[0];
+                let sum = if self.weighted() {
+                    let words = &rows.value_words(0)[range[0] as usize..range[1] as usize];
+                    sum_words(self.core.def.weight, words)
+                } else {
+                    count as f64
+                };
+                take(count, sum);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads both sides of `vs` as of one moment and shows them vertex by vertex.
+    fn both(
+        &self,
+        vs: &[u64],
+        projection: Projection,
+        mut show: impl FnMut(u64, [Side<'_>; 2]),
+    ) -> Result<()> {
+        scratch::with(self.weighted(), |scratch| {
+            let [out_rows, in_rows] = &mut scratch.rows;
+            let [out_offsets, in_offsets] = &mut scratch.offsets;
+            self.read_moment(|read| {
+                read.prefix_many(self.core.forward, vs, projection, out_offsets, out_rows)?;
+                read.prefix_many(self.core.reverse, vs, projection, in_offsets, in_rows)
+            })?;
+            let weighted = projection.value(0) && self.weighted();
+            for (i, &v) in vs.iter().enumerate() {
+                let leaving = Side::new(out_rows, out_offsets, i, weighted);
+                let arriving = Side::new(in_rows, in_offsets, i, weighted);
+                show(v, [leaving, arriving]);
+            }
+            Ok(())
+        })
+    }
+
+    /// Edges there are. Costs what was written since the last full compaction, not the size.
+    pub fn number_of_edges(&self) -> Result<u64> {
+        self.read(|read| read.count(self.core.forward))
+    }
+
+    /// Vertices that are an end of an edge. Costs a pass over the ends and memory of 8 bytes a
+    /// source.
+    pub fn number_of_vertices(&self) -> Result<u64> {
+        let mut vertices = 0;
+        self.vertices(&mut |ids| vertices += ids.len() as u64)?;
+        Ok(vertices)
+    }
+
+    /// Whether `v` is an end of an edge.
+    pub fn has_vertex(&self, v: u64) -> Result<bool> {
+        scratch::with(self.weighted(), |scratch| {
+            let rows = &mut scratch.rows[0];
+            let range = KeyRange::prefix_words(&[v]);
+            self.read_moment(|read| {
+                read.scan_into(self.core.forward, &range, Projection::COUNT, 1, rows)?;
+                if rows.rows == 0 {
+                    read.scan_into(self.core.reverse, &range, Projection::COUNT, 1, rows)?;
+                }
+                Ok(rows.rows > 0)
+            })
+        })
+    }
+
+    /// Shows every vertex that is an end of an edge, ascending, each once, in slices.
+    /// Takes memory of 8 bytes a source.
+    pub fn vertices(&self, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
+        self.read_moment(|read| vertices(read, self.core.forward, self.core.reverse, visit))
+    }
+
+    fn keyspace_of(&self, direction: Direction) -> KeyspaceId {
+        match direction {
+            Direction::Out => self.core.forward,
+            Direction::In => self.core.reverse,
+        }
+    }
+}
+
+/// Vertices handed out at once.
+const VERTEX_SLICE: usize = 8192;
+
+fn vertices(
+    read: &dyn Read,
+    forward: KeyspaceId,
+    reverse: KeyspaceId,
+    visit: &mut dyn FnMut(&[u64]),
+) -> Result<()> {
+    let mut sources = Vec::new();
+    read.first_words(forward, &mut |words| sources.extend_from_slice(words))?;
+    let mut sources = sources.as_slice();
+    let mut slice = Vec::with_capacity(VERTEX_SLICE);
+    let mut push = |v: u64| {
+        slice.push(v);
+        if slice.len() == VERTEX_SLICE {
+            visit(&slice);
+            slice.clear();
+        }
+    };
+    read.first_words(reverse, &mut |targets| {
+        for &target in targets {
+            while let Some((&source, rest)) = sources.split_first().filter(|(s, _)| **s <= target) {
+                sources = rest;
+                if source < target {
+                    push(source);
+                }
+            }
+            push(target);
+        }
+    })?;
+    sources.iter().for_each(|&source| push(source));
+    if !slice.is_empty() {
+        visit(&slice);
+    }
+    Ok(())
+}
+
+/// The edges of one vertex in one direction.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    /// The other ends, strictly ascending.
+    others: &'a [u64],
+    /// Their weights as words; none where they were not asked for.
+    weights: &'a [u64],
+}
+
+impl<'a> Side<'a> {
+    fn new(rows: &'a base::Batch, offsets: &[u64], i: usize, weighted: bool) -> Self {
+        let range = offsets[i] as usize..offsets[i + 1] as usize;
+        let others = &rows.key_words(1)[range.clone()];
+        Self { others, weights: if weighted { &rows.value_words(0)[range] } else { &[] } }
+    }
+
+    /// What is before and what is after the edge to `v` itself.
+    fn without(self, v: u64) -> [Self; 2] {
+        let empty = Self { others: &[], weights: &[] };
+        match self.others.binary_search(&v) {
+            Err(_) => [self, empty],
+            Ok(at) => [self.slice(0, at), self.slice(at + 1, self.others.len())],
+        }
+    }
+
+    fn slice(self, from: usize, to: usize) -> Self {
+        let weights = if self.weights.is_empty() { &[] } else { &self.weights[from..to] };
+        Self { others: &self.others[from..to], weights }
+    }
+
+    fn sum(self, weight: WeightType) -> f64 {
+        match weight {
+            WeightType::None => self.others.len() as f64,
+            WeightType::Float | WeightType::Int => sum_words(weight, self.weights),
+        }
+    }
+}
+
+/// Appends the union of two ascending lists, without `v`.
+fn unite(mut a: &[u64], mut b: &[u64], v: u64, out: &mut Vec<u64>) {
+    out.reserve(a.len() + b.len());
+    while let (Some(&x), Some(&y)) = (a.first(), b.first()) {
+        let least = x.min(y);
+        if least != v {
+            out.push(least);
+        }
+        a = &a[usize::from(x == least)..];
+        b = &b[usize::from(y == least)..];
+    }
+    let rest = if a.is_empty() { b } else { a };
+    match rest.binary_search(&v) {
+        Err(_) => out.extend_from_slice(rest),
+        Ok(at) => {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(&rest[at + 1..]);
+        }
+    }
+}
+
+/// Pairs come in two columns of one length.
+pub(super) fn check_pairs(us: &[u64], vs: &[u64]) -> Result<()> {
+    if us.len() == vs.len() {
+        return Ok(());
+    }
+    Err(invalid(format!("{} sources, but {} targets", us.len(), vs.len())))
+}

@@ -1,0 +1,125 @@
+//! Batches kept for the next call, so that a single read or write allocates nothing.
+
+use base::{Batch, Column, Keys, KeyspaceId, Kind, WordColumn};
+use std::cell::Cell;
+use store::{Kinds, TableWrites, WriteBatch};
+
+/// Batches that have grown past this many rows are given back instead of kept.
+const ROWS_KEPT_MAX: usize = 1 << 16;
+
+/// What one call works in.
+pub(crate) struct Scratch {
+    /// Rows of edge keyspaces: keys of two words, a weight or none.
+    pub(crate) rows: [Batch; 2],
+    /// Offsets of the rows above.
+    pub(crate) offsets: [Vec<u64>; 2],
+    /// Keys to look up.
+    pub(crate) keys: Keys,
+    /// Whether they were there.
+    pub(crate) flags: Vec<bool>,
+    /// Writes to both directions.
+    pub(crate) writes: WriteBatch,
+}
+
+thread_local! {
+    static KEPT: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Calls `f` with a scratch whose rows have a weight column if `weighted`. Calls may nest.
+#[inline]
+pub(crate) fn with<R>(weighted: bool, f: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = KEPT.take().unwrap_or_default();
+    for rows in &mut scratch.rows {
+        set_weighted(rows, weighted);
+    }
+    let result = f(&mut scratch);
+    if !scratch.is_large() {
+        scratch.clear();
+        KEPT.set(Some(scratch));
+    }
+    result
+}
+
+fn set_weighted(rows: &mut Batch, weighted: bool) {
+    if rows.values.len() != usize::from(weighted) {
+        rows.values.clear();
+        if weighted {
+            rows.values.push(Column::Words(WordColumn::default()));
+        }
+    }
+}
+
+impl Scratch {
+    fn is_large(&self) -> bool {
+        let [a, b] = &self.rows;
+        let writes = self.writes.tables.first().map_or(0, |table| table.rows.rows);
+        a.rows.max(b.rows).max(self.flags.len()).max(self.keys.len()).max(writes) > ROWS_KEPT_MAX
+    }
+
+    fn clear(&mut self) {
+        self.rows.iter_mut().for_each(Batch::clear);
+        self.offsets.iter_mut().for_each(Vec::clear);
+        self.keys.clear();
+        self.flags.clear();
+    }
+
+    /// The writes, emptied: rows of one kind for the two directions.
+    pub(crate) fn edge_writes(
+        &mut self,
+        kind: Kind,
+        directions: [KeyspaceId; 2],
+        weighted: bool,
+    ) -> &mut WriteBatch {
+        let tables = &mut self.writes.tables;
+        tables.truncate(2);
+        while tables.len() < 2 {
+            tables.push(TableWrites {
+                keyspace: directions[0],
+                kinds: Kinds::Uniform(kind),
+                rows: edge_rows(),
+                delete_ranges: Vec::new(),
+            });
+        }
+        for (table, keyspace) in tables.iter_mut().zip(directions) {
+            table.keyspace = keyspace;
+            table.kinds = Kinds::Uniform(kind);
+            table.delete_ranges.clear();
+            set_weighted(&mut table.rows, weighted);
+            table.rows.clear();
+        }
+        &mut self.writes
+    }
+}
+
+/// An empty batch with keys of two words and no values.
+fn edge_rows() -> Batch {
+    Batch { rows: 0, keys: Keys::Words(vec![Vec::new(), Vec::new()]), values: Vec::new() }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self {
+            rows: [edge_rows(), edge_rows()],
+            offsets: [Vec::new(), Vec::new()],
+            keys: Keys::Words(vec![Vec::new(), Vec::new()]),
+            flags: Vec::new(),
+            writes: WriteBatch::default(),
+        }
+    }
+}
+
+/// The vector behind word `i` of the keys, to move a caller's vector in and out.
+pub(crate) fn key_vec(rows: &mut Batch, i: usize) -> &mut Vec<u64> {
+    match &mut rows.keys {
+        Keys::Words(columns) => &mut columns[i],
+        Keys::Bytes(_) => unreachable!("edges have keys of words"),
+    }
+}
+
+/// The vector behind value column 0.
+pub(crate) fn value_vec(rows: &mut Batch) -> Option<&mut Vec<u64>> {
+    match rows.values.first_mut() {
+        Some(Column::Words(column)) => Some(&mut column.words),
+        _ => None,
+    }
+}

@@ -1,0 +1,239 @@
+//! Changing a graph: both directions in one batch, whatever the call.
+
+use super::edges::{weight_word, weight_words};
+use super::read::check_pairs;
+use super::scratch::{self, value_vec};
+use super::{Edges, Graph, Source, VertexType, Weight, WeightsRef};
+use crate::SharedTransaction;
+use base::{KeyRange, Kind};
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+use relation::{GraphPart, invalid};
+use std::sync::Arc;
+use store::{Error, ErrorKind, Isolation, Kinds, Result, Store, TableWrites, WriteBatch};
+
+impl Graph {
+    /// Inserts the edge from `u` to `v`, or gives it a new weight. `None` weighs 1.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: the weight is not of the graph's type, or its vertices are text
+    /// (see [`Graph::upsert_list`]).
+    pub fn upsert(&self, u: u64, v: u64, weight: Option<Weight>) -> Result<()> {
+        self.refuse_words_of_text()?;
+        let word = weight_word(self.core.def.weight, weight)?;
+        scratch::with(self.weighted(), |scratch| {
+            let batch = self.edge_batch(scratch, Kind::Put, &[u], &[v], |words| {
+                words.extend(word);
+                Ok(())
+            })?;
+            self.apply(batch)
+        })
+    }
+
+    /// Inserts the edges from `us[i]` to `vs[i]`, or gives them new weights; all become visible at
+    /// once. Where a pair is named twice, the last weight wins. Without weights each weighs 1.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: columns of different lengths, weights not of the graph's type,
+    /// or a graph whose vertices are text (see [`Graph::upsert_list`]).
+    pub fn upsert_many(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        weights: Option<WeightsRef<'_>>,
+    ) -> Result<()> {
+        self.refuse_words_of_text()?;
+        check_pairs(us, vs)?;
+        scratch::with(self.weighted(), |scratch| {
+            let weight = self.core.def.weight;
+            let batch = self.edge_batch(scratch, Kind::Put, us, vs, |words| {
+                weight_words(weight, weights, us.len(), words)
+            })?;
+            self.apply(batch)
+        })
+    }
+
+    /// Removes the edge from `u` to `v`; whether it was there.
+    pub fn remove(&self, u: u64, v: u64) -> Result<bool> {
+        let mut removed = Vec::with_capacity(1);
+        self.remove_many(&[u], &[v], &mut removed)?;
+        Ok(removed.first() == Some(&true))
+    }
+
+    /// Removes the edges from `us[i]` to `vs[i]` at once; `removed` is replaced by whether each was
+    /// there. A pair named twice is removed once: its second flag is false.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
+    pub fn remove_many(&self, us: &[u64], vs: &[u64], removed: &mut Vec<bool>) -> Result<()> {
+        check_pairs(us, vs)?;
+        removed.clear();
+        if let Source::Store(store) = &self.source {
+            scratch::with(self.weighted(), |scratch| {
+                let mut flags = std::mem::take(&mut scratch.flags);
+                let batch = self.edge_batch(scratch, Kind::Delete, us, vs, |words| {
+                    words.resize(us.len(), 0);
+                    Ok(())
+                })?;
+                store.write(batch, Some(&mut flags))?;
+                // The flags of the forward direction come first; those of the other repeat them.
+                removed.extend_from_slice(&flags[..us.len()]);
+                scratch.flags = flags;
+                Ok::<_, Error>(())
+            })?;
+            forget_repeats(us, vs, removed);
+            return Ok(());
+        }
+        self.has_edge_many(us, vs, removed)?;
+        forget_repeats(us, vs, removed);
+        let there = |ends: &[u64]| -> Vec<u64> {
+            ends.iter().zip(&*removed).filter(|(_, there)| **there).map(|(&end, _)| end).collect()
+        };
+        let (us, vs) = (there(us), there(vs));
+        self.delete_pairs(&us, &vs)
+    }
+
+    /// Removes every edge that `v` is an end of; how many there were.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where other writers keep changing the same edges.
+    pub fn remove_vertex(&self, v: u64) -> Result<u64> {
+        let Source::Store(store) = &self.source else {
+            let mut edges = Edges::default();
+            self.edges(v, &mut edges)?;
+            self.delete_pairs(&edges.src, &edges.dst)?;
+            return Ok(edges.len() as u64);
+        };
+        retry(store, Isolation::Serializable, |transaction| {
+            self.in_transaction(transaction).remove_vertex(v)
+        })
+    }
+
+    /// Removes every edge at once. Text vertices keep their ids, so that a transaction that began
+    /// before can still use them.
+    pub fn clear(&self) -> Result<()> {
+        let table = |keyspace, part| TableWrites {
+            keyspace,
+            kinds: Kinds::Uniform(Kind::Delete),
+            rows: base::Batch::new(&self.core.def.shape(part)),
+            delete_ranges: vec![KeyRange::all_words()],
+        };
+        let tables = vec![
+            table(self.core.forward, GraphPart::Forward),
+            table(self.core.reverse, GraphPart::Reverse),
+        ];
+        self.apply(&WriteBatch { tables })
+    }
+
+    /// Drops the graph with all that belongs to it, at once. It cannot be used afterwards.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] inside a transaction, and for a graph at a snapshot.
+    pub fn drop_graph(self) -> Result<()> {
+        let Source::Store(store) = &self.source else {
+            return Err(invalid("a graph cannot be dropped inside a transaction"));
+        };
+        let parts = self.core.def.parts().iter();
+        let ids: Vec<_> = parts.filter_map(|&part| self.keyspace(part)).collect();
+        store.drop_keyspaces(&ids)
+    }
+
+    fn delete_pairs(&self, us: &[u64], vs: &[u64]) -> Result<()> {
+        scratch::with(self.weighted(), |scratch| {
+            let batch = self.edge_batch(scratch, Kind::Delete, us, vs, |words| {
+                words.resize(us.len(), 0);
+                Ok(())
+            })?;
+            self.apply(batch)
+        })
+    }
+
+    /// Rows of one kind for both directions, in the scratch. `fill` appends the weight words of the
+    /// pairs.
+    pub(super) fn edge_batch<'a>(
+        &self,
+        scratch: &'a mut scratch::Scratch,
+        kind: Kind,
+        us: &[u64],
+        vs: &[u64],
+        fill: impl FnOnce(&mut Vec<u64>) -> Result<()>,
+    ) -> Result<&'a mut WriteBatch> {
+        let directions = [self.core.forward, self.core.reverse];
+        let batch = scratch.edge_writes(kind, directions, self.weighted());
+        let [forward, reverse] = batch.tables.as_mut_slice() else {
+            unreachable!("the scratch has a table for each direction");
+        };
+        for (rows, first, second) in [(&mut forward.rows, us, vs), (&mut reverse.rows, vs, us)] {
+            scratch::key_vec(rows, 0).extend_from_slice(first);
+            scratch::key_vec(rows, 1).extend_from_slice(second);
+            rows.rows = us.len();
+        }
+        match (value_vec(&mut forward.rows), value_vec(&mut reverse.rows)) {
+            (Some(forward), Some(reverse)) => {
+                fill(forward)?;
+                reverse.extend_from_slice(forward);
+            }
+            // Says no to weights that were given.
+            _ if kind == Kind::Put => fill(&mut Vec::new())?,
+            _ => {}
+        }
+        Ok(batch)
+    }
+
+    /// Writes to the store, newest wins, or into the transaction.
+    pub(super) fn apply(&self, batch: &WriteBatch) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        match &self.source {
+            Source::Store(store) => store.write(batch, None).map(|_| ()),
+            Source::Transaction(transaction) => transaction.write(batch),
+            Source::Snapshot(_) => {
+                Err(Error::new(ErrorKind::ReadOnly, "a graph at a snapshot cannot be written"))
+            }
+        }
+    }
+
+    fn refuse_words_of_text(&self) -> Result<()> {
+        if self.core.def.vertex == VertexType::Str {
+            return Err(invalid(format!(
+                "the vertices of graph {:?} are text, numbers were given",
+                self.name()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Attempts before a conflict is handed to the caller.
+const ATTEMPTS_MAX: usize = 64;
+
+/// Runs `f` in transactions of its own until one commits.
+pub(super) fn retry<R>(
+    store: &Arc<dyn Store>,
+    isolation: Isolation,
+    f: impl Fn(&Arc<SharedTransaction>) -> Result<R>,
+) -> Result<R> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let transaction = SharedTransaction::begin(&**store, isolation);
+        let result = f(&transaction)?;
+        match transaction.commit() {
+            Ok(_) => return Ok(result),
+            Err(e) if e.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Sets the flag of every pair that is named before to false.
+fn forget_repeats(us: &[u64], vs: &[u64], flags: &mut [bool]) {
+    if us.len() < 2 {
+        return;
+    }
+    let mut seen = HashSet::with_capacity_and_hasher(us.len(), RandomState::default());
+    for ((&u, &v), flag) in us.iter().zip(vs).zip(flags) {
+        *flag &= seen.insert((u, v));
+    }
+}

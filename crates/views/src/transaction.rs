@@ -1,0 +1,72 @@
+//! One transaction that several views share.
+
+use parking_lot::RwLock;
+use relation::invalid;
+use std::fmt;
+use std::sync::Arc;
+use store::{Error, Isolation, Result, Store, Transaction, WriteBatch};
+
+use base::SeqNo;
+
+/// A transaction of the store, shared by the views made of it. After [`SharedTransaction::commit`]
+/// or [`SharedTransaction::rollback`] every call through such a view is an error.
+///
+/// Dropping the last reference rolls back.
+pub struct SharedTransaction {
+    open: RwLock<Option<Box<dyn Transaction>>>,
+}
+
+impl SharedTransaction {
+    /// Begins a transaction.
+    #[must_use]
+    pub fn begin(store: &dyn Store, isolation: Isolation) -> Arc<Self> {
+        Arc::new(Self { open: RwLock::new(Some(store.begin(isolation))) })
+    }
+
+    /// Calls `f` with the transaction.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] after its end, and those of `f`.
+    pub fn with<R>(&self, f: impl FnOnce(&dyn Transaction) -> Result<R>) -> Result<R> {
+        f(self.open.read().as_deref().ok_or_else(ended)?)
+    }
+
+    /// Adds writes.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] after its end, and those of the store.
+    pub fn write(&self, batch: &WriteBatch) -> Result<()> {
+        self.with(|transaction| transaction.write(batch))
+    }
+
+    /// Makes all writes visible at once and ends it, also where that fails.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Conflict`]: another commit won; nothing was written.
+    pub fn commit(&self) -> Result<SeqNo> {
+        // Taken out first, so that the lock is not held while the log is synced.
+        let transaction = self.open.write().take().ok_or_else(ended)?;
+        transaction.commit()
+    }
+
+    /// Forgets all writes and ends it; does nothing after its end.
+    pub fn rollback(&self) {
+        drop(self.open.write().take());
+    }
+
+    /// Whether it has neither committed nor rolled back.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.open.read().is_some()
+    }
+}
+
+impl fmt::Debug for SharedTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedTransaction").field("open", &self.is_open()).finish()
+    }
+}
+
+fn ended() -> Error {
+    invalid("the transaction has ended\nhint: begin a new one")
+}
