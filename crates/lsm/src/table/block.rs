@@ -1,74 +1,389 @@
-//! One block as it is read: checked bytes and where its columns lie.
+//! One block as it is read: checked bytes and, beside them, where each column lies in them.
+//!
+//! # Why the columns' readers are kept with the bytes
+//! Finding the columns again for each look-up would touch the front of every column, a cache miss
+//! each; here a look-up touches the readers and the bytes that it wants.
+//!
+//! # Invariants
+//! 1. The bytes passed their checksum before a [`Block`] exists, so what a malformed column would
+//!    make of a look-up is only ever a wrong row number, not a panic.
+//! 2. Strings that are compressed in the file are decompressed once, when the block is read.
+//! 3. Rows are in (key ascending, sequence number descending) order.
 
-use base::{Batch, Key, KeyRange, KeyRef, Projection};
+use super::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, Sections};
+use super::pending::append_validity;
+use crate::codec::Malformed;
+use crate::codec::bitmap::BitmapReader;
+use crate::codec::bytes::BytesReader;
+use crate::codec::runs::KeyReader;
+use crate::codec::words::WordReader;
+use crate::rows::Rows;
+use base::{
+    Batch, BytesColumn, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind,
+    Projection, Shape, WORDS_MAX,
+};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::rows::Rows;
+self_cell::self_cell!(
+    struct Cell {
+        owner: Vec<u8>,
+        #[covariant]
+        dependent: Columns,
+    }
+    impl {Debug}
+);
 
 /// Some thousand rows in columns. Row indexes run from 0 to [`Block::rows`].
 #[derive(Debug)]
-pub struct Block {}
+pub struct Block {
+    cell: Cell,
+}
+
+/// Readers of all columns.
+#[derive(Debug)]
+struct Columns<'a> {
+    keys: KeyColumn<'a>,
+    rows: usize,
+    plain: bool,
+    /// The table's number for rows that store 0.
+    global_seq: u64,
+    seq_max: u64,
+    values: Box<[ValueColumn<'a>]>,
+    seqs: Option<WordReader<'a>>,
+    kinds: Option<WordReader<'a>>,
+    inflated_bytes: usize,
+}
+
+#[derive(Debug)]
+// One of these a block: boxing the large variant would add a cache miss to each look-up.
+#[allow(clippy::large_enum_variant)]
+enum KeyColumn<'a> {
+    Words(KeyReader<'a>),
+    Bytes(Strings<'a>),
+}
+
+#[derive(Debug)]
+struct ValueColumn<'a> {
+    /// `None`: every row has a value.
+    validity: Option<BitmapReader<'a>>,
+    data: Data<'a>,
+}
+
+#[derive(Debug)]
+enum Data<'a> {
+    Words(WordReader<'a>),
+    Bytes(Strings<'a>),
+}
+
+/// Strings that can be lent.
+#[derive(Debug)]
+enum Strings<'a> {
+    InBlock(BytesReader<'a>),
+    Inflated(BytesColumn),
+}
+
+impl<'a> Strings<'a> {
+    fn parse(bytes: &'a [u8], rows: usize) -> Result<Self, Malformed> {
+        let reader = BytesReader::parse(bytes, rows)?;
+        if rows == 0 || reader.borrow(0).is_some() {
+            return Ok(Self::InBlock(reader));
+        }
+        let mut column = BytesColumn::default();
+        reader.read(0..rows, &mut column)?;
+        Ok(Self::Inflated(column))
+    }
+
+    fn inflated_bytes(&self) -> usize {
+        match self {
+            Self::InBlock(_) => 0,
+            Self::Inflated(column) => column.heap.capacity() + 8 * column.offsets.capacity(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> &[u8] {
+        match self {
+            // Only a compressed heap is not lent, and that was inflated.
+            Self::InBlock(reader) => reader.borrow(row).unwrap_or_default(),
+            Self::Inflated(column) => column.get(row),
+        }
+    }
+
+    fn lower_bound(&self, key: &[u8], rows: usize) -> usize {
+        let (mut low, mut high) = (0, rows);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.get(middle) < key { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Appends strings without validity.
+    fn append(&self, rows: Range<usize>, out: &mut BytesColumn) {
+        match self {
+            Self::InBlock(reader) => {
+                // Fails for compressed heaps only, and those were inflated.
+                let read = reader.read(rows, out);
+                debug_assert!(read.is_ok());
+            }
+            Self::Inflated(column) => {
+                let offsets = &column.offsets[rows.start..=rows.end];
+                let (first, last) = (offsets[0], offsets[rows.len()]);
+                let base = out.heap.len() as u64;
+                out.heap.extend_from_slice(&column.heap[first as usize..last as usize]);
+                out.offsets.extend(offsets[1..].iter().map(|offset| offset - first + base));
+            }
+        }
+    }
+}
+
+impl<'a> Columns<'a> {
+    fn parse(bytes: &'a [u8], shape: &Shape, global_seq: u64) -> Result<Self, Malformed> {
+        let mut sections = Sections::parse(bytes, shape)?;
+        let rows = sections.rows;
+        let keys = sections.next();
+        let keys = match shape.key {
+            KeyShape::Words(words) => {
+                KeyColumn::Words(KeyReader::parse(keys, usize::from(words), rows)?)
+            }
+            KeyShape::Bytes => KeyColumn::Bytes(Strings::parse(keys, rows)?),
+        };
+        let optional = |stored: bool, section: &'a [u8]| match section {
+            _ if stored => WordReader::parse(section, rows).map(Some),
+            [] => Ok(None),
+            _ => Err(Malformed("a section that the flags deny")),
+        };
+        let flags = sections.flags;
+        let seqs = optional(flags & HAS_SEQS != 0, sections.next())?;
+        let kinds = optional(flags & HAS_KINDS != 0, sections.next())?;
+        let mut values = Vec::with_capacity(shape.values.len());
+        for value in &shape.values {
+            let (validity, data) = (sections.next(), sections.next());
+            let validity = match validity {
+                [] => None,
+                bytes => Some(BitmapReader::parse(bytes, rows)?),
+            };
+            let data = match value {
+                ColumnShape::Word { .. } => Data::Words(WordReader::parse(data, rows)?),
+                ColumnShape::Bytes => Data::Bytes(Strings::parse(data, rows)?),
+            };
+            values.push(ValueColumn { validity, data });
+        }
+        let one_seq = seqs.is_none_or(|seqs| seqs.constant().is_some());
+        let plain = kinds.is_none() && one_seq && flags & HAS_REPEATS == 0;
+        let seq_max = match &seqs {
+            Some(seqs) => match seqs.constant() {
+                Some(0) => global_seq,
+                Some(seq) => seq,
+                None => sections.seq_max.max(global_seq),
+            },
+            None => global_seq,
+        };
+        let mut inflated_bytes = 0;
+        if let KeyColumn::Bytes(strings) = &keys {
+            inflated_bytes += strings.inflated_bytes();
+        }
+        for value in &values {
+            if let Data::Bytes(strings) = &value.data {
+                inflated_bytes += strings.inflated_bytes();
+            }
+        }
+        let values = values.into_boxed_slice();
+        Ok(Self { keys, rows, plain, global_seq, seq_max, values, seqs, kinds, inflated_bytes })
+    }
+
+    #[inline]
+    fn seq(&self, row: usize) -> u64 {
+        match self.seqs.as_ref().map_or(0, |seqs| seqs.get(row)) {
+            0 => self.global_seq,
+            seq => seq,
+        }
+    }
+
+    /// Appends the keys of the rows under a projection.
+    fn append_keys(&self, rows: Range<usize>, projection: Projection, out: &mut Keys) {
+        match (&self.keys, out) {
+            (KeyColumn::Words(reader), Keys::Words(out)) => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    if projection.key(i) {
+                        reader.column(i, rows.clone(), out);
+                    }
+                }
+            }
+            (KeyColumn::Bytes(strings), Keys::Bytes(out)) => {
+                if projection.key(0) {
+                    strings.append(rows, out);
+                }
+            }
+            _ => unreachable!("keys of one tree have one shape"),
+        }
+    }
+
+    /// Appends the projected values of the rows.
+    fn append_values(&self, rows: Range<usize>, projection: Projection, out: &mut [Column]) {
+        for (i, (value, out)) in self.values.iter().zip(out).enumerate() {
+            if projection.value(i) {
+                value.append(rows.clone(), out);
+            }
+        }
+    }
+}
+
+impl ValueColumn<'_> {
+    #[inline]
+    fn is_valid(&self, row: usize) -> bool {
+        self.validity.as_ref().is_none_or(|validity| validity.get(row))
+    }
+
+    fn append(&self, rows: Range<usize>, out: &mut Column) {
+        let all = self.validity.is_none();
+        match (&self.data, out) {
+            (Data::Words(reader), Column::Words(out)) => {
+                let before = out.words.len();
+                reader.read(rows.clone(), &mut out.words);
+                append_validity(&mut out.validity, before, rows.clone(), all, |row| {
+                    self.is_valid(row)
+                });
+                if !all {
+                    // What stands there is a neighbour's word.
+                    for (word, row) in out.words[before..].iter_mut().zip(rows) {
+                        *word = if self.is_valid(row) { *word } else { 0 };
+                    }
+                }
+            }
+            (Data::Bytes(strings), Column::Bytes(out)) => {
+                let before = out.len();
+                strings.append(rows.clone(), out);
+                append_validity(&mut out.validity, before, rows, all, |row| self.is_valid(row));
+            }
+            _ => unreachable!("columns of one position have one shape"),
+        }
+    }
+}
 
 impl Block {
+    /// Takes apart checked bytes. Rows that store sequence number 0 read as `global_seq`.
+    ///
+    /// # Errors
+    /// If the bytes are no block of this shape.
+    pub(super) fn parse(bytes: Vec<u8>, shape: &Shape, global_seq: u64) -> Result<Self, Malformed> {
+        let cell = Cell::try_new(bytes, |bytes| Columns::parse(bytes, shape, global_seq))?;
+        Ok(Self { cell })
+    }
+
+    #[inline]
+    fn columns(&self) -> &Columns<'_> {
+        self.cell.borrow_dependent()
+    }
+
+    /// Bytes of memory it takes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let columns = self.columns();
+        let fixed = size_of::<Columns<'_>>() + size_of_val(&*columns.values) + 64;
+        (self.cell.borrow_owner().capacity() + columns.inflated_bytes + fixed) as u64
+    }
+
     /// Number of row versions.
     #[must_use]
     pub fn rows(&self) -> usize {
-        unimplemented!()
+        self.columns().rows
     }
 
     /// Whether all rows are puts, no key is there twice, and all have one sequence number.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        unimplemented!()
+        self.columns().plain
     }
 
     /// Sequence number of a row, the table's global one applied.
+    ///
+    /// # Panics
+    /// Like all methods that take a row or a column: if there is none with that index.
     #[must_use]
     pub fn seq(&self, row: usize) -> u64 {
-        let _ = row;
-        unimplemented!()
+        self.columns().seq(row)
     }
 
     /// Kind of a row as its number.
     #[must_use]
     pub fn kind(&self, row: usize) -> u8 {
-        let _ = row;
-        unimplemented!()
+        self.columns().kinds.as_ref().map_or(Kind::Put as u8, |kinds| kinds.get(row) as u8)
     }
 
     /// No row has a larger sequence number; where one number is for all, it is this.
     #[must_use]
     pub fn seq_max(&self) -> u64 {
-        unimplemented!()
+        self.columns().seq_max
     }
 
     /// First row whose key is at least `key`, which may be a prefix.
     #[must_use]
     pub fn lower_bound(&self, key: KeyRef<'_>) -> usize {
-        let _ = key;
-        unimplemented!()
+        let columns = self.columns();
+        match (&columns.keys, key) {
+            (KeyColumn::Words(reader), KeyRef::Words(key)) => reader.lower_bound(key),
+            (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => {
+                strings.lower_bound(key, columns.rows)
+            }
+            _ => unreachable!("keys of one tree have one shape"),
+        }
     }
 
-    /// Rows whose keys lie in `range`.
+    /// Rows whose keys lie in `range`. Fastest for the keys that begin with some words.
     #[must_use]
     pub fn rows_in(&self, range: &KeyRange) -> Range<usize> {
-        let _ = range;
-        unimplemented!()
+        if let (KeyColumn::Words(reader), Key::Words { words, len }) =
+            (&self.columns().keys, &range.lower)
+        {
+            let prefix = &words[..usize::from(*len)];
+            if !prefix.is_empty() && range.upper == KeyRange::prefix_words(prefix).upper {
+                return match prefix {
+                    [word] => reader.find_run(*word).rows,
+                    whole if whole.len() == reader.words() => reader.find(whole),
+                    part => reader.find_prefix(part).rows,
+                };
+            }
+        }
+        let start = self.lower_bound(range.lower.as_ref());
+        let end = match &range.upper {
+            Some(upper) => self.lower_bound(upper.as_ref()),
+            None => self.rows(),
+        };
+        start..end.max(start)
     }
 
     /// Newest version of exactly this key in this block.
+    #[inline]
     #[must_use]
     pub fn find(&self, key: KeyRef<'_>) -> Option<usize> {
-        let _ = key;
-        unimplemented!()
+        let columns = self.columns();
+        match (&columns.keys, key) {
+            (KeyColumn::Words(reader), KeyRef::Words(key)) => {
+                let found = reader.find(key);
+                (!found.is_empty()).then_some(found.start)
+            }
+            (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => {
+                let row = strings.lower_bound(key, columns.rows);
+                (row < columns.rows && strings.get(row) == key).then_some(row)
+            }
+            _ => unreachable!("keys of one tree have one shape"),
+        }
     }
 
     /// Key of a row.
     #[must_use]
     pub fn key(&self, row: usize) -> Key {
-        let _ = row;
-        unimplemented!()
+        match &self.columns().keys {
+            KeyColumn::Words(reader) => {
+                let mut words = [0; WORDS_MAX];
+                for (column, word) in words[..reader.words()].iter_mut().enumerate() {
+                    *word = reader.get(column, row);
+                }
+                Key::Words { words, len: reader.words() as u8 }
+            }
+            KeyColumn::Bytes(strings) => Key::bytes(strings.get(row)),
+        }
     }
 
     /// Whether the row has exactly this key.
@@ -80,19 +395,25 @@ impl Block {
     /// The row's key compared with `key`.
     #[must_use]
     pub fn compare_key(&self, row: usize, key: KeyRef<'_>) -> Ordering {
-        let _ = (row, key);
-        unimplemented!()
+        match (&self.columns().keys, key) {
+            (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => strings.get(row).cmp(key),
+            _ => self.key(row).as_ref().cmp(&key),
+        }
     }
 
     /// Word of value column `column`; `None` where the row holds none.
+    #[inline]
     #[must_use]
     pub fn word(&self, column: usize, row: usize) -> Option<u64> {
-        let _ = (column, row);
-        unimplemented!()
+        let value = &self.columns().values[column];
+        match &value.data {
+            Data::Words(reader) if value.is_valid(row) => Some(reader.get(row)),
+            _ => None,
+        }
     }
 
-    /// Byte string of value column `column`; `None` where the row holds none. Borrows from the
-    /// block or, if the string does not lie there in one piece, from `scratch`.
+    /// Byte string of value column `column`; `None` where the row holds none. Lent by the block:
+    /// `scratch` is only for blocks that may come to keep strings compressed.
     #[must_use]
     pub fn bytes<'a>(
         &'a self,
@@ -100,26 +421,55 @@ impl Block {
         row: usize,
         scratch: &'a mut Vec<u8>,
     ) -> Option<&'a [u8]> {
-        let _ = (column, row, scratch);
-        unimplemented!()
+        let _ = scratch;
+        let value = &self.columns().values[column];
+        match &value.data {
+            Data::Bytes(strings) if value.is_valid(row) => Some(strings.get(row)),
+            _ => None,
+        }
     }
 
     /// Appends keys and values of the rows under a projection; neither numbers nor kinds.
     pub fn append_to(&self, rows: Range<usize>, projection: Projection, out: &mut Batch) {
-        let _ = (rows, projection, out);
-        unimplemented!()
+        let columns = self.columns();
+        out.rows += rows.len();
+        columns.append_keys(rows.clone(), projection, &mut out.keys);
+        columns.append_values(rows, projection, &mut out.values);
     }
 
     /// Appends keys (always), sequence numbers, kinds and the projected values of the rows.
     /// `out.seqs` and `out.kinds` stay empty as long as all are 0 and puts.
     pub fn append_versions(&self, rows: Range<usize>, projection: Projection, out: &mut Rows) {
-        let _ = (rows, projection, out);
-        unimplemented!()
+        let columns = self.columns();
+        let before = out.len();
+        columns.append_keys(rows.clone(), Projection::KEYS, &mut out.keys);
+        columns.append_values(rows.clone(), projection, &mut out.values);
+
+        if columns.seqs.is_some() || columns.global_seq != 0 || !out.seqs.is_empty() {
+            out.seqs.resize(before, 0);
+            match &columns.seqs {
+                None => out.seqs.resize(before + rows.len(), columns.global_seq),
+                Some(seqs) => {
+                    seqs.read(rows.clone(), &mut out.seqs);
+                    for seq in &mut out.seqs[before..] {
+                        *seq = if *seq == 0 { columns.global_seq } else { *seq };
+                    }
+                }
+            }
+        }
+        if columns.kinds.is_some() || !out.kinds.is_empty() {
+            out.kinds.resize(before, Kind::Put as u8);
+            match &columns.kinds {
+                None => out.kinds.resize(before + rows.len(), Kind::Put as u8),
+                Some(kinds) => out.kinds.extend(rows.map(|row| kinds.get(row) as u8)),
+            }
+        }
     }
 
     /// Appends the distinct first words, ascending; nothing for byte-string keys.
     pub fn first_words(&self, out: &mut Vec<u64>) {
-        let _ = out;
-        unimplemented!()
+        if let KeyColumn::Words(reader) = &self.columns().keys {
+            reader.distinct_first_words(out);
+        }
     }
 }

@@ -1,4 +1,22 @@
 //! Blocks in memory within a budget that all tables share.
+//!
+//! # Why a slot a block and no map
+//! A table knows its blocks by number, so a hit is a load from the table's own array: no hash, no
+//! lock, no list that every reader rewrites. Only a miss takes the lock of the queue that decides
+//! what goes.
+//!
+//! # Invariants
+//! 1. A filled slot has exactly one entry in the queue, and its bytes are counted once; both change
+//!    only under the queue's lock.
+//! 2. Closing a table gives back its bytes without that lock; its entries are dropped when met.
+//! 3. A hit writes at most one flag, and only if it is not set already.
+
+use super::Block;
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 /// What a read does to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,27 +27,188 @@ pub enum Fill {
     Once,
 }
 
+/// Entries that an eviction may spare because they were hit; bounds what one miss can cost.
+const SPARED_MAX: usize = 64;
+
+/// Entries of closed tables that may wait in the queue beside as many live ones.
+const DEAD_MAX: u64 = 1024;
+
 /// A budget of bytes for the blocks, indexes and filters of all open tables.
 #[derive(Debug)]
-pub struct BlockCache {}
+pub struct BlockCache {
+    budget_bytes: u64,
+    counters: Arc<Counters>,
+    queue: Mutex<VecDeque<Entry>>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    used_bytes: AtomicU64,
+    blocks: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// A filled slot, in the order in which slots were filled or last spared.
+#[derive(Debug)]
+struct Entry {
+    slots: Weak<Slots>,
+    index: usize,
+}
+
+/// The places of one table's blocks.
+#[derive(Debug)]
+pub(super) struct Slots {
+    slots: Box<[Slot]>,
+    counters: Arc<Counters>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    block: ArcSwapOption<Block>,
+    /// Hit since the queue last looked at it.
+    hit: AtomicBool,
+}
 
 impl BlockCache {
-    /// A cache that holds at most `budget_bytes` of blocks, indexes and filters.
+    /// A cache that holds at most `budget_bytes` of blocks, indexes and filters. Indexes and
+    /// filters of open tables always stay; what is left of the budget is for blocks.
     #[must_use]
     pub fn new(budget_bytes: u64) -> Self {
-        let _ = budget_bytes;
-        unimplemented!()
+        Self { budget_bytes, counters: Arc::default(), queue: Mutex::default() }
     }
 
     /// Bytes that blocks, indexes and filters take.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
-        unimplemented!()
+        self.counters.used_bytes.load(Relaxed)
     }
 
-    /// Blocks read from files so far. (Hits are not counted: it would cost more than the hit.)
+    /// The budget.
+    #[must_use]
+    pub fn budget_bytes(&self) -> u64 {
+        self.budget_bytes
+    }
+
+    /// Blocks that were asked for and not there. (Hits are not counted: that would cost more than
+    /// the hit.)
     #[must_use]
     pub fn misses(&self) -> u64 {
-        unimplemented!()
+        self.counters.misses.load(Relaxed)
+    }
+
+    /// Empty slots for a table of `blocks` blocks.
+    pub(super) fn slots(&self, blocks: usize) -> Arc<Slots> {
+        let slots = (0..blocks).map(|_| Slot::default()).collect();
+        Arc::new(Slots { slots, counters: Arc::clone(&self.counters) })
+    }
+
+    /// Counts bytes that stay in memory until the reservation is dropped.
+    pub(super) fn reserve(&self, bytes: u64) -> Reservation {
+        self.counters.used_bytes.fetch_add(bytes, Relaxed);
+        let evicted = self.evict(&mut self.queue.lock());
+        drop(evicted);
+        Reservation { bytes, counters: Arc::clone(&self.counters) }
+    }
+
+    /// Offers a block that was just read; returns the block to use, which is another reader's if
+    /// that one was faster.
+    pub(super) fn insert(
+        &self,
+        slots: &Arc<Slots>,
+        index: usize,
+        block: Arc<Block>,
+        fill: Fill,
+    ) -> Arc<Block> {
+        let bytes = block.memory_bytes();
+        let mut queue = self.queue.lock();
+        let slot = &slots.slots[index];
+        if let Some(present) = slot.block.load_full() {
+            return present;
+        }
+        if bytes > self.budget_bytes
+            || (fill == Fill::Once && self.used_bytes() + bytes > self.budget_bytes)
+        {
+            return block;
+        }
+        slot.hit.store(false, Relaxed);
+        slot.block.store(Some(Arc::clone(&block)));
+        self.counters.used_bytes.fetch_add(bytes, Relaxed);
+        let live = self.counters.blocks.fetch_add(1, Relaxed) + 1;
+        queue.push_back(Entry { slots: Arc::downgrade(slots), index });
+        if queue.len() as u64 > 2 * live + DEAD_MAX {
+            queue.retain(|entry| entry.slots.strong_count() > 0);
+        }
+        let evicted = self.evict(&mut queue);
+        drop(queue);
+        // Memory is given back after the lock.
+        drop(evicted);
+        block
+    }
+
+    /// Empties slots, oldest first, until the budget holds; one that was hit is spared once.
+    fn evict(&self, queue: &mut VecDeque<Entry>) -> Vec<Arc<Block>> {
+        let mut evicted = Vec::new();
+        let mut spared = 0;
+        while self.used_bytes() > self.budget_bytes {
+            let Some(entry) = queue.pop_front() else { break };
+            let Some(slots) = entry.slots.upgrade() else { continue };
+            let slot = &slots.slots[entry.index];
+            if spared < SPARED_MAX && slot.hit.swap(false, Relaxed) {
+                spared += 1;
+                queue.push_back(entry);
+            } else if let Some(block) = slot.block.swap(None) {
+                self.counters.used_bytes.fetch_sub(block.memory_bytes(), Relaxed);
+                self.counters.blocks.fetch_sub(1, Relaxed);
+                evicted.push(block);
+            }
+        }
+        evicted
+    }
+}
+
+impl Slots {
+    /// The block if it is there.
+    #[inline]
+    pub(super) fn get(&self, index: usize, fill: Fill) -> Option<Arc<Block>> {
+        let slot = &self.slots[index];
+        let block = slot.block.load_full()?;
+        if fill == Fill::Keep && !slot.hit.load(Relaxed) {
+            slot.hit.store(true, Relaxed);
+        }
+        Some(block)
+    }
+
+    /// Counts a block that has to be read.
+    pub(super) fn count_miss(&self) {
+        self.counters.misses.fetch_add(1, Relaxed);
+    }
+
+    /// Bytes that the empty slots take.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        size_of_val::<[Slot]>(&self.slots) as u64
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for slot in &self.slots {
+            if let Some(block) = slot.block.swap(None) {
+                self.counters.used_bytes.fetch_sub(block.memory_bytes(), Relaxed);
+                self.counters.blocks.fetch_sub(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// Bytes counted against the budget until this is dropped.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    bytes: u64,
+    counters: Arc<Counters>,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.counters.used_bytes.fetch_sub(self.bytes, Relaxed);
     }
 }

@@ -48,11 +48,17 @@
 mod block;
 mod builder;
 mod cache;
+mod encode;
+mod index;
+mod layout;
+mod pending;
 mod reader;
+mod verify;
 
 pub use block::Block;
-pub use builder::TableBuilder;
+pub use builder::{ROW_BYTES_MAX, TableBuilder};
 pub use cache::{BlockCache, Fill};
+pub use layout::FORMAT_VERSION;
 pub use reader::Table;
 
 use base::{Key, TableId};
@@ -134,3 +140,6 @@ impl TableMeta {
         self.summary.seq_max.max(self.global_seq)
     }
 }
+
+#[cfg(test)]
+mod tests;

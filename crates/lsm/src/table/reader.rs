@@ -1,108 +1,365 @@
 //! One open table: fences and filters in memory, blocks through the cache.
+//!
+//! # Invariants
+//! 1. With the fences in memory, a block costs exactly one read.
+//! 2. Every part is compared with its checksum when it is read from the file, before it is decoded.
+//! 3. A table opens only if it is the very file that the manifest's entry describes.
 
-use super::{Block, Fill, RangeTombstone, TableMeta};
-use crate::Result;
+use super::cache::{Reservation, Slots};
+use super::index::Index;
+use super::layout::{FOOTER_BYTES, FORMAT_VERSION, Footer, Handle, Properties, decode_tombstones};
+use super::{Block, BlockCache, Fill, RangeTombstone, TableMeta};
+use crate::codec::Malformed;
+use crate::codec::filter::{Filter, hash_bytes, hash_words};
 use crate::context::Context;
-use base::{KeyRange, KeyRef, Shape};
+use crate::{Error, Result};
+use base::{Corruption, KeyRange, KeyRef, Shape, checksum};
+use env::{RandomReadFile, ReadOptions, ReadRequest};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Bytes read from a table's end at once: holds all but the blocks of a small table.
+const TAIL_BYTES: u64 = 32 << 10;
+
 /// An open table. Shared by all versions that hold it.
 #[derive(Debug)]
-pub struct Table {}
+pub struct Table {
+    pub(super) meta: TableMeta,
+    pub(super) shape: Shape,
+    pub(super) file: Arc<dyn RandomReadFile>,
+    pub(super) index: Index,
+    slots: Arc<Slots>,
+    cache: Arc<BlockCache>,
+    key_filter: Option<Vec<u8>>,
+    first_word_filter: Option<Vec<u8>>,
+    tombstones: Vec<RangeTombstone>,
+    _reservation: Reservation,
+}
 
 impl Table {
     /// Reads and checks footer, index, properties, range tombstones and filters.
     ///
     /// # Errors
-    /// A failed read; [`crate::Error::Corruption`] if a part is damaged or is not what `meta` says;
-    /// [`crate::Error::Invalid`] for a format version that this program does not know.
+    /// A failed read; [`Error::Corruption`] if a part is damaged or is not what `meta` says;
+    /// [`Error::Invalid`] for a format version that this program does not know.
     pub fn open(context: &Context, meta: &TableMeta, shape: &Shape) -> Result<Arc<Self>> {
-        let _ = (context, meta, shape);
-        unimplemented!()
+        let path = context.table_path(meta.id, meta.folder);
+        let file = context.env.open_read(&path, ReadOptions { direct: context.direct_reads })?;
+        let tail = Tail::read(&*file)?;
+        let handle = tail.footer(&*file)?;
+        let blame = |offset| move |Malformed(what)| Corruption::new(&path, offset, what);
+
+        let section = tail.sections(&*file, &[handle])?.swap_remove(0);
+        let mut rest = &*section;
+        let malformed = blame(handle.offset);
+        let properties = Properties::take(&mut rest, shape).map_err(&malformed)?;
+        let index = Index::decode(rest, shape.key, handle.offset).map_err(&malformed)?;
+
+        let mut summary = properties.summary.clone();
+        (summary.bytes, summary.fingerprint) = (tail.file_bytes, handle.checksum);
+        let rows: u64 = (0..index.blocks()).map(|i| index.rows(i) as u64).sum();
+        let handles = [properties.key_filter, properties.first_word_filter, properties.tombstones];
+        if summary != meta.summary || rows != summary.rows {
+            let what = "the file is not the table that the manifest describes";
+            return Err(malformed(Malformed(what)).into());
+        }
+        if handles.iter().any(|part| !part.fits(handle.offset)) {
+            return Err(malformed(Malformed("a section outside of the file")).into());
+        }
+
+        let mut parts = tail.sections(&*file, &handles)?;
+        let tombstones = match parts.pop().unwrap_or_default() {
+            bytes if bytes.is_empty() => Vec::new(),
+            bytes => decode_tombstones(&bytes, shape.key).map_err(&malformed)?,
+        };
+        if tombstones.len() as u64 != summary.range_tombstones {
+            return Err(malformed(Malformed("range tombstones are missing")).into());
+        }
+        let mut filter = || -> Result<Option<Vec<u8>>> {
+            let bytes = parts.pop().filter(|bytes| !bytes.is_empty());
+            if let Some(bytes) = &bytes {
+                Filter::parse(bytes).map_err(&malformed)?;
+            }
+            Ok(bytes)
+        };
+        let first_word_filter = filter()?;
+        let key_filter = filter()?;
+
+        let slots = context.cache.slots(index.blocks());
+        let filters = [&key_filter, &first_word_filter].into_iter().flatten();
+        let memory_bytes = index.memory_bytes()
+            + slots.memory_bytes()
+            + filters.map(|filter| filter.capacity() as u64).sum::<u64>();
+        Ok(Arc::new(Self {
+            meta: meta.clone(),
+            shape: shape.clone(),
+            file,
+            index,
+            slots,
+            cache: Arc::clone(&context.cache),
+            key_filter,
+            first_word_filter,
+            tombstones,
+            _reservation: context.cache.reserve(memory_bytes),
+        }))
     }
 
     /// The manifest's entry.
     #[must_use]
     pub fn meta(&self) -> &TableMeta {
-        unimplemented!()
+        &self.meta
+    }
+
+    /// What its rows are made of.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     /// Range tombstones, in the order they were added.
     #[must_use]
     pub fn range_tombstones(&self) -> &[RangeTombstone] {
-        unimplemented!()
+        &self.tombstones
     }
 
     /// Number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
-        unimplemented!()
+        self.index.blocks()
+    }
+
+    /// Row versions in block `i`, known without reading it.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    #[must_use]
+    pub fn block_rows(&self, i: usize) -> usize {
+        self.index.rows(i)
+    }
+
+    /// First and last key of block `i`, known without reading it.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    #[must_use]
+    pub fn block_keys(&self, i: usize) -> (base::Key, base::Key) {
+        (self.index.first_key(i), self.index.last_key(i))
     }
 
     /// Blocks that can hold keys of `range`.
     #[must_use]
     pub fn blocks_overlapping(&self, range: &KeyRange) -> Range<usize> {
-        let _ = range;
-        unimplemented!()
+        self.index.overlapping(range)
     }
 
     /// The first block that can hold `key` (its newest version) or, for a prefix, a key that
     /// begins with it. Later versions, or keys with the prefix, may go on in the next blocks.
+    #[inline]
     #[must_use]
     pub fn block_for(&self, key: KeyRef<'_>) -> Option<usize> {
-        let _ = key;
-        unimplemented!()
+        self.index.block_for(key)
     }
 
     /// `false` if no row has this key (or, for a prefix, begins with its first word).
+    #[inline]
     #[must_use]
     pub fn may_contain_key(&self, key: KeyRef<'_>) -> bool {
-        let _ = key;
-        unimplemented!()
+        match key {
+            KeyRef::Words(words) if words.len() == self.shape.key_words() => {
+                match &self.key_filter {
+                    Some(filter) => may_contain(filter, hash_words(words)),
+                    None => self.may_contain_first_word(words[0]),
+                }
+            }
+            KeyRef::Words([]) => true,
+            KeyRef::Words(words) => self.may_contain_first_word(words[0]),
+            KeyRef::Bytes(bytes) => {
+                self.key_filter.as_ref().is_none_or(|f| may_contain(f, hash_bytes(bytes)))
+            }
+        }
     }
 
     /// `false` if no row's key begins with `word`.
+    #[inline]
     #[must_use]
     pub fn may_contain_first_word(&self, word: u64) -> bool {
-        let _ = word;
-        unimplemented!()
+        let filter = match self.shape.key_words() {
+            0 => return true,
+            1 => &self.key_filter,
+            _ => &self.first_word_filter,
+        };
+        filter.as_ref().is_none_or(|filter| may_contain(filter, hash_words(&[word])))
     }
 
     /// Block `i`, from the cache or else from the file, checked.
     ///
     /// # Errors
     /// A failed read, or corruption.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    #[inline]
     pub fn block(&self, i: usize, fill: Fill) -> Result<Arc<Block>> {
-        let _ = (i, fill);
-        unimplemented!()
+        match self.slots.get(i, fill) {
+            Some(block) => Ok(block),
+            None => self.block_missed(i, fill),
+        }
+    }
+
+    #[cold]
+    fn block_missed(&self, i: usize, fill: Fill) -> Result<Arc<Block>> {
+        self.slots.count_miss();
+        let block = self.load(i)?;
+        Ok(self.cache.insert(&self.slots, i, Arc::new(block), fill))
+    }
+
+    /// Reads block `i` from the file, past the cache.
+    pub(super) fn load(&self, i: usize) -> Result<Block> {
+        let span = self.index.bytes(i);
+        let mut bytes = vec![0; (span.end - span.start) as usize];
+        self.file.read_at(&mut bytes, span.start)?;
+        self.checked(i, bytes)
     }
 
     /// These blocks in the order asked for; those not in the cache are read in one batch.
     ///
     /// # Errors
     /// A failed read, or corruption.
+    ///
+    /// # Panics
+    /// If there is no such block.
     pub fn read_blocks(&self, blocks: &[usize], fill: Fill) -> Result<Vec<Arc<Block>>> {
-        let _ = (blocks, fill);
-        unimplemented!()
+        let mut found: Vec<Option<Arc<Block>>> =
+            blocks.iter().map(|&i| self.slots.get(i, fill)).collect();
+        let mut missing = Vec::new();
+        let mut requests = Vec::new();
+        for (place, &i) in blocks.iter().enumerate() {
+            if found[place].is_none() {
+                let span = self.index.bytes(i);
+                let buf = vec![0; (span.end - span.start) as usize];
+                requests.push(ReadRequest { offset: span.start, buf });
+                missing.push(place);
+            }
+        }
+        if !requests.is_empty() {
+            self.file.read_batch(&mut requests)?;
+        }
+        for (place, request) in missing.into_iter().zip(requests) {
+            let i = blocks[place];
+            self.slots.count_miss();
+            let block = Arc::new(self.checked(i, request.buf)?);
+            found[place] = Some(self.cache.insert(&self.slots, i, block, fill));
+        }
+        // Each place is filled: found at once, or missing and then read.
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Reads those of these blocks that are not in the cache into it, in one batch.
     ///
     /// # Errors
     /// A failed read, or corruption.
+    ///
+    /// # Panics
+    /// If there is no such block.
     pub fn prefetch(&self, blocks: &[usize]) -> Result<()> {
-        let _ = blocks;
-        unimplemented!()
+        self.read_blocks(blocks, Fill::Keep).map(drop)
     }
 
-    /// Reads and checks every part and the order of all rows. `progress` is told the bytes checked
-    /// so far and answers whether to go on.
-    ///
-    /// # Errors
-    /// A failed read, corruption, or [`crate::Error::Cancelled`].
-    pub fn verify(&self, progress: &mut dyn FnMut(u64) -> bool) -> Result<()> {
-        let _ = progress;
-        unimplemented!()
+    /// Asks the kernel to have the bytes of these blocks ready soon.
+    pub fn read_ahead(&self, blocks: Range<usize>) {
+        if blocks.start < blocks.end && blocks.end <= self.blocks() {
+            let start = self.index.bytes(blocks.start).start;
+            let end = self.index.bytes(blocks.end - 1).end;
+            self.file.read_ahead(start, end - start);
+        }
+    }
+
+    /// The block in bytes that were just read, if they are what was written.
+    fn checked(&self, i: usize, bytes: Vec<u8>) -> Result<Block> {
+        if checksum(&bytes) != self.index.checksum(i) {
+            return Err(self.damaged(i, "the block's checksum does not match").into());
+        }
+        let block = Block::parse(bytes, &self.shape, self.meta.global_seq)
+            .map_err(|Malformed(what)| self.damaged(i, what))?;
+        if block.rows() != self.index.rows(i) {
+            return Err(self.damaged(i, "the block has not the rows that the index says").into());
+        }
+        Ok(block)
+    }
+
+    pub(super) fn damaged(&self, block: usize, what: &str) -> Corruption {
+        Corruption::new(self.file.path(), self.index.bytes(block).start, what)
+    }
+}
+
+#[inline]
+fn may_contain(filter: &[u8], hash: u64) -> bool {
+    // Parsed when the table was opened.
+    Filter::parse(filter).map_or(true, |filter| filter.may_contain(hash))
+}
+
+/// The end of a file, read at once.
+struct Tail {
+    bytes: Vec<u8>,
+    offset: u64,
+    file_bytes: u64,
+}
+
+impl Tail {
+    fn read(file: &dyn RandomReadFile) -> Result<Self> {
+        let file_bytes = file.len_bytes()?;
+        let offset = file_bytes.saturating_sub(TAIL_BYTES);
+        let mut bytes = vec![0; (file_bytes - offset) as usize];
+        file.read_at(&mut bytes, offset)?;
+        Ok(Self { bytes, offset, file_bytes })
+    }
+
+    /// Handle of the section of properties and fences, which lies inside the file.
+    fn footer(&self, file: &dyn RandomReadFile) -> Result<Handle> {
+        let at = self.file_bytes.saturating_sub(FOOTER_BYTES as u64);
+        let damaged = |what| Corruption::new(file.path(), at, what);
+        let footer = self.bytes.last_chunk::<FOOTER_BYTES>();
+        let footer = footer.ok_or_else(|| damaged("the file is too short to be a table"))?;
+        match Footer::decode(footer).map_err(|Malformed(what)| damaged(what))? {
+            Footer::Known(handle) if handle.bytes > 0 && handle.fits(at) => Ok(handle),
+            Footer::Known(_) => Err(damaged("properties outside of the file").into()),
+            Footer::OtherVersion(version) => Err(Error::Invalid(format!(
+                "{} has format version {version}, this program reads {FORMAT_VERSION}",
+                file.path().display()
+            ))),
+        }
+    }
+
+    /// Bytes of the sections, checked; those outside of the tail are read in one batch.
+    fn sections(&self, file: &dyn RandomReadFile, handles: &[Handle]) -> Result<Vec<Vec<u8>>> {
+        let mut found = vec![Vec::new(); handles.len()];
+        let mut outside = Vec::new();
+        let mut requests = Vec::new();
+        for (i, handle) in handles.iter().enumerate() {
+            if let Some(at) = handle.offset.checked_sub(self.offset) {
+                let at = at as usize;
+                let inside = self.bytes.get(at..at + handle.bytes as usize);
+                found[i] = inside.unwrap_or_default().to_vec();
+            } else if handle.bytes > 0 {
+                requests.push(ReadRequest {
+                    offset: handle.offset,
+                    buf: vec![0; handle.bytes as usize],
+                });
+                outside.push(i);
+            }
+        }
+        if !requests.is_empty() {
+            file.read_batch(&mut requests)?;
+        }
+        for (i, request) in outside.into_iter().zip(requests) {
+            found[i] = request.buf;
+        }
+        for (handle, bytes) in handles.iter().zip(&found) {
+            if handle.bytes > 0 && checksum(bytes) != handle.checksum {
+                let what = "the section's checksum does not match";
+                return Err(Corruption::new(file.path(), handle.offset, what).into());
+            }
+        }
+        Ok(found)
     }
 }

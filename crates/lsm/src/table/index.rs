@@ -1,0 +1,238 @@
+//! Fences: first and last key of each block, in memory, so that a look-up reads one block.
+//!
+//! # Why last keys too
+//! With first keys alone, versions of a key that end one block and begin the next would need a
+//! second look; and a key that falls between two blocks would cost a read to learn that.
+//!
+//! # Invariants
+//! 1. First and last keys ascend; a block's last key may be the next one's first (two versions).
+//! 2. Blocks lie one behind the other from byte 0 on.
+
+use super::layout::{take_bytes, take_u64, take_varint};
+use crate::codec::words::WordReader;
+use crate::codec::{Malformed, bytes, words};
+use base::{BytesColumn, Key, KeyRange, KeyRef, KeyShape, Keys, varint};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Where each block lies, what it holds, and between which keys.
+#[derive(Debug)]
+pub(super) struct Index {
+    /// One more than blocks: the last is where the blocks end.
+    offsets: Vec<u64>,
+    rows: Vec<u64>,
+    checksums: Vec<u64>,
+    first: Keys,
+    last: Keys,
+}
+
+impl Index {
+    pub(super) fn new(shape: KeyShape) -> Self {
+        Self {
+            offsets: vec![0],
+            rows: Vec::new(),
+            checksums: Vec::new(),
+            first: Keys::new(shape),
+            last: Keys::new(shape),
+        }
+    }
+
+    /// Adds the next block.
+    pub(super) fn push(
+        &mut self,
+        bytes: u64,
+        rows: u64,
+        checksum: u64,
+        first: KeyRef<'_>,
+        last: KeyRef<'_>,
+    ) {
+        self.offsets.push(self.blocks_end() + bytes);
+        self.rows.push(rows);
+        self.checksums.push(checksum);
+        self.first.push(first);
+        self.last.push(last);
+    }
+
+    pub(super) fn blocks(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// First byte behind the blocks.
+    pub(super) fn blocks_end(&self) -> u64 {
+        self.offsets[self.blocks()]
+    }
+
+    /// Bytes of block `i` in the file.
+    pub(super) fn bytes(&self, i: usize) -> Range<u64> {
+        self.offsets[i]..self.offsets[i + 1]
+    }
+
+    pub(super) fn rows(&self, i: usize) -> usize {
+        self.rows[i] as usize
+    }
+
+    pub(super) fn checksum(&self, i: usize) -> u64 {
+        self.checksums[i]
+    }
+
+    pub(super) fn first_key(&self, i: usize) -> Key {
+        self.first.get(i)
+    }
+
+    pub(super) fn last_key(&self, i: usize) -> Key {
+        self.last.get(i)
+    }
+
+    /// Bytes of memory it takes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let keys = |keys: &Keys| match keys {
+            Keys::Words(columns) => columns.iter().map(|column| 8 * column.capacity()).sum(),
+            Keys::Bytes(column) => 8 * column.offsets.capacity() + column.heap.capacity(),
+        };
+        let fixed = self.offsets.capacity() + self.rows.capacity() + self.checksums.capacity();
+        (8 * fixed + keys(&self.first) + keys(&self.last)) as u64
+    }
+
+    /// The first block that can hold `key` or, for a prefix, a key that begins with it.
+    #[inline]
+    pub(super) fn block_for(&self, key: KeyRef<'_>) -> Option<usize> {
+        let block = lower_bound(&self.last, key);
+        (block < self.blocks() && !self.begins_past(block, key)).then_some(block)
+    }
+
+    /// Whether the block's first key is past `key` and does not begin with it.
+    #[inline]
+    fn begins_past(&self, block: usize, key: KeyRef<'_>) -> bool {
+        match (&self.first, key) {
+            (Keys::Words(columns), KeyRef::Words(key)) => {
+                let first = columns.iter().map(|column| column[block]);
+                first.zip(key).find(|(first, word)| first != *word).is_some_and(|(f, w)| f > *w)
+            }
+            (Keys::Bytes(column), KeyRef::Bytes(key)) => {
+                let first = column.get(block);
+                first > key && !first.starts_with(key)
+            }
+            _ => unreachable!("keys of one tree have one shape"),
+        }
+    }
+
+    /// Blocks that can hold keys of `range`.
+    pub(super) fn overlapping(&self, range: &KeyRange) -> Range<usize> {
+        let start = lower_bound(&self.last, range.lower.as_ref());
+        let end = match &range.upper {
+            Some(upper) => lower_bound(&self.first, upper.as_ref()),
+            None => self.blocks(),
+        };
+        start..end.max(start)
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let mut scratch = Vec::new();
+        let mut put = |encode: &dyn Fn(&mut Vec<u8>)| {
+            scratch.clear();
+            encode(&mut scratch);
+            varint::put_bytes(out, &scratch);
+        };
+        let lengths: Vec<u64> = self.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        put(&|out| varint::put(out, self.blocks() as u64));
+        put(&|out| words::encode(&lengths, out));
+        put(&|out| words::encode(&self.rows, out));
+        put(&|out| self.checksums.iter().for_each(|sum| out.extend_from_slice(&sum.to_le_bytes())));
+        for keys in [&self.first, &self.last] {
+            match keys {
+                Keys::Words(columns) => {
+                    columns.iter().for_each(|column| put(&|out| words::encode(column, out)));
+                }
+                Keys::Bytes(column) => {
+                    put(&|out| bytes::encode(column, 0..column.len(), true, out))
+                }
+            }
+        }
+    }
+
+    /// Decodes the fences of a table whose blocks end at or before byte `end`.
+    pub(super) fn decode(mut from: &[u8], shape: KeyShape, end: u64) -> Result<Self, Malformed> {
+        let from = &mut from;
+        let blocks = take_varint(&mut take_bytes(from)?)?;
+        // Each block takes some bytes, so this bounds what is allocated below.
+        if blocks > end {
+            return Err(Malformed("more blocks than bytes"));
+        }
+        let blocks = blocks as usize;
+        let mut offsets = vec![0];
+        for length in take_words(from, blocks)? {
+            let start = offsets[offsets.len() - 1];
+            let block_end = length.checked_add(start).filter(|&at| at <= end && length > 0);
+            offsets.push(block_end.ok_or(Malformed("a block outside of the file"))?);
+        }
+        let rows = take_words(from, blocks)?;
+        let mut sums = take_bytes(from)?;
+        if sums.len() != blocks * 8 {
+            return Err(Malformed("not a checksum a block"));
+        }
+        let checksums = (0..blocks).map(|_| take_u64(&mut sums)).collect::<Result<_, _>>()?;
+        let first = take_keys(from, shape, blocks)?;
+        let last = take_keys(from, shape, blocks)?;
+        if !from.is_empty() {
+            return Err(Malformed("bytes after the fences"));
+        }
+        Ok(Self { offsets, rows, checksums, first, last })
+    }
+}
+
+fn take_words(from: &mut &[u8], len: usize) -> Result<Vec<u64>, Malformed> {
+    let mut out = Vec::new();
+    WordReader::parse(take_bytes(from)?, len)?.read(0..len, &mut out);
+    Ok(out)
+}
+
+fn take_keys(from: &mut &[u8], shape: KeyShape, len: usize) -> Result<Keys, Malformed> {
+    Ok(match shape {
+        KeyShape::Words(words) => {
+            Keys::Words((0..words).map(|_| take_words(from, len)).collect::<Result<_, _>>()?)
+        }
+        KeyShape::Bytes => {
+            let mut out = BytesColumn::default();
+            bytes::BytesReader::parse(take_bytes(from)?, len)?.read(0..len, &mut out)?;
+            Keys::Bytes(out)
+        }
+    })
+}
+
+/// The first of ascending `keys` that is at least `key`, which may be a prefix.
+#[inline]
+fn lower_bound(keys: &Keys, key: KeyRef<'_>) -> usize {
+    match (keys, key) {
+        (Keys::Words(columns), KeyRef::Words(key)) => {
+            // Word by word: each narrows the fences that are equal so far.
+            let mut equal = 0..columns[0].len();
+            for (column, &word) in columns.iter().zip(key) {
+                let column = &column[equal.clone()];
+                let below = column.partition_point(|&fence| fence < word);
+                let start = equal.start + below;
+                let len = match column[below..] {
+                    [] => 0,
+                    [first, ..] if first != word => 0,
+                    [_] => 1,
+                    [_, second, ..] if second != word => 1,
+                    _ => column[below..].partition_point(|&fence| fence == word),
+                };
+                equal = start..start + len;
+                if len == 0 {
+                    break;
+                }
+            }
+            equal.start
+        }
+        (Keys::Bytes(column), KeyRef::Bytes(key)) => {
+            let (mut low, mut high) = (0, column.len());
+            while low < high {
+                let middle = low.midpoint(high);
+                let right = column.get(middle).cmp(key) == Ordering::Less;
+                if right { low = middle + 1 } else { high = middle }
+            }
+            low
+        }
+        _ => unreachable!("keys of one tree have one shape"),
+    }
+}
