@@ -18,6 +18,8 @@
 //! 3. Parsing chunk by chunk gives the same edges as parsing the whole text at once.
 //! 4. No input makes this crate panic: the answer is edges or an error that names the place.
 
+#[cfg(feature = "arrow")]
+pub mod arrow_edges;
 mod careful;
 mod columns;
 mod decompress;
@@ -27,6 +29,8 @@ mod error;
 mod fast;
 mod number;
 mod options;
+#[cfg(feature = "parquet")]
+pub mod parquet_edges;
 mod parse;
 mod scan;
 mod splitter;

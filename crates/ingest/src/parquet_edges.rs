@@ -1,0 +1,433 @@
+//! Edges from Parquet files and back.
+//!
+//! A row group is the unit of parallel reading, as a chunk is for text. Only the columns of an
+//! edge are read. The Arrow schema that some writers embed is ignored: the Parquet types say
+//! enough, and there is one source of truth less to check.
+
+use std::{
+    io::{self, Read, Write},
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use parquet::{
+    arrow::{
+        ArrowWriter, ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
+    basic::{Compression, Encoding, ZstdLevel},
+    errors::ParquetError,
+    file::{
+        metadata::ColumnChunkMetaData,
+        properties::WriterProperties,
+        reader::{ChunkReader, Length},
+    },
+    schema::types::ColumnPath,
+};
+
+use crate::{
+    EdgeChunk, Error, InputError,
+    arrow_edges::{self, Rows, positions},
+    columns::Positions,
+    options::{EdgeOptions, VertexType, WeightType},
+};
+
+/// Rows of one chunk that a row group is read into: about 3 MiB with weights.
+const BATCH_ROWS: usize = 128 << 10;
+
+/// Rows of a row group that the writer makes.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// A file that is read at positions, as `pread` does, so that threads do not share a cursor.
+///
+/// Parquet's own reader for `std::fs::File` shares one cursor among its clones; row groups read
+/// through it by several threads at once get each other's bytes.
+pub struct ReadAt<F> {
+    bytes: u64,
+    read_exact_at: Arc<F>,
+}
+
+impl<F> ReadAt<F>
+where
+    F: Fn(u64, &mut [u8]) -> io::Result<()> + Send + Sync + 'static,
+{
+    /// A file of `bytes` bytes. `read_exact_at(position, buffer)` fills the buffer or fails.
+    pub fn new(bytes: u64, read_exact_at: F) -> Self {
+        Self { bytes, read_exact_at: Arc::new(read_exact_at) }
+    }
+
+    fn read(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        // Checked before the memory is taken: lengths in a damaged file can be anything.
+        let end = start.checked_add(length as u64).filter(|&end| end <= self.bytes);
+        if end.is_none() {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start}")));
+        }
+        let mut buffer = vec![0; length];
+        (self.read_exact_at)(start, &mut buffer)
+            .map_err(|error| ParquetError::External(Box::new(error)))?;
+        Ok(buffer.into())
+    }
+}
+
+impl<F> Length for ReadAt<F> {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<F> ChunkReader for ReadAt<F>
+where
+    F: Fn(u64, &mut [u8]) -> io::Result<()> + Send + Sync + 'static,
+{
+    type T = io::BufReader<Cursor<F>>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        let read_exact_at = Arc::clone(&self.read_exact_at);
+        Ok(io::BufReader::new(Cursor { bytes: self.bytes, at: start, read_exact_at }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.read(start, length)
+    }
+}
+
+/// A place in a [`ReadAt`], with a cursor of its own.
+pub struct Cursor<F> {
+    bytes: u64,
+    at: u64,
+    read_exact_at: Arc<F>,
+}
+
+impl<F: Fn(u64, &mut [u8]) -> io::Result<()>> Read for Cursor<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.bytes.saturating_sub(self.at);
+        let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        (self.read_exact_at)(self.at, &mut buffer[..length])?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+/// A reader that row groups share.
+struct Shared<R>(Arc<R>);
+
+impl<R: ChunkReader> Length for Shared<R> {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl<R: ChunkReader> ChunkReader for Shared<R> {
+    type T = R::T;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        self.0.get_read(start)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.0.get_bytes(start, length)
+    }
+}
+
+/// A Parquet file of edges. Row groups can be read by several threads at once, if the reader can.
+pub struct ParquetEdges<R> {
+    reader: Arc<R>,
+    file: String,
+    metadata: ArrowReaderMetadata,
+    options: EdgeOptions,
+    /// Positions in the file.
+    at: Positions,
+    mask: ProjectionMask,
+    /// Positions in the file of the columns that are read, in ascending order.
+    wanted: Vec<usize>,
+    /// Rows before each row group.
+    first_rows: Vec<u64>,
+    rows: u64,
+}
+
+impl<R: ChunkReader + 'static> ParquetEdges<R> {
+    /// Reads the footer and finds the columns. `file` is for messages.
+    ///
+    /// # Errors
+    /// It is no Parquet file, or its columns are not those of an edge.
+    pub fn open(reader: R, file: &str, options: &EdgeOptions) -> Result<Self, Error> {
+        let reader = Arc::new(reader);
+        let arrow = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = guard(file, || {
+            ArrowReaderMetadata::load(&Shared(Arc::clone(&reader)), arrow)
+                .map_err(|error| wrong(file, error))
+        })?;
+        let at = positions(metadata.schema(), file, options)?;
+        let mut wanted = vec![at.source, at.target];
+        wanted.extend(at.weight);
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), wanted.iter().copied());
+        let (mut first_rows, mut rows) = (Vec::new(), 0_u64);
+        for group in metadata.metadata().row_groups() {
+            if !group.columns().iter().all(|column| is_inside(column, reader.len())) {
+                return Err(unsound(file, "a column outside the file"));
+            }
+            first_rows.push(rows);
+            rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0));
+        }
+        let (file, options) = (file.to_owned(), options.clone());
+        Ok(Self { reader, file, metadata, options, at, mask, wanted, first_rows, rows })
+    }
+
+    /// The number of row groups.
+    pub fn row_group_count(&self) -> usize {
+        self.first_rows.len()
+    }
+
+    /// The number of rows of all row groups, as the footer tells it.
+    pub fn row_count(&self) -> u64 {
+        self.rows
+    }
+
+    /// Reads the edges of row group `index`, in file order, in chunks of some 100,000 rows.
+    ///
+    /// # Errors
+    /// There is no such row group, the file is damaged or cannot be read, or a row is no edge.
+    pub fn read_row_group(&self, index: usize) -> Result<Vec<EdgeChunk>, Error> {
+        guard(&self.file, || self.read_row_group_unguarded(index))
+    }
+
+    fn read_row_group_unguarded(&self, index: usize) -> Result<Vec<EdgeChunk>, Error> {
+        let Some(&first_row) = self.first_rows.get(index) else {
+            let expected = format!("a row group below {}", self.row_group_count());
+            return Err(InputError::whole(&self.file, expected, index.to_string()).into());
+        };
+        let shared = Shared(Arc::clone(&self.reader));
+        let reader =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(shared, self.metadata.clone())
+                .with_row_groups(vec![index])
+                .with_projection(self.mask.clone())
+                .with_batch_size(BATCH_ROWS)
+                .build()
+                .map_err(|error| wrong(&self.file, error))?;
+        let (mut chunks, mut first_row) = (Vec::new(), first_row);
+        for batch in reader {
+            let batch = batch.map_err(|error| wrong(&self.file, error.into()))?;
+            let column = |position: usize| {
+                let found = self.wanted.iter().position(|&wanted| wanted == position);
+                let array = found.and_then(|i| batch.columns().get(i));
+                array.map(|array| array.as_ref()).ok_or_else(|| {
+                    InputError::whole(&self.file, format!("a column {}", position + 1), "none")
+                })
+            };
+            let weight = self.at.weight.map(column).transpose()?;
+            let rows = Rows { file: &self.file, first_row, options: &self.options, at: self.at };
+            let mut chunk = EdgeChunk::default();
+            rows.read(column(self.at.source)?, column(self.at.target)?, weight, &mut chunk)?;
+            first_row = first_row.saturating_add(batch.num_rows() as u64);
+            chunks.push(chunk);
+        }
+        Ok(chunks)
+    }
+}
+
+/// Whether the bytes of a column are inside a file of `bytes` bytes.
+fn is_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
+    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size()))
+    else {
+        return false;
+    };
+    start.checked_add(length).is_some_and(|end| end <= bytes)
+}
+
+/// Runs the Parquet library and makes an error of a panic.
+///
+/// The library asserts some properties of the file that it reads, so a damaged file can make it
+/// panic. What it leaves half-done is dropped here, so nothing broken is seen afterwards.
+fn guard<T>(file: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    panic::catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(unsound(file, "damage that its reader cannot describe")))
+}
+
+/// What Parquet says, sorted into "the disk failed" and "the file is wrong".
+fn wrong(file: &str, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(source) => Error::Io { file: file.to_owned(), source: *source },
+            Err(error) => unsound(file, &error.to_string()),
+        },
+        error => unsound(file, &error.to_string()),
+    }
+}
+
+fn unsound(file: &str, message: &str) -> Error {
+    InputError::whole(file, "a sound Parquet file", message).into()
+}
+
+/// Writes edges as Parquet, with the columns of [`arrow_edges::schema`], compressed with Zstandard.
+///
+/// Up to 2^20 rows are held until their row group is written.
+pub struct ParquetEdgeWriter<W: Write + Send> {
+    writer: ArrowWriter<W>,
+    vertex: VertexType,
+    weight: WeightType,
+}
+
+impl<W: Write + Send> ParquetEdgeWriter<W> {
+    /// A writer of edges of these types.
+    ///
+    /// # Errors
+    /// Writing the first bytes fails.
+    pub fn new(writer: W, vertex: VertexType, weight: WeightType) -> Result<Self, Error> {
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
+        if vertex != VertexType::Str {
+            // Exports are sorted by source: differences are small. Targets of one source are
+            // sorted too. A dictionary of vertices would be as large as the column.
+            for column in ["source", "target"] {
+                properties = properties
+                    .set_column_dictionary_enabled(ColumnPath::from(column), false)
+                    .set_column_encoding(ColumnPath::from(column), Encoding::DELTA_BINARY_PACKED);
+            }
+        }
+        let schema = arrow_edges::schema(vertex, weight);
+        let writer = ArrowWriter::try_new(writer, schema, Some(properties.build()))
+            .map_err(|error| wrong("export", error))?;
+        Ok(Self { writer, vertex, weight })
+    }
+
+    /// Adds the edges of a chunk.
+    ///
+    /// # Errors
+    /// Writing fails, or the chunk is not of the writer's types.
+    pub fn write(&mut self, chunk: &EdgeChunk) -> Result<(), Error> {
+        let batch = arrow_edges::to_batch(chunk, self.vertex, self.weight)?;
+        self.writer.write(&batch).map_err(|error| wrong("export", error))
+    }
+
+    /// Writes what is held and the footer, and hands the writer back.
+    ///
+    /// # Errors
+    /// Writing fails.
+    pub fn finish(self) -> Result<W, Error> {
+        self.writer.into_inner().map_err(|error| wrong("export", error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{ColumnRef, Columns, Weights};
+
+    fn options(vertex: VertexType, weight: WeightType) -> EdgeOptions {
+        EdgeOptions { vertex, weight, ..EdgeOptions::default() }
+    }
+
+    fn write(chunks: &[EdgeChunk], vertex: VertexType, weight: WeightType) -> Bytes {
+        let mut writer = ParquetEdgeWriter::new(Vec::new(), vertex, weight).unwrap();
+        for chunk in chunks {
+            writer.write(chunk).unwrap();
+        }
+        writer.finish().unwrap().into()
+    }
+
+    fn read_all(bytes: Bytes, options: &EdgeOptions) -> Result<Vec<EdgeChunk>, Error> {
+        let file = ReadAt::new(bytes.len() as u64, move |at, buffer: &mut [u8]| {
+            let at = usize::try_from(at).map_err(io::Error::other)?;
+            let found = bytes.get(at..at + buffer.len());
+            buffer.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+            Ok(())
+        });
+        let edges = ParquetEdges::open(file, "edges.parquet", options)?;
+        let mut chunks = Vec::new();
+        for group in 0..edges.row_group_count() {
+            chunks.extend(edges.read_row_group(group)?);
+        }
+        Ok(chunks)
+    }
+
+    fn small() -> EdgeChunk {
+        EdgeChunk {
+            src: vec![1, 2, u64::MAX],
+            dst: vec![3, 4, 0],
+            weights: Weights::Float(vec![0.5, -1.0, 2.0]),
+            ..EdgeChunk::default()
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for vertex in [VertexType::U64, VertexType::I64] {
+            let bytes = write(&[small()], vertex, WeightType::Float);
+            assert_eq!(read_all(bytes, &options(vertex, WeightType::Float)).unwrap(), [small()]);
+        }
+        let mut texts = EdgeChunk::default();
+        texts.src_str.push("a");
+        texts.dst_str.push("");
+        let bytes = write(std::slice::from_ref(&texts), VertexType::Str, WeightType::None);
+        assert_eq!(read_all(bytes, &options(VertexType::Str, WeightType::None)).unwrap(), [texts]);
+    }
+
+    #[test]
+    fn row_groups_keep_file_order_and_number_their_rows() {
+        let rows = ROW_GROUP_ROWS as u64 + 5;
+        let chunk = EdgeChunk {
+            src: (0..rows).collect(),
+            dst: (0..rows).map(|v| if v == rows - 1 { u64::MAX } else { v % 7 }).collect(),
+            ..EdgeChunk::default()
+        };
+        let bytes = write(std::slice::from_ref(&chunk), VertexType::U64, WeightType::None);
+        let edges =
+            ParquetEdges::open(bytes.clone(), "e", &options(VertexType::U64, WeightType::None))
+                .unwrap();
+        assert_eq!((edges.row_group_count(), edges.row_count()), (2, rows));
+        let chunks: Vec<_> = (0..2).flat_map(|i| edges.read_row_group(i).unwrap()).collect();
+        assert_eq!(
+            chunks.iter().flat_map(|c| c.src.iter().copied()).collect::<Vec<_>>(),
+            chunk.src
+        );
+        assert_eq!(
+            chunks.iter().flat_map(|c| c.dst.iter().copied()).collect::<Vec<_>>(),
+            chunk.dst
+        );
+        assert!(edges.read_row_group(2).is_err());
+        // As signed vertices the last target does not fit, and its row is named.
+        let error = read_all(bytes, &options(VertexType::I64, WeightType::None)).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("edges.parquet row {rows}, column 2: ")));
+    }
+
+    #[test]
+    fn only_the_named_columns_are_read() {
+        let bytes = write(&[small()], VertexType::U64, WeightType::Float);
+        let columns = Columns {
+            source: ColumnRef::Name("target".to_owned()),
+            target: ColumnRef::Name("source".to_owned()),
+            weight: None,
+        };
+        let options =
+            EdgeOptions { columns: Some(columns), ..options(VertexType::U64, WeightType::None) };
+        let chunks = read_all(bytes, &options).unwrap();
+        assert_eq!((&chunks[0].src, &chunks[0].dst), (&small().dst, &small().src));
+        assert_eq!(chunks[0].weights, Weights::None);
+    }
+
+    #[test]
+    fn what_is_no_parquet_file_is_an_error() {
+        for bytes in [&b""[..], b"PAR1", b"1,2\n3,4\n5,6\n", b"PAR1\xff\xff\xff\x7fPAR1"] {
+            let bytes = Bytes::copy_from_slice(bytes);
+            let error = read_all(bytes, &EdgeOptions::default()).unwrap_err().to_string();
+            assert!(error.starts_with("edges.parquet: expected a sound Parquet file"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_gives_edges_or_an_error(at in 0..10_000_usize, bit in 0..8_u32) {
+            let mut bytes = write(&[small()], VertexType::U64, WeightType::Float).to_vec();
+            let at = at % bytes.len();
+            bytes[at] ^= 1_u8 << bit;
+            let _ = read_all(bytes.into(), &options(VertexType::U64, WeightType::Float));
+        }
+    }
+}
