@@ -39,7 +39,7 @@ impl Bad {
         Self {
             column: Some(column),
             expected: wrong.expected.to_owned(),
-            found: number::found(text),
+            found: show(text),
             hint: wrong.hint.map(str::to_owned),
         }
     }

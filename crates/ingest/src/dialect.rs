@@ -78,7 +78,9 @@ impl Dialect {
     }
 }
 
-/// Finds out what a text means from its first bytes; [`SNIFF_BYTES`] are enough, more do no harm.
+/// Finds out what a text means from its first bytes, as [`crate::Splitter::head`] gives them.
+///
+/// [`SNIFF_BYTES`] of records are looked at; more are of use only if the first record is longer.
 ///
 /// A first record is a header when the caller says so or names columns, or, if that is left
 /// open, when none of its fields is a number (integer vertices), or when it names source and
@@ -126,6 +128,8 @@ struct Row {
     fields: Vec<Vec<u8>>,
     /// Where the next record starts.
     next: usize,
+    /// Whether the bytes end inside the record.
+    cut: bool,
 }
 
 impl Guess {
@@ -160,6 +164,12 @@ impl Guess {
         let Some(first) = self.rows.first() else {
             return self.empty(file, options);
         };
+        if first.cut && first.next - self.start >= SNIFF_BYTES {
+            let error = InputError::whole(file, "a first record", show(&first.fields.concat()));
+            let hint =
+                "the first bytes hold no end of a record: an open quote, or no text of edges";
+            return Err(error.at(Place::Line(self.line), 0).hint(hint));
+        }
         let positions = self.positions.map_err(|error| {
             let looks = |expected: &str| {
                 InputError::whole(file, expected, show(&first.fields.concat()))
@@ -228,17 +238,18 @@ fn leading(head: &[u8], mut at: usize, delimiter: Delimiter) -> usize {
 }
 
 fn sample(head: &[u8], start: usize, delimiter: Delimiter) -> Vec<Row> {
-    let head = head.get(..start + SNIFF_BYTES).unwrap_or(head);
+    // Records start before this; the last one may go on after it, as may a header of many columns.
+    let until = head.len().min(start + SNIFF_BYTES);
     let mut rows = Vec::new();
     let mut at = start;
-    while at < head.len() && rows.len() < SAMPLE_RECORDS_MAX {
+    while at < until && rows.len() < SAMPLE_RECORDS_MAX {
         if scan::is_blank_line(head, at, delimiter) {
             at = scan::next_line(head, at);
             continue;
         }
-        let (row, cut) = read_row(head, at, delimiter);
-        // The last record may be cut off by the end of the sample.
-        if cut && !rows.is_empty() {
+        let row = read_row(head, at, delimiter);
+        // The last record may be cut off by the end of the head.
+        if row.cut && !rows.is_empty() {
             break;
         }
         at = row.next;
@@ -247,8 +258,7 @@ fn sample(head: &[u8], start: usize, delimiter: Delimiter) -> Vec<Row> {
     rows
 }
 
-/// The record at `at`, and whether the bytes end inside it.
-fn read_row(head: &[u8], at: usize, delimiter: Delimiter) -> (Row, bool) {
+fn read_row(head: &[u8], at: usize, delimiter: Delimiter) -> Row {
     let mut at = if delimiter == Delimiter::Whitespace { scan::skip_blanks(head, at) } else { at };
     let mut fields = Vec::new();
     loop {
@@ -256,7 +266,7 @@ fn read_row(head: &[u8], at: usize, delimiter: Delimiter) -> (Row, bool) {
         fields.push(scan::unquote(head, &field).into_owned());
         if field.stop != Stop::Delimiter {
             let cut = field.stop == Stop::Input || field.form == Form::Open;
-            return (Row { fields, next: field.next }, cut);
+            return Row { fields, next: field.next, cut };
         }
         at = field.next;
     }

@@ -7,6 +7,23 @@
 //! and a chunk, so the caller parses chunks on as many workers as it has. The result is an
 //! [`EdgeChunk`]: columns of sources, targets and weights in file order.
 //!
+//! ```
+//! use quipu_ingest::{EdgeChunk, Splitter, TextOptions, decompressor, parse_chunk, sniff};
+//!
+//! let text = "from,to\n1,2\n2,3\n".as_bytes();
+//! let (_, reader) = decompressor(text)?;
+//! let mut splitter = Splitter::new(reader, "edges.csv");
+//! let dialect = sniff(splitter.head()?, "edges.csv", &TextOptions::default())?;
+//! let mut edges = EdgeChunk::default();
+//! let mut buffer = Vec::new();
+//! while let Some(chunk) = splitter.next(&dialect, buffer)? {
+//!     parse_chunk(&dialect, &chunk, &mut edges)?; // on any worker
+//!     assert_eq!((&edges.src[..], &edges.dst[..]), (&[1, 2][..], &[2, 3][..]));
+//!     buffer = chunk.bytes; // its memory serves the next chunk
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What this crate leaves out on purpose
 //! It opens no file, starts no thread and knows nothing about storage: bytes come from a
 //! `Read` of the caller's, workers are the caller's, and so are the columns that come out.

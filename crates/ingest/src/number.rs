@@ -3,8 +3,6 @@
 //! The fast readers accept only what is surely right and say `None` otherwise; the careful ones
 //! decide and explain. So the fast ones never need to know an error message.
 
-use crate::error::show;
-
 /// The word of a signed vertex: flipping the sign bit makes unsigned order equal signed order.
 #[inline]
 pub fn i64_to_word(vertex: i64) -> u64 {
@@ -217,11 +215,6 @@ fn id_hint(text: &[u8]) -> Option<&'static str> {
         return Some(DECIMAL_ID);
     }
     Some("for names use text vertices (str); a first line of column names is a header")
-}
-
-/// Text as an error shows it.
-pub(crate) fn found(text: &[u8]) -> String {
-    show(text)
 }
 
 #[cfg(test)]

@@ -23,11 +23,10 @@ pub fn parse_chunk(
     let start = dialect.data_start.saturating_sub(first_byte).min(bytes.len());
     let careful = Careful::new(dialect, bytes, chunk.first_line);
     let quotes = memchr(b'"', bytes).is_some();
+    reserve(dialect, bytes, out);
     if fast::applies(dialect, quotes) {
-        reserve(dialect, bytes, out);
         fast::parse(dialect, bytes, start, &careful, out)?;
     } else {
-        reserve(dialect, bytes, out);
         careful_only(bytes, start, &careful, out)?;
     }
     out.fill_weights(dialect.default_weight);
@@ -54,4 +53,67 @@ fn reserve(dialect: &Dialect, bytes: &[u8], out: &mut EdgeChunk) {
         out.dst.reserve(lines);
     }
     out.reserve_weights(lines);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Delimiter, OnError, VertexType, WeightType};
+
+    fn dialect(
+        delimiter: Delimiter,
+        vertex: VertexType,
+        weight_type: WeightType,
+        swapped: bool,
+        exact: bool,
+    ) -> Dialect {
+        let weight = (weight_type != WeightType::None).then_some(2);
+        Dialect {
+            file: "edges".to_owned(),
+            delimiter,
+            names: None,
+            columns: if weight.is_some() { 3 } else { 2 },
+            source: usize::from(swapped),
+            target: usize::from(!swapped),
+            weight,
+            exact,
+            vertex,
+            weight_type,
+            default_weight: 1.0,
+            on_error: OnError::Skip,
+            data_start: 0,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn the_fast_loop_reads_what_the_careful_one_reads(
+            lines in prop::collection::vec(
+                "(-?[0-9]{1,21}|[0-9x+\"]{0,2})[, \t]{1,2}(-?[0-9]{1,9}|[ 0-9\"]{0,2})\
+                 ([, ](-?[0-9]{1,9}(\\.[0-9]{0,9})?|[0-9.e\"]{0,4}))?[ ,]?x?\r?\n",
+                0..20,
+            ),
+            blanks: bool,
+            vertex in prop::sample::select(vec![VertexType::U64, VertexType::I64]),
+            weight in prop::sample::select(vec![WeightType::None, WeightType::Float, WeightType::Int]),
+            swapped: bool,
+            exact: bool,
+        ) {
+            let delimiter = if blanks { Delimiter::Whitespace } else { Delimiter::Byte(b',') };
+            let dialect = dialect(delimiter, vertex, weight, swapped, exact);
+            let bytes = lines.concat().into_bytes();
+            let chunk = Chunk { seq: 0, first_line: 1, first_byte: 0, bytes };
+            let mut got = EdgeChunk::default();
+            parse_chunk(&dialect, &chunk, &mut got).unwrap();
+            let mut want = EdgeChunk::default();
+            want.reset(weight);
+            let careful = Careful::new(&dialect, &chunk.bytes, 1);
+            careful_only(&chunk.bytes, 0, &careful, &mut want).unwrap();
+            prop_assert_eq!(got, want);
+        }
+    }
 }

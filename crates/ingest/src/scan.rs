@@ -202,6 +202,8 @@ pub(crate) fn needs_quotes(text: &[u8], delimiter: u8) -> bool {
     text.is_empty()
         || memchr3(b'"', b'\n', b'\r', text).is_some()
         || text.contains(&delimiter)
+        // A space stands for runs of spaces and tabs.
+        || (delimiter == b' ' && text.contains(&b'\t'))
         || is_comment(text, 0)
         || text.starts_with(b"\xef\xbb\xbf")
         || text.first().is_some_and(u8::is_ascii_whitespace)

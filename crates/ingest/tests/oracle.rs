@@ -156,6 +156,22 @@ fn columns_are_taken_by_name_and_by_position() {
 }
 
 #[test]
+fn a_header_may_be_longer_than_the_sample() {
+    let names: Vec<_> = (0..20_000).map(|i| format!("column{i}")).collect();
+    let values: Vec<_> = (0..20_000).map(|i| i.to_string()).collect();
+    let text = format!("{}\n{}\n", names.join(","), values.join(","));
+    let name = |n: &str| ColumnRef::Name(n.to_owned());
+    let mut options = options(U64, NONE);
+    options.edges.columns =
+        Some(Columns { source: name("column19999"), target: name("column3"), weight: None });
+    let (edges, _, _) = read(text.as_bytes(), &options, 1 << 20).unwrap();
+    assert_eq!(edges, [("19999".to_owned(), "3".to_owned(), String::new())]);
+    // A head that ends inside the header is an error, not a shorter header.
+    let error = read(text.as_bytes(), &options, 1).unwrap_err().to_string();
+    assert!(error.starts_with("edges.csv line 1: expected a first record"), "{error}");
+}
+
+#[test]
 fn numbers_are_read_to_their_limits() {
     let text = "18446744073709551615,+0007\n00000000000000000000012,12345678901234567890\n";
     check(
