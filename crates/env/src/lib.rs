@@ -116,11 +116,23 @@ pub trait LogFile: Send + std::fmt::Debug {
     /// After a failed sync, what is on the disk is unknown.
     fn sync(&mut self) -> Result<()>;
 
+    /// A handle that syncs this file from another thread while writing goes on (group commit).
+    fn sync_handle(&self) -> Arc<dyn LogSync>;
+
     /// Preallocated length in bytes.
     fn len_bytes(&self) -> u64;
 
     /// Path, for messages.
     fn path(&self) -> &Path;
+}
+
+/// Syncs a log file without holding its writer up.
+pub trait LogSync: Send + Sync + std::fmt::Debug {
+    /// Makes every byte durable whose write had returned when this was called (`fdatasync`).
+    ///
+    /// # Errors
+    /// After a failed sync, what is on the disk is unknown.
+    fn sync(&self) -> Result<()>;
 }
 
 /// How a log file is written; the bytes on the disk are the same.

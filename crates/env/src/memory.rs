@@ -18,7 +18,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::jobs::{JobPool, ThreadSignal, locked};
 use crate::{
-    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, RandomReadFile,
+    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, LogSync, RandomReadFile,
     ReadOptions, ReadRequest, Result, Signal,
 };
 
@@ -350,12 +350,26 @@ impl LogFile for MemoryFile {
         Ok(())
     }
 
+    fn sync_handle(&self) -> Arc<dyn LogSync> {
+        Arc::new(NothingToSync)
+    }
+
     fn len_bytes(&self) -> u64 {
         read(&self.contents).len() as u64
     }
 
     fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Memory is as durable as it gets.
+#[derive(Debug)]
+struct NothingToSync;
+
+impl LogSync for NothingToSync {
+    fn sync(&self) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -218,6 +218,7 @@ fn a_log_is_zero_at_first_and_keeps_what_is_written() {
                 at += piece.len() as u64;
             }
             log.sync().unwrap();
+            log.sync_handle().sync().unwrap();
             log.write_at(b"end", len - 3).unwrap();
             assert!(log.write_at(b"past", len - 3).is_err());
             assert!(log.write_at(b"past", u64::MAX).is_err());

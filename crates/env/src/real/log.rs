@@ -31,7 +31,7 @@ use std::sync::{Arc, Weak};
 
 use super::sys;
 use crate::jobs::JobPool;
-use crate::{EnvError, LogFile, LogMode, Result};
+use crate::{EnvError, LogFile, LogMode, LogSync, Result};
 
 /// Creates a log file with its space reserved.
 pub(super) fn create(
@@ -67,41 +67,57 @@ fn wrap(
     mode: LogMode,
     pool: &Arc<JobPool>,
 ) -> Result<Box<dyn LogFile>> {
-    let path = path.to_owned();
+    let file = Arc::new(SharedFile { file, path: path.to_owned() });
     #[cfg(target_os = "linux")]
     if mode == LogMode::Mapped && len_bytes > 0 {
-        let mapping = mapped::Mapping::new(&file, len_bytes);
-        let mapping = Arc::new(mapping.map_err(|e| EnvError::io("map", &path, e))?);
+        let mapping = mapped::Mapping::new(&file.file, len_bytes);
+        let mapping = Arc::new(mapping.map_err(|e| EnvError::io("map", path, e))?);
         let pool = Arc::downgrade(pool);
-        return Ok(Box::new(mapped::MappedLog { file, path, mapping, populating: 0, pool }));
+        return Ok(Box::new(mapped::MappedLog { file, mapping, populating: 0, pool }));
     }
     let _: (LogMode, Weak<JobPool>) = (mode, Arc::downgrade(pool));
-    Ok(Box::new(WrittenLog { file, path, len_bytes }))
+    Ok(Box::new(WrittenLog { file, len_bytes }))
 }
 
 fn past_end(path: &Path) -> EnvError {
     EnvError::io("write past the end of", path, io::Error::from(io::ErrorKind::InvalidInput))
 }
 
+/// The open file, shared between the writer and those who sync.
+#[derive(Debug)]
+struct SharedFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl LogSync for SharedFile {
+    fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+    }
+}
+
 /// A system call a write.
 #[derive(Debug)]
 struct WrittenLog {
-    file: File,
-    path: PathBuf,
+    file: Arc<SharedFile>,
     len_bytes: u64,
 }
 
 impl LogFile for WrittenLog {
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len_bytes) {
-            return Err(past_end(&self.path));
+            return Err(past_end(&self.file.path));
         }
-        let written = self.file.write_all_at(bytes, offset);
-        written.map_err(|e| EnvError::io("write", &self.path, e))
+        let written = self.file.file.write_all_at(bytes, offset);
+        written.map_err(|e| EnvError::io("write", &self.file.path, e))
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+        self.file.sync()
+    }
+
+    fn sync_handle(&self) -> Arc<dyn LogSync> {
+        Arc::clone(&self.file) as Arc<dyn LogSync>
     }
 
     fn len_bytes(&self) -> u64 {
@@ -109,7 +125,7 @@ impl LogFile for WrittenLog {
     }
 
     fn path(&self) -> &Path {
-        &self.path
+        &self.file.path
     }
 }
 
@@ -225,8 +241,7 @@ mod mapped {
     /// A copy a write.
     #[derive(Debug)]
     pub(super) struct MappedLog {
-        pub(super) file: File,
-        pub(super) path: PathBuf,
+        pub(super) file: Arc<SharedFile>,
         pub(super) mapping: Arc<Mapping>,
         /// Up to where populating has been ordered.
         pub(super) populating: usize,
@@ -270,12 +285,12 @@ mod mapped {
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
             let end = start.saturating_add(bytes.len());
             if end > self.mapping.len {
-                return Err(past_end(&self.path));
+                return Err(past_end(&self.file.path));
             }
             let ahead = end.saturating_add(STEP_BYTES).min(self.mapping.len);
             if ahead > self.populating || end > self.mapping.populated.load(Ordering::Relaxed) {
                 let prepared = self.prepare(start, end);
-                prepared.map_err(|e| EnvError::io("write", &self.path, e))?;
+                prepared.map_err(|e| EnvError::io("write", &self.file.path, e))?;
             }
             // SAFETY: `&mut self` is the only owner of the mapping that copies.
             unsafe { self.mapping.copy(bytes, start) };
@@ -283,7 +298,11 @@ mod mapped {
         }
 
         fn sync(&mut self) -> Result<()> {
-            self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+            self.file.sync()
+        }
+
+        fn sync_handle(&self) -> Arc<dyn LogSync> {
+            Arc::clone(&self.file) as Arc<dyn LogSync>
         }
 
         fn len_bytes(&self) -> u64 {
@@ -291,7 +310,7 @@ mod mapped {
         }
 
         fn path(&self) -> &Path {
-            &self.path
+            &self.file.path
         }
     }
 }
