@@ -1,0 +1,357 @@
+//! Finds the log after a restart and replays it.
+//!
+//! # How the end is told from damage
+//! Segments are linked backwards: each begins by naming the one before and where that ended. Reading goes
+//! forward along the links to the first bytes that are no sound record. If any record behind that place, in
+//! this segment or a later one, says that the log was durable beyond it, those bytes had been on the
+//! disk and are damaged: corruption. Otherwise nothing at or after that place was ever synced, and a crash
+//! explains it: the log ends there.
+//!
+//! # Invariants
+//! 1. Nothing is written or removed before [`Recovery::finish`].
+//! 2. A payload is handed out whole or not at all.
+//! 3. Files that the recovery gives up are removed, never reused: their numbers lie above the live
+//!    ones, so that a later segment could find its own number in their records.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::Corruption;
+use env::{Env, LogMode};
+
+use super::record::RecordKind;
+use super::segment::{SegmentReader, list_segments, segment_path};
+use super::{Older, Position, Result, Wal, WalOptions};
+
+/// Memory for reading one segment, unless a record is longer.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A log that is being replayed. Read all payloads with [`Recovery::next_payload`], then [`Recovery::finish`].
+#[derive(Debug)]
+pub struct Recovery {
+    env: Arc<dyn Env>,
+    folder: PathBuf,
+    options: WalOptions,
+    /// All segment files, in order, those before `first_live` too.
+    files: Vec<u64>,
+    first_live: u64,
+    /// The live segments, oldest first, each with its end where the next one states it.
+    chain: Vec<Link>,
+    /// Index in `chain` of the segment being read.
+    at: usize,
+    reader: Option<SegmentReader>,
+    offset: u64,
+    /// Start of a payload whose last record has not come yet.
+    pending: Option<Position>,
+    payload: Vec<u8>,
+    payloads: u64,
+    recovered: Option<Recovered>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    number: u64,
+    end: Option<u64>,
+}
+
+/// Where a payload was found, for messages about what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The segment's file.
+    pub file: PathBuf,
+    /// Offset of the payload's first record in the file, in bytes.
+    pub offset: u64,
+    /// The same as a position in the log.
+    pub position: Position,
+}
+
+/// Where the log was found to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// End of the last whole payload.
+    pub end: Position,
+    /// Payloads replayed.
+    pub payloads: u64,
+    /// Whether something that was never synced lay behind the end: a commit that a crash cut short.
+    /// Under the durabilities `os` and `none` after a power cut it may be several.
+    pub torn: bool,
+}
+
+impl Recovery {
+    pub(super) fn open(
+        env: Arc<dyn Env>,
+        folder: &Path,
+        first_live: u64,
+        options: WalOptions,
+    ) -> Result<Self> {
+        let files = list_segments(env.as_ref(), folder)?;
+        let chain = find_chain(env.as_ref(), folder, &files, first_live)?;
+        let empty = Recovered { end: Position::default(), payloads: 0, torn: false };
+        let recovered = chain.is_empty().then_some(empty);
+        Ok(Self {
+            env,
+            folder: folder.to_owned(),
+            options,
+            files,
+            first_live,
+            chain,
+            at: 0,
+            reader: None,
+            offset: 0,
+            pending: None,
+            payload: Vec::new(),
+            payloads: 0,
+            recovered,
+        })
+    }
+
+    /// The next payload, in the order of appending, with where it began; nothing at the log's end.
+    ///
+    /// # Errors
+    /// [`WalError::Corruption`](super::WalError::Corruption) with file and offset; a failed read.
+    pub fn next_payload(&mut self) -> Result<Option<(Position, &[u8])>> {
+        let found = self.advance()?;
+        Ok(found.map(|position| (position, self.payload.as_slice())))
+    }
+
+    /// Where the log ended; known once [`Recovery::next_payload`] has returned nothing.
+    #[must_use]
+    pub fn recovered(&self) -> Option<Recovered> {
+        self.recovered
+    }
+
+    /// Replays what was not asked for yet into nowhere, syncs what is there, and opens the log for
+    /// appending, in a fresh segment.
+    ///
+    /// # Errors
+    /// As [`Recovery::next_payload`]; a failed sync or a full disk.
+    pub fn finish(mut self) -> Result<Wal> {
+        while self.advance()?.is_some() {}
+        let recovered = self.recovered.expect("advance() ends only after setting it");
+        let end = recovered.end;
+        // A killed process left its last bytes in the page cache only. What is appended from now on
+        // relies on them, so they must not be less durable than it.
+        let is_kept = |number: u64| number >= self.first_live && number <= end.segment;
+        let kept: Vec<u64> =
+            self.chain.iter().map(|link| link.number).filter(|n| is_kept(*n)).collect();
+        let mut older = Vec::new();
+        for number in kept.iter().copied() {
+            let path = segment_path(&self.folder, number);
+            let mut file = self.env.open_log(&path, LogMode::Write)?;
+            file.sync()?;
+            older.push(Older { number, len_bytes: file.len_bytes(), unsynced: None });
+        }
+        let last_number = self.files.last().copied().unwrap_or(0).max(self.first_live);
+        let spares: Vec<u64> =
+            self.files.iter().copied().filter(|number| *number < self.first_live).collect();
+        let given_up = self.files.iter().copied();
+        let given_up: Vec<u64> = given_up
+            .filter(|number| *number >= self.first_live && !kept.contains(number))
+            .collect();
+        let (env, folder) = (Arc::clone(&self.env), self.folder.clone());
+        let files = (older, spares);
+        let mut wal =
+            Wal::start(self.env, self.folder, self.options, recovered, last_number, files)?;
+        if !given_up.is_empty() {
+            // The new segment's link, which passes them by, comes first.
+            wal.sync()?;
+            for number in given_up {
+                env.remove(&segment_path(&folder, number))?;
+            }
+        }
+        Ok(wal)
+    }
+
+    /// Reads one payload into `self.payload`.
+    fn advance(&mut self) -> Result<Option<Position>> {
+        self.payload.clear();
+        while let Some(link) = self.link() {
+            if link.end == Some(self.offset) {
+                self.at += 1;
+                self.offset = 0;
+                self.reader = None;
+                continue;
+            }
+            let here = Position { segment: link.number, offset: self.offset };
+            let mut reader = match self.reader.take() {
+                Some(reader) => reader,
+                None => {
+                    SegmentReader::open(self.env.as_ref(), &self.folder, link.number, WINDOW_BYTES)?
+                }
+            };
+            let known_bytes = self.payload.len();
+            let read = reader.record_at(self.offset)?.map(|found| {
+                self.payload.extend_from_slice(found.payload);
+                (found.header.kind, found.end)
+            });
+            let path = reader.path().to_owned();
+            self.reader = Some(reader);
+            let (kind, next) = match read {
+                Ok((_, next)) if link.end.is_some_and(|end| next > end) => {
+                    let what = "a record runs past the end of its segment";
+                    return Err(Corruption::new(&path, here.offset, what).into());
+                }
+                Ok(found) => found,
+                Err(why) => return self.stop(here, why),
+            };
+            self.offset = next;
+            let wrong = |what| Err(Corruption::new(&path, here.offset, what).into());
+            match (kind, self.pending) {
+                (RecordKind::Begin, _) if here.offset != 0 => {
+                    return wrong("a segment begins in its middle");
+                }
+                (RecordKind::Begin, _) => self.payload.truncate(known_bytes),
+                (RecordKind::Full, None) => {
+                    self.payloads += 1;
+                    return Ok(Some(here));
+                }
+                (RecordKind::First, None) => self.pending = Some(here),
+                (RecordKind::Middle, Some(_)) => {}
+                (RecordKind::Last, Some(start)) => {
+                    self.pending = None;
+                    self.payloads += 1;
+                    return Ok(Some(start));
+                }
+                (RecordKind::Full | RecordKind::First, Some(_)) => {
+                    return wrong("a payload begins before the one before it has ended");
+                }
+                (RecordKind::Middle | RecordKind::Last, None) => {
+                    return wrong("a payload goes on that never began");
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn link(&self) -> Option<Link> {
+        self.chain.get(self.at).copied()
+    }
+
+    /// Decides what the bytes at `here`, which are no record, mean: the end, or damage.
+    fn stop(&mut self, here: Position, why: &str) -> Result<Option<Position>> {
+        let env = self.env.as_ref();
+        let later = check_never_synced(env, &self.folder, &self.files, here, why)?;
+        let torn = later || self.pending.is_some() || self.is_torn(here)?;
+        let end = self.pending.take().unwrap_or(here);
+        self.payload.clear();
+        self.recovered = Some(Recovered { end, payloads: self.payloads, torn });
+        self.at = self.chain.len();
+        Ok(None)
+    }
+
+    /// Whether a record was begun at `here`: its header names this segment.
+    fn is_torn(&mut self, here: Position) -> Result<bool> {
+        let env = self.env.as_ref();
+        let mut reader = SegmentReader::open(env, &self.folder, here.segment, WINDOW_BYTES)?;
+        reader.is_begun_at(here.offset)
+    }
+}
+
+/// Follows the links back from the newest segment that has one.
+fn find_chain(env: &dyn Env, folder: &Path, files: &[u64], first_live: u64) -> Result<Vec<Link>> {
+    let live = &files[files.partition_point(|number| *number < first_live)..];
+    let missing = |number: u64, what: &str| {
+        let file = segment_path(folder, number);
+        Err(Corruption::new(&file, 0, format!("the segment is missing, {what}")).into())
+    };
+    if first_live > 0 && live.first() != Some(&first_live) {
+        return missing(first_live, "but the manifest needs it");
+    }
+    let mut candidates = live;
+    loop {
+        let mut chain = Vec::new();
+        match follow_links(env, folder, candidates, first_live, &mut chain)? {
+            Links::Whole => {
+                chain.reverse();
+                return Ok(chain);
+            }
+            Links::Missing { number, next } => {
+                return missing(number, &format!("but segment {next} follows it"));
+            }
+            Links::Broken(number) => {
+                let here = Position { segment: number, offset: 0 };
+                check_never_synced(env, folder, files, here, "no sound beginning of the segment")?;
+                // Never synced, so lost in a crash with all that followed it: the log ends earlier.
+                let before = candidates.partition_point(|candidate| *candidate < number);
+                candidates = &candidates[..before];
+            }
+        }
+    }
+}
+
+/// How far the links of segments lead back.
+enum Links {
+    /// To the oldest one needed.
+    Whole,
+    /// To a file that is not there.
+    Missing { number: u64, next: u64 },
+    /// To a segment whose first record is unsound, though older ones are there.
+    Broken(u64),
+}
+
+/// Follows the links back from the newest of `candidates` that has one, pushing what it meets.
+fn follow_links(
+    env: &dyn Env,
+    folder: &Path,
+    candidates: &[u64],
+    first_live: u64,
+    chain: &mut Vec<Link>,
+) -> Result<Links> {
+    let previous = |number: u64| SegmentReader::open(env, folder, number, 4096)?.previous();
+    let oldest = candidates.first().copied();
+    let mut top = None;
+    for number in candidates.iter().rev().copied() {
+        if let Some(before) = previous(number)? {
+            top = Some((number, before));
+            break;
+        }
+    }
+    let Some((mut number, mut before)) = top else {
+        // No segment has a beginning: the oldest is read, and its first byte decides.
+        chain.extend(oldest.map(|number| Link { number, end: None }));
+        return Ok(Links::Whole);
+    };
+    chain.push(Link { number, end: None });
+    while before.segment >= first_live.max(1) && number != first_live {
+        if before.segment >= number || candidates.binary_search(&before.segment).is_err() {
+            return Ok(Links::Missing { number: before.segment, next: number });
+        }
+        number = before.segment;
+        chain.push(Link { number, end: Some(before.offset) });
+        match previous(number)? {
+            Some(position) => before = position,
+            // Nothing before it is needed; reading it tells whether it is empty or damaged.
+            None if Some(number) == oldest => break,
+            None => return Ok(Links::Broken(number)),
+        }
+    }
+    Ok(Links::Whole)
+}
+
+/// Makes sure that no sound record at or behind `here` calls the bytes there durable. Returns whether
+/// there is any record at all.
+fn check_never_synced(
+    env: &dyn Env,
+    folder: &Path,
+    files: &[u64],
+    here: Position,
+    why: &str,
+) -> Result<bool> {
+    let mut any = false;
+    let from = files.partition_point(|number| *number < here.segment);
+    for number in files[from..].iter().copied() {
+        let mut reader = SegmentReader::open(env, folder, number, WINDOW_BYTES)?;
+        let offset = if number == here.segment { here.offset + 1 } else { 0 };
+        let Some(durable) = reader.durable_stated_from(offset)? else { continue };
+        any = true;
+        if durable > here {
+            let file = segment_path(folder, here.segment);
+            let Position { segment, offset } = durable;
+            let what = format!(
+                "{why}, where the log had been synced up to byte {offset} of segment {segment}"
+            );
+            return Err(Corruption::new(&file, here.offset, what).into());
+        }
+    }
+    Ok(any)
+}

@@ -1,0 +1,153 @@
+//! One segment file, read through a window of bounded memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use env::{Env, RandomReadFile, ReadOptions};
+
+use super::record::{self, ALIGN_BYTES, BEGIN_BYTES, HEADER_BYTES, Header, NotARecord, RecordKind};
+use super::{Position, Result};
+
+/// File of a segment.
+pub(super) fn segment_path(folder: &Path, number: u64) -> PathBuf {
+    env::join(folder, &format!("{number:06}.log"))
+}
+
+/// Numbers of the segment files in the folder, in order. Other names are none of our business.
+pub(super) fn list_segments(env: &dyn Env, folder: &Path) -> Result<Vec<u64>> {
+    let number = |name: &String| -> Option<u64> {
+        let digits = name.strip_suffix(".log")?;
+        // One spelling a number, so that two files never claim one.
+        let number = digits.parse().ok()?;
+        (number > 0 && *digits == format!("{number:06}")).then_some(number)
+    };
+    let mut numbers: Vec<u64> = env.list(folder)?.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Reads records of one segment at any offset.
+#[derive(Debug)]
+pub(super) struct SegmentReader {
+    file: Arc<dyn RandomReadFile>,
+    pub(super) number: u64,
+    pub(super) len_bytes: u64,
+    window_bytes: usize,
+    window: Vec<u8>,
+    window_start: u64,
+}
+
+/// A record found: its header, payload and where the next one starts.
+pub(super) struct Found<'a> {
+    pub(super) header: Header,
+    pub(super) payload: &'a [u8],
+    pub(super) end: u64,
+}
+
+impl SegmentReader {
+    pub(super) fn open(
+        env: &dyn Env,
+        folder: &Path,
+        number: u64,
+        window_bytes: usize,
+    ) -> Result<Self> {
+        let file = env.open_read(&segment_path(folder, number), ReadOptions::default())?;
+        let len_bytes = file.len_bytes()?;
+        Ok(Self { file, number, len_bytes, window_bytes, window: Vec::new(), window_start: 0 })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Forgets what was read: the writer may have gone on.
+    pub(super) fn refresh(&mut self) {
+        self.window.clear();
+    }
+
+    /// The record at `offset`, or why there is none.
+    pub(super) fn record_at(
+        &mut self,
+        offset: u64,
+    ) -> Result<std::result::Result<Found<'_>, NotARecord>> {
+        let number = self.number;
+        let header = match record::parse_header(self.bytes(offset, HEADER_BYTES)?, number) {
+            Ok(header) => header,
+            Err(why) => return Ok(Err(why)),
+        };
+        let bytes = self.bytes(offset, HEADER_BYTES + header.payload_bytes)?;
+        if bytes.len() < HEADER_BYTES + header.payload_bytes {
+            return Ok(Err("a record longer than its segment"));
+        }
+        if !record::is_sound(bytes, header) {
+            return Ok(Err("a record whose checksum does not match"));
+        }
+        let payload = &bytes[HEADER_BYTES..];
+        let end = offset + record::record_bytes(header.payload_bytes) as u64;
+        Ok(Ok(Found { header, payload, end }))
+    }
+
+    /// What the `Begin` record says of the segment before: where that ended.
+    pub(super) fn previous(&mut self) -> Result<Option<Position>> {
+        let Ok(found) = self.record_at(0)? else { return Ok(None) };
+        if found.header.kind != RecordKind::Begin || found.payload.len() != BEGIN_BYTES {
+            return Ok(None);
+        }
+        let word = |at: usize| {
+            let bytes = &found.payload[at..at + 4];
+            u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        };
+        Ok(Some(Position { segment: word(0), offset: word(4) }))
+    }
+
+    /// The furthest durable position that any sound record from `offset` on states.
+    ///
+    /// Looks at each aligned offset, because after damage nobody knows where records start.
+    pub(super) fn durable_stated_from(&mut self, offset: u64) -> Result<Option<Position>> {
+        let mut best: Option<Position> = None;
+        let mut at = offset.next_multiple_of(ALIGN_BYTES as u64);
+        while at + HEADER_BYTES as u64 <= self.len_bytes {
+            let number = self.number;
+            // The segment number is compared before anything costs: stale bytes and zeros fail there.
+            if record::parse_header(self.bytes(at, HEADER_BYTES)?, number).is_ok()
+                && let Ok(found) = self.record_at(at)?
+            {
+                best = best.max(Some(found.header.durable));
+                at = found.end;
+                continue;
+            }
+            at += ALIGN_BYTES as u64;
+        }
+        Ok(best)
+    }
+
+    /// Whether a header at `offset` names this segment: a record was begun there, sound or not.
+    pub(super) fn is_begun_at(&mut self, offset: u64) -> Result<bool> {
+        let number = self.number;
+        Ok(record::parse_header(self.bytes(offset, HEADER_BYTES)?, number).is_ok())
+    }
+
+    /// `len` bytes at `offset`, fewer at the end of the file.
+    #[inline]
+    fn bytes(&mut self, offset: u64, len: usize) -> Result<&[u8]> {
+        let len = len.min(usize::try_from(self.len_bytes.saturating_sub(offset)).unwrap_or(len));
+        let inside = offset >= self.window_start
+            && offset + len as u64 <= self.window_start + self.window.len() as u64;
+        if !inside {
+            self.load(offset, len)?;
+        }
+        let start = (offset - self.window_start) as usize;
+        Ok(&self.window[start..start + len])
+    }
+
+    #[cold]
+    fn load(&mut self, offset: u64, len: usize) -> Result<()> {
+        let rest = self.len_bytes.saturating_sub(offset);
+        let want = usize::try_from(rest).unwrap_or(usize::MAX).min(self.window_bytes.max(len));
+        self.window.clear();
+        self.window.resize(want, 0);
+        self.window_start = offset;
+        self.file.read_at(&mut self.window, offset)?;
+        Ok(())
+    }
+}
