@@ -132,7 +132,7 @@ def render(lines: list[Line]) -> str:
 
     for operation, title in OPERATIONS.items():
         row = cells(operation, lambda line: line["rate"])
-        if set(row) != {MISSING}:
+        if any(cell != MISSING for cell in row):
             out.append(f"| {title} | " + " | ".join(row) + f" | {ratio(good, operation)} |")
     out.extend(f"| {title} | " + " | ".join(cells(operation, read)) + " | |" for title, operation, read in COSTS)
     out.append("")

@@ -28,8 +28,8 @@ REMOVE = "MATCH (a:V {id: $u})-[e:E]->(b:V {id: $v}) DELETE e"
 UPDATE = "MATCH (a:V {id: $u})-[e:E]->(b:V {id: $v}) SET e.weight = $w RETURN e.weight"
 CREATE = "MATCH (a:V {id: $u}), (b:V {id: $v}) CREATE (a)-[e:E {weight: $w}]->(b)"
 REMOVE_BATCH = "UNWIND $rows AS row MATCH (a:V {id: row.u})-[e:E]->(b:V {id: row.v}) DELETE e"
-UPSERT_BATCH = (
-    "UNWIND $rows AS row MATCH (a:V {id: row.u}), (b:V {id: row.v}) MERGE (a)-[e:E]->(b) SET e.weight = row.w"
+UPDATE_BATCH = (
+    "UNWIND $rows AS row MATCH (a:V {id: row.u})-[e:E]->(b:V {id: row.v}) SET e.weight = row.w RETURN a.id, b.id"
 )
 
 
@@ -111,7 +111,14 @@ class Ladybug(Adapter):
 
     def upsert_batch(self, batch: Batch) -> None:
         rows = [{"u": u, "v": v, "w": w} for u, v, w in zip(batch.us, batch.vs, batch.ws, strict=True)]
-        self._rows(UPSERT_BATCH, rows=rows)
+        self.db.execute("BEGIN TRANSACTION")
+        present = {(u, v) for u, v in self._rows(UPDATE_BATCH, rows=rows)}
+        # The last of equal pairs wins. COPY creates ten times faster than CREATE after UNWIND does.
+        absent = {(row["u"], row["v"]): row["w"] for row in rows if (row["u"], row["v"]) not in present}
+        if absent:
+            columns = {"src": [u for u, _ in absent], "dst": [v for _, v in absent], "weight": list(absent.values())}
+            self.db.execute("COPY E FROM $edges", {"edges": pl.DataFrame(columns)})
+        self.db.execute("COMMIT")
 
     def totals(self, vertices: IdArray) -> list[tuple[int, float]]:
         directions = ("MATCH (a:V)-[e:E]->(b:V)", "MATCH (b:V)<-[e:E]-(a:V)")
