@@ -32,8 +32,8 @@ const FOLDERS: u8 = 8;
 /// Within an edit keyspaces are added first, then trees change, then keyspaces are dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionEdit {
-    /// New keyspaces with their names and shapes.
-    pub keyspaces_added: Vec<(KeyspaceId, String, Shape)>,
+    /// New keyspaces.
+    pub keyspaces_added: Vec<AddedKeyspace>,
     /// Keyspaces that are gone, with all their tables.
     pub keyspaces_dropped: Vec<KeyspaceId>,
     /// Tables that join and leave, a keyspace at most once.
@@ -50,6 +50,19 @@ pub struct VersionEdit {
     pub folders: Option<Vec<String>>,
 }
 
+/// A new keyspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedKeyspace {
+    /// Its id, never used before.
+    pub id: KeyspaceId,
+    /// Its name, unique among living keyspaces.
+    pub name: String,
+    /// Its shape; never changes.
+    pub shape: Shape,
+    /// What the layers above keep about it; bytes here.
+    pub definition: Vec<u8>,
+}
+
 impl VersionEdit {
     /// An edit of one tree.
     #[must_use]
@@ -64,10 +77,11 @@ impl VersionEdit {
         if !self.keyspaces_added.is_empty() {
             out.push(KEYSPACES_ADDED);
             varint::put(&mut out, self.keyspaces_added.len() as u64);
-            for (id, name, shape) in &self.keyspaces_added {
+            for AddedKeyspace { id, name, shape, definition } in &self.keyspaces_added {
                 varint::put(&mut out, u64::from(id.0));
                 varint::put_bytes(&mut out, name.as_bytes());
                 put_shape(&mut out, shape);
+                varint::put_bytes(&mut out, definition);
             }
         }
         if !self.trees.is_empty() {
@@ -133,8 +147,12 @@ impl VersionEdit {
         match tag {
             KEYSPACES_ADDED => {
                 self.keyspaces_added = input.list("keyspaces", |input| {
-                    let id = input.keyspace()?;
-                    Ok((id, input.text("a keyspace's name")?, take_shape(input)?))
+                    Ok(AddedKeyspace {
+                        id: input.keyspace()?,
+                        name: input.text("a keyspace's name")?,
+                        shape: take_shape(input)?,
+                        definition: input.bytes("a keyspace's definition")?.to_vec(),
+                    })
                 })?;
             }
             TREES => {
@@ -403,7 +421,15 @@ pub(crate) mod tests {
     prop_compose! {
         fn edit()(
             keyspaces_added in prop::collection::vec(
-                (any::<u32>().prop_map(KeyspaceId), "\\PC{0,8}", shape()), 0..3),
+                (any::<u32>().prop_map(KeyspaceId), "\\PC{0,8}", shape(), any::<[u8; 3]>())
+                    .prop_map(|(id, name, shape, definition)| AddedKeyspace {
+                        id,
+                        name,
+                        shape,
+                        definition: definition.to_vec(),
+                    }),
+                0..3,
+            ),
             keyspaces_dropped in
                 prop::collection::vec(any::<u32>().prop_map(KeyspaceId), 0..3),
             trees in prop::collection::vec(

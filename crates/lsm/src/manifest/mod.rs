@@ -16,7 +16,7 @@ mod edit;
 mod log;
 mod state;
 
-pub use edit::VersionEdit;
+pub use edit::{AddedKeyspace, VersionEdit};
 pub use state::{KeyspaceState, State};
 
 use crate::error::{Error, Result};

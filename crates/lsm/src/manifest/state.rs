@@ -1,6 +1,6 @@
 //! What all edits together say: the keyspaces, their tables, and where recovery begins.
 
-use super::edit::VersionEdit;
+use super::edit::{AddedKeyspace, VersionEdit};
 use crate::version::{AddedTable, TreeEdit};
 use base::{Key, KeyShape, KeyspaceId, Shape, TableId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,40 +8,71 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The fold of all edits of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Keyspaces that exist.
-    pub keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
-    /// The WAL segment from which recovery replays.
-    pub wal_first_live: u64,
-    /// No write in tables or in WAL segments before the first live one is newer than this.
-    pub last_seq: u64,
-    /// First table id never given out; larger than every id in use.
-    pub next_table_id: u64,
-    /// First keyspace id never given out; larger than every id in use.
-    pub next_keyspace_id: u32,
-    /// Folders that hold tables; empty where the engine above named none.
-    pub folders: Vec<String>,
+    keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+    wal_first_live: u64,
+    last_seq: u64,
+    next_table_id: u64,
+    next_keyspace_id: u32,
+    folders: Vec<String>,
 }
 
 /// A keyspace as the manifest knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyspaceState {
+    /// Its id.
+    pub id: KeyspaceId,
     /// Its name, unique among living keyspaces.
     pub name: String,
     /// Its shape; never changes.
     pub shape: Shape,
-    /// Its tables by id.
-    pub tables: BTreeMap<TableId, AddedTable>,
+    /// What the layers above keep about it.
+    pub definition: Vec<u8>,
+    /// Its tables in order of their ids.
+    pub tables: Vec<AddedTable>,
 }
 
 impl KeyspaceState {
-    /// Its tables in order of their ids, as `Tree::open` takes them.
-    #[must_use]
-    pub fn tables(&self) -> Vec<AddedTable> {
-        self.tables.values().cloned().collect()
+    fn has(&self, id: TableId) -> bool {
+        self.tables.binary_search_by_key(&id, |table| table.meta.id).is_ok()
     }
 }
 
 impl State {
+    /// Keyspaces that exist, in order of their ids.
+    pub fn keyspaces(&self) -> impl Iterator<Item = &KeyspaceState> {
+        self.keyspaces.values()
+    }
+
+    /// The WAL segment from which recovery replays.
+    #[must_use]
+    pub fn wal_first_live(&self) -> u64 {
+        self.wal_first_live
+    }
+
+    /// No write in tables or in WAL segments before the first live one is newer than this.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// First table id never given out; larger than every id in use.
+    #[must_use]
+    pub fn next_table_id(&self) -> u64 {
+        self.next_table_id
+    }
+
+    /// First keyspace id never given out; larger than every id in use.
+    #[must_use]
+    pub fn next_keyspace_id(&self) -> u32 {
+        self.next_keyspace_id
+    }
+
+    /// Folders that hold tables; empty where the engine above named none.
+    #[must_use]
+    pub fn folders(&self) -> &[String] {
+        &self.folders
+    }
+
     /// Applies one edit whole, or refuses it and stays as it was.
     ///
     /// # Errors
@@ -50,20 +81,19 @@ impl State {
         // Checked first, changed afterwards: a snapshot edit is large, so no copy is made of the
         // state to fall back to.
         self.check(edit)?;
-        for (id, name, shape) in &edit.keyspaces_added {
-            let tables = BTreeMap::new();
-            let keyspace = KeyspaceState { name: name.clone(), shape: shape.clone(), tables };
-            self.keyspaces.insert(*id, keyspace);
+        for AddedKeyspace { id, name, shape, definition } in edit.keyspaces_added.iter().cloned() {
+            let keyspace = KeyspaceState { id, name, shape, definition, tables: Vec::new() };
+            self.keyspaces.insert(id, keyspace);
             self.next_keyspace_id = self.next_keyspace_id.max(id.0.saturating_add(1));
         }
         for (id, tree) in &edit.trees {
             let Some(keyspace) = self.keyspaces.get_mut(id) else { continue };
-            for removed in &tree.removed {
-                keyspace.tables.remove(removed);
-            }
-            for added in &tree.added {
-                self.next_table_id = self.next_table_id.max(added.meta.id.0.saturating_add(1));
-                keyspace.tables.insert(added.meta.id, added.clone());
+            let removed: BTreeSet<TableId> = tree.removed.iter().copied().collect();
+            keyspace.tables.retain(|table| !removed.contains(&table.meta.id));
+            keyspace.tables.extend(tree.added.iter().cloned());
+            keyspace.tables.sort_by_key(|table| table.meta.id);
+            if let Some(last) = keyspace.tables.last() {
+                self.next_table_id = self.next_table_id.max(last.meta.id.0.saturating_add(1));
             }
         }
         for id in &edit.keyspaces_dropped {
@@ -87,11 +117,16 @@ impl State {
             keyspaces_added: self
                 .keyspaces
                 .iter()
-                .map(|(&id, keyspace)| (id, keyspace.name.clone(), keyspace.shape.clone()))
+                .map(|(&id, keyspace)| AddedKeyspace {
+                    id,
+                    name: keyspace.name.clone(),
+                    shape: keyspace.shape.clone(),
+                    definition: keyspace.definition.clone(),
+                })
                 .collect(),
             keyspaces_dropped: Vec::new(),
             trees: trees
-                .map(|(&id, k)| (id, TreeEdit { added: k.tables(), removed: Vec::new() }))
+                .map(|(&id, k)| (id, TreeEdit { added: k.tables.clone(), removed: Vec::new() }))
                 .collect(),
             wal_first_live: Some(self.wal_first_live),
             last_seq: Some(self.last_seq),
@@ -103,23 +138,23 @@ impl State {
 
     /// The keyspace of this name.
     #[must_use]
-    pub fn keyspace(&self, name: &str) -> Option<(KeyspaceId, &KeyspaceState)> {
-        self.keyspaces.iter().find(|(_, k)| k.name == name).map(|(&id, k)| (id, k))
+    pub fn keyspace(&self, name: &str) -> Option<&KeyspaceState> {
+        self.keyspaces().find(|keyspace| keyspace.name == name)
     }
 
     /// Every table of every keyspace.
     pub fn tables(&self) -> impl Iterator<Item = &AddedTable> {
-        self.keyspaces.values().flat_map(|keyspace| keyspace.tables.values())
+        self.keyspaces.values().flat_map(|keyspace| &keyspace.tables)
     }
 
     fn check(&self, edit: &VersionEdit) -> Result<(), String> {
         let mut new = BTreeMap::new();
-        for (id, name, shape) in &edit.keyspaces_added {
+        for AddedKeyspace { id, name, shape, .. } in &edit.keyspaces_added {
             if self.keyspaces.contains_key(id) || new.insert(*id, shape).is_some() {
                 return Err(format!("keyspace {} is there already", id.0));
             }
             if self.keyspace(name).is_some()
-                || edit.keyspaces_added.iter().any(|(other, n, _)| other != id && n == name)
+                || edit.keyspaces_added.iter().any(|other| other.id != *id && other.name == *name)
             {
                 return Err(format!("a keyspace is named {name:?} already"));
             }
@@ -153,14 +188,13 @@ fn check_tree(
 ) -> Result<(), String> {
     let mut removed = BTreeSet::new();
     for id in &tree.removed {
-        if !existing.is_some_and(|k| k.tables.contains_key(id)) || !removed.insert(id) {
+        if !existing.is_some_and(|k| k.has(*id)) || !removed.insert(id) {
             return Err(format!("table {id} leaves and is not there"));
         }
     }
     let mut added = BTreeSet::new();
     for AddedTable { meta, .. } in &tree.added {
-        let stays = existing.is_some_and(|k| k.tables.contains_key(&meta.id))
-            && !removed.contains(&meta.id);
+        let stays = existing.is_some_and(|k| k.has(meta.id)) && !removed.contains(&meta.id);
         if stays || !added.insert(meta.id) {
             return Err(format!("table {} joins and is there already", meta.id));
         }
@@ -194,7 +228,9 @@ mod tests {
     }
 
     fn add(id: u32, name: &str) -> VersionEdit {
-        let keyspaces_added = vec![(KeyspaceId(id), name.to_owned(), words(2))];
+        let (id, name) = (KeyspaceId(id), name.to_owned());
+        let keyspaces_added =
+            vec![AddedKeyspace { id, name, shape: words(2), definition: vec![1, 2] }];
         VersionEdit { keyspaces_added, ..VersionEdit::default() }
     }
 
@@ -230,7 +266,7 @@ mod tests {
         refuses(&state, &dropped, "not there");
         // A move to another level names the table on both sides.
         state.apply(&tables(1, again, &[7])).unwrap();
-        assert_eq!(state.keyspaces[&KeyspaceId(1)].tables[&TableId(7)].level, 2);
+        assert_eq!(state.keyspace("a").unwrap().tables[0].level, 2);
     }
 
     #[test]

@@ -18,7 +18,12 @@ fn add_keyspace(id: u32, name: &str) -> VersionEdit {
     let values = vec![ColumnShape::Word { merge: Some(Merge::AddInt) }, ColumnShape::Bytes];
     let shape = Shape { key: KeyShape::Words(2), values };
     VersionEdit {
-        keyspaces_added: vec![(KeyspaceId(id), name.into(), shape)],
+        keyspaces_added: vec![AddedKeyspace {
+            id: KeyspaceId(id),
+            name: name.into(),
+            shape,
+            definition: b"d".to_vec(),
+        }],
         ..VersionEdit::default()
     }
 }
@@ -80,7 +85,7 @@ fn what_was_appended_is_there_after_reopening() {
     assert_eq!(&state, states.last().unwrap());
     manifest.append(&add_keyspace(2, "again")).unwrap();
     let (manifest, state) = Manifest::open(env, &folder()).unwrap();
-    assert_eq!(state.keyspace("again").unwrap().0, KeyspaceId(2));
+    assert_eq!(state.keyspace("again").unwrap().id, KeyspaceId(2));
     assert_eq!(manifest.state(), &state);
 }
 
@@ -225,7 +230,7 @@ fn the_worked_example_of_the_format_page_is_what_is_written() {
 const EXAMPLE: [&str; 5] = [
     "51 75 69 70 75 4d 61 6e 01 00 00 00 f3 dd 36 07",
     "0b 00 00 00 e1 af ee 13 98 8b 97 23 1d 93 65 1a",
-    "01 04 00 05 00 06 00 07 00 08 00 0a 00 00 00 f0",
-    "f6 0a 1b a6 54 e6 0f 1f ff 0e ea 01 01 01 01 01",
-    "65 02 02 02 00",
+    "01 04 00 05 00 06 00 07 00 08 00 0c 00 00 00 51",
+    "43 db f0 c0 88 30 3c fc 4c 26 70 01 01 01 01 01",
+    "65 02 02 02 00 01 64",
 ];
