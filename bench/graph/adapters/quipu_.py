@@ -22,8 +22,9 @@ class Quipu(Adapter):
         self.db: Any = quipu.open(
             str(self.folder),
             durability="os",
-            cache=f"{self.settings.cache_bytes >> 20}MB",
-            memory_limit=f"{self.settings.memory_bytes >> 20}MB",
+            cache=self.settings.cache_bytes,
+            memory_limit=self.settings.memory_bytes,
+            threads=self.settings.threads,
         )
         self.graph: Any = self.db.graph("g", weight="float64")
 
