@@ -335,6 +335,28 @@ fn opening_with_a_callback_replays_in_place() {
 }
 
 #[test]
+fn the_example_in_the_format_page_is_what_is_written() {
+    let log = Log::new(256);
+    let (mut wal, ..) = log.open(0).unwrap();
+    wal.append(&[b"hello"]).unwrap();
+    wal.sync().unwrap();
+    wal.append(&[b"knots"]).unwrap();
+    wal.rotate().unwrap();
+    let page = include_str!("../../../../docs/formats/wal.md");
+    let mut lines = page.lines();
+    for (number, count) in [(1, 13), (2, 4)] {
+        let name = format!("{number:06}.log");
+        lines.find(|line| *line == name).unwrap();
+        for (i, bytes) in log.read(number).chunks(8).take(count).enumerate() {
+            let line = lines.next().unwrap();
+            let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let want = if i == 12 { "00 ...".to_owned() } else { hex.join(" ") };
+            assert!(line.starts_with(&format!("{:04x}  {want}", i * 8)), "{line} is not {want}");
+        }
+    }
+}
+
+#[test]
 fn rotating_an_empty_segment_does_nothing() {
     let log = Log::new(512);
     let (mut wal, ..) = log.open(0).unwrap();
