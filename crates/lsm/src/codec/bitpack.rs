@@ -15,6 +15,10 @@ pub const PADDING_BYTES: usize = 8;
 /// Values that one step of the bulk loop decodes. A multiple of 8, so a step starts at a byte.
 const STEP: usize = 16;
 
+/// Up to this many values are decoded one by one: the jump to a width's loop and the loop's ends
+/// are branches that no processor predicts, and cost more than they save.
+const FEW: usize = 32;
+
 /// Bits that hold `value`: 0 for 0, 64 for values from `2^63`.
 #[inline]
 pub const fn width_of(value: u64) -> u8 {
@@ -177,6 +181,14 @@ macro_rules! by_width {
 fn dispatch<const SUM: bool>(bytes: &[u8], width: u8, start: usize, base: u64, out: &mut [u64]) {
     if width == 0 {
         return out.fill(base);
+    }
+    if out.len() <= FEW {
+        let mut acc = base;
+        for (index, slot) in (start..).zip(out) {
+            acc = if SUM { acc } else { base }.wrapping_add(get(bytes, width, index));
+            *slot = acc;
+        }
+        return;
     }
     by_width!(SUM, width, (bytes, start, base, out),
         1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32

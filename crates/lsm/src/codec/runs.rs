@@ -24,8 +24,8 @@ pub const KEY_WORDS_MAX: usize = 4;
 /// Gaps in a group.
 pub const GROUP_SLOTS: usize = 128;
 
-/// Gaps that a search sums up before it compares: with 16 it was 7 % slower.
-const SCAN_SLOTS: usize = 64;
+/// Up to this many slots are decoded one after another.
+const WALK_SLOTS: usize = 48;
 
 /// Rows that a scan writes at once, past the end of a run if need be.
 const STEP: usize = 8;
@@ -136,6 +136,40 @@ struct Group<'a> {
     patches: &'a [u8],
     high: &'a [u8],
     high_width: u8,
+}
+
+/// The gaps of a group one after another, from any place: for few of them this beats the loops made
+/// per width, whose choice and whose ends no processor predicts.
+struct Walk<'a> {
+    group: Group<'a>,
+    place: usize,
+    /// The next patch and its place.
+    patch: usize,
+    patch_place: usize,
+}
+
+impl<'a> Walk<'a> {
+    #[inline(always)]
+    fn new(group: Group<'a>, place: usize) -> Self {
+        let patch = group.patches.iter().filter(|&&at| usize::from(at) < place).count();
+        let patch_place = group.patches.get(patch).map_or(usize::MAX, |&at| usize::from(at));
+        Self { group, place, patch, patch_place }
+    }
+
+    /// The next gap; at most as many as the group has slots from the place on.
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        let group = &self.group;
+        let mut gap = bitpack::get(group.bytes, group.width, self.place);
+        if self.place == self.patch_place {
+            let high = bitpack::get(group.high, group.high_width, self.patch);
+            gap |= high.checked_shl(u32::from(group.width)).unwrap_or(0);
+            self.patch += 1;
+            self.patch_place = group.patches.get(self.patch).map_or(usize::MAX, |&at| at.into());
+        }
+        self.place += 1;
+        gap
+    }
 }
 
 /// The key columns of a block of known row count.
@@ -321,45 +355,8 @@ impl<'a> KeyReader<'a> {
 
     /// [`Self::find_from`] inside one run, by its last word.
     fn search_run(&self, run: usize, rows: Range<usize>, word: u64) -> Range<usize> {
-        let first = self.firsts.get(run);
-        let mut value = first;
-        // Row whose word is `value`; rows before it are below `word`.
-        let mut row = rows.start;
-        if value < word {
-            let slots = self.slots_of(run, &rows);
-            // The last group that the run enters with less than `word`.
-            let (mut low, mut high) =
-                (slots.start.div_ceil(GROUP_SLOTS), slots.end.div_ceil(GROUP_SLOTS));
-            let base = low;
-            while low < high {
-                let middle = (low + high) / 2;
-                if self.entries.get(middle) < word { low = middle + 1 } else { high = middle }
-            }
-            let mut slot = slots.start;
-            if low > base {
-                slot = (low - 1) * GROUP_SLOTS;
-                value = self.entries.get(low - 1);
-            }
-            let mut buffer = [0; SCAN_SLOTS];
-            row = rows.start + (slot - slots.start);
-            'scan: while slot < slots.end {
-                let end = (slot + buffer.len()).min((slot / GROUP_SLOTS + 1) * GROUP_SLOTS);
-                let part = &mut buffer[..end.min(slots.end) - slot];
-                self.sums(slot, value, part);
-                for &sum in part.iter() {
-                    row += 1;
-                    value = sum;
-                    if value >= word {
-                        break 'scan;
-                    }
-                }
-                slot += part.len();
-            }
-            if value < word {
-                return rows.end..rows.end;
-            }
-        }
-        if value != word {
+        let (row, equal) = self.first_in_run(run, &rows, word);
+        if !equal {
             return row..row;
         }
         let slots = self.slots_of(run, &rows);
@@ -371,6 +368,63 @@ impl<'a> KeyReader<'a> {
             end += 1;
         }
         row..end
+    }
+
+    /// The first row of a run with at least this last word, and whether it has exactly this.
+    #[inline]
+    fn first_in_run(&self, run: usize, rows: &Range<usize>, word: u64) -> (usize, bool) {
+        let first = self.firsts.get(run);
+        if first >= word {
+            return (rows.start, first == word);
+        }
+        let slots = self.slots_of(run, rows);
+        // The last group that the run enters with less than `word`.
+        let (mut low, mut high) =
+            (slots.start.div_ceil(GROUP_SLOTS), slots.end.div_ceil(GROUP_SLOTS));
+        let base = low;
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.entries.get(middle) < word { low = middle + 1 } else { high = middle }
+        }
+        let (mut slot, mut value) = (slots.start, first);
+        if low > base {
+            slot = (low - 1) * GROUP_SLOTS;
+            value = self.entries.get(low - 1);
+        }
+        // Only damaged bytes make the loop go on past one group.
+        while slot < slots.end {
+            let end = (slot / GROUP_SLOTS + 1) * GROUP_SLOTS;
+            let end = end.min(slots.end);
+            let Some(group) = self.group(slot / GROUP_SLOTS) else { break };
+            let mut walk = Walk::new(group, slot % GROUP_SLOTS);
+            while slot < end {
+                value = value.wrapping_add(walk.next());
+                slot += 1;
+                if value >= word {
+                    return (rows.start + (slot - slots.start), value == word);
+                }
+            }
+        }
+        (rows.end, false)
+    }
+
+    /// First row with exactly `key`, its newest version: [`Self::find`] without counting the rest.
+    ///
+    /// # Panics
+    /// If `key` does not have the length of the block's keys.
+    #[inline]
+    pub fn find_first(&self, key: &[u64]) -> Option<usize> {
+        assert_eq!(key.len(), self.words, "a whole key");
+        let (&last, prefix) = key.split_last().expect("a key has at least one word");
+        let found = match prefix {
+            [] => RunRange { runs: 0..1, rows: 0..self.rows },
+            prefix => self.find_prefix(prefix),
+        };
+        if found.rows.is_empty() {
+            return None;
+        }
+        let (row, equal) = self.first_in_run(found.runs.start, &found.rows, last);
+        equal.then_some(row)
     }
 
     /// Slots of all rows of `run` but the first.
@@ -440,6 +494,13 @@ impl<'a> KeyReader<'a> {
             let (part, rest) = out.split_at_mut(out.len().min(GROUP_SLOTS - place));
             match self.group(start / GROUP_SLOTS) {
                 None => part.fill(value),
+                Some(group) if part.len() <= WALK_SLOTS => {
+                    let mut walk = Walk::new(group, place);
+                    for sum in part.iter_mut() {
+                        value = value.wrapping_add(walk.next());
+                        *sum = value;
+                    }
+                }
                 Some(group) if group.patches.is_empty() => {
                     bitpack::unpack_gaps(group.bytes, group.width, place, value, part);
                 }

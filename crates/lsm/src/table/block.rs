@@ -359,10 +359,7 @@ impl Block {
     pub fn find(&self, key: KeyRef<'_>) -> Option<usize> {
         let columns = self.columns();
         match (&columns.keys, key) {
-            (KeyColumn::Words(reader), KeyRef::Words(key)) => {
-                let found = reader.find(key);
-                (!found.is_empty()).then_some(found.start)
-            }
+            (KeyColumn::Words(reader), KeyRef::Words(key)) => reader.find_first(key),
             (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => {
                 let row = strings.lower_bound(key, columns.rows);
                 (row < columns.rows && strings.get(row) == key).then_some(row)
