@@ -1,0 +1,12 @@
+//! Stand-ins too simple to be wrong: a store of maps with full history.
+//!
+//! [`ModelStore`] answers every call of [`store::Store`] from ordered maps under one lock. It is what
+//! engines are compared with, and what views are tested on.
+
+mod history;
+mod overlay;
+mod rows;
+mod store_impl;
+mod transaction;
+
+pub use store_impl::ModelStore;

@@ -1,0 +1,110 @@
+//! One row as a value, in and out of column batches.
+
+use base::{Batch, Column, ColumnShape, KeyRef, Keys, Kind, Projection, Shape};
+
+/// One value of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Null,
+    Word(u64),
+    Bytes(Vec<u8>),
+}
+
+/// The values of a row.
+pub(crate) type Row = Vec<Cell>;
+
+/// The values of row `i` of a whole batch.
+pub(crate) fn row_at(rows: &Batch, i: usize) -> Row {
+    let cell = |column: &Column| match column {
+        Column::Words(words) => words.get(i).map_or(Cell::Null, Cell::Word),
+        Column::Bytes(bytes) if bytes.validity.is_valid(i) => Cell::Bytes(bytes.get(i).to_vec()),
+        Column::Bytes(_) => Cell::Null,
+    };
+    rows.values.iter().map(cell).collect()
+}
+
+/// Appends a row, or (without values) a row of fillers, under a projection.
+pub(crate) fn append(
+    out: &mut Batch,
+    key: Option<KeyRef<'_>>,
+    row: Option<&Row>,
+    projection: Projection,
+) {
+    match (&mut out.keys, key) {
+        (_, None) => {}
+        (Keys::Words(columns), Some(KeyRef::Words(words))) => {
+            for (i, (column, word)) in columns.iter_mut().zip(words).enumerate() {
+                if projection.key(i) {
+                    column.push(*word);
+                }
+            }
+        }
+        (Keys::Bytes(column), Some(KeyRef::Bytes(bytes))) => {
+            if projection.key(0) {
+                column.push(Some(bytes));
+            }
+        }
+        _ => panic!("the batch was made for another shape"),
+    }
+    for (i, column) in out.values.iter_mut().enumerate().filter(|(i, _)| projection.value(*i)) {
+        match (column, row.map(|row| &row[i])) {
+            (column, None | Some(Cell::Null)) => column.push_null(),
+            (Column::Words(words), Some(Cell::Word(word))) => words.push(Some(*word)),
+            (Column::Bytes(column), Some(Cell::Bytes(bytes))) => column.push(Some(bytes)),
+            _ => panic!("the batch was made for another shape"),
+        }
+    }
+    out.rows += 1;
+}
+
+/// `newer`, a merge, applied to `older`.
+pub(crate) fn merge(shape: &Shape, older: &Row, newer: &Row) -> Row {
+    let columns = shape.values.iter().zip(older.iter().zip(newer));
+    let cell = |(shape, (older, newer)): (&ColumnShape, (&Cell, &Cell))| match (shape, older, newer)
+    {
+        (ColumnShape::Word { merge: Some(merge) }, Cell::Word(older), Cell::Word(newer)) => {
+            Cell::Word(merge.apply(*older, *newer))
+        }
+        // A delta without a value changes nothing.
+        (ColumnShape::Word { merge: Some(_) }, older, Cell::Null) => older.clone(),
+        _ => newer.clone(),
+    };
+    columns.map(cell).collect()
+}
+
+/// What a write does to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Delete,
+    Put(Row),
+    Merge(Row),
+}
+
+impl Change {
+    pub(crate) fn new(kind: Kind, row: Row) -> Self {
+        match kind {
+            Kind::Delete => Self::Delete,
+            Kind::Put => Self::Put(row),
+            Kind::Merge => Self::Merge(row),
+        }
+    }
+
+    /// What the row is after the change.
+    pub(crate) fn apply(&self, shape: &Shape, before: Option<&Row>) -> Option<Row> {
+        match (self, before) {
+            (Self::Delete, _) => None,
+            (Self::Put(row), _) | (Self::Merge(row), None) => Some(row.clone()),
+            (Self::Merge(delta), Some(row)) => Some(merge(shape, row, delta)),
+        }
+    }
+
+    /// This change followed by a newer one.
+    pub(crate) fn then(self, shape: &Shape, newer: Self) -> Self {
+        match (self, newer) {
+            (Self::Delete, Self::Merge(delta)) => Self::Put(delta),
+            (Self::Put(row), Self::Merge(delta)) => Self::Put(merge(shape, &row, &delta)),
+            (Self::Merge(older), Self::Merge(delta)) => Self::Merge(merge(shape, &older, &delta)),
+            (_, newer) => newer,
+        }
+    }
+}
