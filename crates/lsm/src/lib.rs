@@ -18,5 +18,6 @@ pub mod memtable;
 pub mod rows;
 pub mod table;
 pub mod version;
+pub mod view;
 
 pub use error::{Error, Result};

@@ -54,6 +54,7 @@ impl Kinds<'_> {
 /// Versions of rows in memory.
 #[derive(Debug)]
 pub struct Memtable {
+    shape: Shape,
     order: Order,
     /// For each value column, its first word within a node's values; the last is their sum.
     columns: Vec<ValuePlace>,
@@ -156,6 +157,7 @@ impl Memtable {
         };
         let columns = shape.values.iter().map(place).collect();
         let memtable = Self {
+            shape: shape.clone(),
             order,
             columns,
             value_words,
@@ -299,6 +301,7 @@ impl Memtable {
     /// Deletes every key of `range` that is older than `seq`.
     pub fn delete_range(&self, range: KeyRange, seq: u64) {
         let _writer = self.writer.lock();
+        let seq = seq.min(SEQ_STORED_MAX);
         let mut tombstones = Vec::clone(&self.tombstones.load());
         tombstones.push(RangeTombstone { range, seq });
         self.bytes.fetch_add(128, Relaxed);
@@ -394,6 +397,23 @@ impl Memtable {
     pub fn cursor_at_start(&self) -> MemCursor<'_> {
         let head = self.words.at(NIL);
         MemCursor::new(self, list::link(head, self.key_words(), 0))
+    }
+
+    /// Address of the first version at or after `lower`.
+    pub(crate) fn address_of(&self, lower: KeyRef<'_>) -> u32 {
+        self.seek(lower, u64::MAX)
+    }
+
+    /// The entry at an address; `None` past the last.
+    #[inline]
+    pub(crate) fn entry_at(&self, address: u32) -> Option<EntryRef<'_>> {
+        (address != NIL).then_some(EntryRef { memtable: self, address })
+    }
+
+    /// What its rows are made of.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     /// Address of the first entry at or after (`key`, `seq`).
@@ -542,10 +562,16 @@ impl<'a> EntryRef<'a> {
         Some(list::read_bytes(&self.memtable.strings, load(value, 0), load(value, 1)))
     }
 
+    /// Address of the next version in order.
+    #[inline]
+    pub(crate) fn next_address(&self) -> u32 {
+        list::link(self.node(), self.memtable.key_words(), 0)
+    }
+
     /// The next older version of the same key.
     #[must_use]
     pub fn next_older(&self) -> Option<Self> {
-        let address = list::link(self.node(), self.memtable.key_words(), 0);
+        let address = self.next_address();
         let older = Self { memtable: self.memtable, address };
         (address != NIL && self.memtable.key_is(address, self.key().as_ref())).then_some(older)
     }

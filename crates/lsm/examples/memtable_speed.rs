@@ -1,0 +1,114 @@
+//! Measures the memtable against two alternatives: nanoseconds for each random insert and find.
+//!
+//! `cargo run --release -p quipu-lsm --example memtable_speed`
+
+use base::{Batch, Column, ColumnShape, KeyRef, KeyShape, Kind, Shape};
+use quipu_lsm::memtable::{Kinds, Memtable};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::RwLock;
+use std::time::Instant;
+
+type Versioned = ((u64, u64), Reverse<u64>);
+
+/// Random two-word keys: sources among `entries / 16`, so that sources repeat as in a graph.
+fn keys(entries: usize) -> Vec<[u64; 2]> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    (0..entries).map(|_| [random() % (entries as u64 / 16), random() % 1_000_000]).collect()
+}
+
+fn shape() -> Shape {
+    Shape { key: KeyShape::Words(2), values: vec![ColumnShape::Word { merge: None }] }
+}
+
+fn batch(keys: &[[u64; 2]]) -> Batch {
+    let mut batch = Batch::new(&shape());
+    batch.rows = keys.len();
+    keys.iter().for_each(|key| batch.keys.push(KeyRef::Words(key)));
+    if let Column::Words(column) = &mut batch.values[0] {
+        column.words.extend(keys.iter().map(|key| key[1]));
+    }
+    batch
+}
+
+fn ns_each(count: usize, work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64() * 1e9 / count as f64
+}
+
+fn report(what: &str, keys: &[[u64; 2]], insert: impl FnOnce(), find: impl Fn(&[u64; 2]) -> u64) {
+    let insert = ns_each(keys.len(), insert);
+    let probes: Vec<_> = (0..keys.len()).map(|i| keys[i * 7919 % keys.len()]).collect();
+    let find = ns_each(keys.len(), || {
+        probes.iter().for_each(|key| {
+            black_box(find(key));
+        });
+    });
+    println!("{what:<28} {:>9} entries: insert {insert:>6.0} ns, find {find:>6.0} ns", keys.len());
+}
+
+fn main() {
+    for entries in [10_000, 1_000_000] {
+        for _ in 0..3 {
+            let keys = keys(entries);
+            for batch_rows in [1, 500] {
+                let memtable = Memtable::new(&shape());
+                let batches: Vec<_> = keys.chunks(batch_rows).map(batch).collect();
+                report(
+                    &format!("arena skip list, batches of {batch_rows}"),
+                    &keys,
+                    || {
+                        for (seq, batch) in batches.iter().enumerate() {
+                            memtable.insert(batch, Kinds::Uniform(Kind::Put), seq as u64 + 1);
+                        }
+                    },
+                    |key| {
+                        let entry = memtable.find(KeyRef::Words(key), u64::MAX);
+                        entry.and_then(|entry| entry.word(0)).unwrap_or_default()
+                    },
+                );
+                if batch_rows == 1 {
+                    println!("  {} bytes each", memtable.bytes() / entries as u64);
+                }
+            }
+            let list = crossbeam_skiplist::SkipMap::<Versioned, u64>::new();
+            report(
+                "crossbeam-skiplist",
+                &keys,
+                || {
+                    for (seq, key) in keys.iter().enumerate() {
+                        list.insert(((key[0], key[1]), Reverse(seq as u64)), key[1]);
+                    }
+                },
+                |key| {
+                    let from = ((key[0], key[1]), Reverse(u64::MAX));
+                    list.lower_bound(std::ops::Bound::Included(&from)).map_or(0, |e| *e.value())
+                },
+            );
+            let map = RwLock::new(BTreeMap::<Versioned, u64>::new());
+            report(
+                "RwLock<BTreeMap>",
+                &keys,
+                || {
+                    for (seq, key) in keys.iter().enumerate() {
+                        let mut map = map.write().expect("no panic under the lock");
+                        map.insert(((key[0], key[1]), Reverse(seq as u64)), key[1]);
+                    }
+                },
+                |key| {
+                    let from = ((key[0], key[1]), Reverse(u64::MAX));
+                    let map = map.read().expect("no panic under the lock");
+                    map.range(from..).next().map_or(0, |(_, value)| *value)
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A stream of rows that keeps what it reads alive.
+
+use super::scan::VisibleScan;
+use super::source::RunSource;
+use super::{ReadAt, SuperVersion};
+use crate::Result;
+use crate::context::Context;
+use crate::memtable::Memtable;
+use crate::table::Fill;
+use base::{Batch, KeyRange, Projection};
+use std::sync::Arc;
+
+/// Rows of a range, batch by batch, as of one moment.
+pub struct Cursor {
+    state: State,
+}
+
+enum State {
+    /// One run of which every row is visible: columns go from its blocks to the batch.
+    Plain(Box<RunSource>, Projection),
+    Merged(Box<VisibleScan<'static>>),
+    Failed(Option<crate::Error>),
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cursor").finish_non_exhaustive()
+    }
+}
+
+impl SuperVersion {
+    /// A stream over the rows of `range`. It holds its memtables and tables; blocks it reads do not
+    /// push others out of the cache. A failed first read is reported by the first batch.
+    #[must_use]
+    pub fn cursor(
+        self: &Arc<Self>,
+        _: &Context,
+        range: KeyRange,
+        snapshot: u64,
+        overlay: Option<Arc<Memtable>>,
+        projection: Projection,
+    ) -> Cursor {
+        let at = ReadAt { snapshot, overlay: overlay.as_deref() };
+        let state = match self.only_run(&range, at) {
+            Some(run) => {
+                let tables = run.map_or_else(Vec::new, |run| run.tables_in(&range, snapshot));
+                let fill = Fill::Once;
+                let source = RunSource::projected(tables, range, projection, fill, usize::MAX);
+                State::Plain(Box::new(source), projection)
+            }
+            None => match self.shared_scan(&range, snapshot, overlay.as_ref(), projection) {
+                Ok(scan) => State::Merged(Box::new(scan)),
+                Err(error) => State::Failed(Some(error)),
+            },
+        };
+        Cursor { state }
+    }
+}
+
+impl Cursor {
+    /// Appends up to `rows_max` of the next rows to `out`; `false` if there was none left.
+    ///
+    /// # Errors
+    /// A failed read, or corruption; the cursor is then at its end.
+    pub fn next_batch(&mut self, rows_max: usize, out: &mut Batch) -> Result<bool> {
+        let before = out.rows;
+        let result = match &mut self.state {
+            State::Plain(source, projection) => append_plain(source, *projection, rows_max, out),
+            State::Merged(scan) => scan.append(rows_max, out),
+            State::Failed(error) => error.take().map_or(Ok(()), Err),
+        };
+        if let Err(error) = result {
+            self.state = State::Failed(None);
+            return Err(error);
+        }
+        Ok(out.rows > before)
+    }
+}
+
+fn append_plain(
+    source: &mut RunSource,
+    projection: Projection,
+    rows_max: usize,
+    out: &mut Batch,
+) -> Result<()> {
+    let mut left = rows_max;
+    while left > 0 {
+        let Some((block, rows)) = source.block()? else { return Ok(()) };
+        let end = rows.end.min(rows.start.saturating_add(left));
+        left -= end - rows.start;
+        block.append_to(rows.start..end, projection, out);
+        rows.start = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! The MVCC rule for one key: from its versions, newest first, to the row a reader sees.
+//!
+//! The first put or delete decides; merges before it combine column by column. A merge whose word is
+//! null leaves an older word as it is; a column without an operator takes the newest.
+
+use super::columns::push_key;
+use crate::memtable::EntryRef;
+use crate::rows::Rows;
+use crate::table::Block;
+use base::{Batch, Column, ColumnShape, KeyRef, Kind, Projection, Shape};
+
+/// A version whose values can be read.
+pub(crate) trait Version {
+    /// Word of a column, if the row holds one.
+    fn word(&self, column: usize) -> Option<u64>;
+    /// Byte string of a column, if the row holds one, copied.
+    fn bytes(&self, column: usize) -> Option<Vec<u8>>;
+}
+
+impl Version for EntryRef<'_> {
+    fn word(&self, column: usize) -> Option<u64> {
+        EntryRef::word(self, column)
+    }
+    fn bytes(&self, column: usize) -> Option<Vec<u8>> {
+        EntryRef::bytes(self, column).map(<[u8]>::to_vec)
+    }
+}
+
+impl Version for (&Block, usize) {
+    fn word(&self, column: usize) -> Option<u64> {
+        self.0.word(column, self.1)
+    }
+    fn bytes(&self, column: usize) -> Option<Vec<u8>> {
+        self.0.bytes(column, self.1, &mut Vec::new()).map(<[u8]>::to_vec)
+    }
+}
+
+impl Version for (&Rows, usize) {
+    fn word(&self, column: usize) -> Option<u64> {
+        self.0.values[column].as_words().and_then(|words| words.get(self.1))
+    }
+    fn bytes(&self, column: usize) -> Option<Vec<u8>> {
+        let strings = self.0.values[column].as_bytes()?;
+        strings.validity.is_valid(self.1).then(|| strings.get(self.1).to_vec())
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Word(Option<u64>),
+    Bytes(Option<Vec<u8>>),
+}
+
+/// What the versions so far say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// No version yet.
+    Unknown,
+    /// Merges only: older versions count.
+    Merging,
+    /// The row is there; older versions do not count.
+    Present,
+    /// The row is not there; older versions do not count.
+    Absent,
+}
+
+/// Combines the versions of one key.
+#[derive(Debug)]
+pub(crate) struct Fold {
+    values: Vec<Value>,
+    pub(crate) outcome: Outcome,
+}
+
+impl Fold {
+    pub(crate) fn new() -> Self {
+        Self { values: Vec::new(), outcome: Outcome::Unknown }
+    }
+
+    /// Begins the next key.
+    pub(crate) fn reset(&mut self) {
+        self.outcome = Outcome::Unknown;
+    }
+
+    pub(crate) fn is_decided(&self) -> bool {
+        matches!(self.outcome, Outcome::Present | Outcome::Absent)
+    }
+
+    /// Whether the row is there when no older version follows.
+    pub(crate) fn is_present(&self) -> bool {
+        matches!(self.outcome, Outcome::Present | Outcome::Merging)
+    }
+
+    /// Whatever is older is deleted.
+    pub(crate) fn end(&mut self) {
+        self.outcome = match self.outcome {
+            Outcome::Unknown | Outcome::Absent => Outcome::Absent,
+            Outcome::Merging | Outcome::Present => Outcome::Present,
+        };
+    }
+
+    /// Adds the next older version; returns whether the outcome is decided.
+    pub(crate) fn add(
+        &mut self,
+        shape: &Shape,
+        projection: Projection,
+        kind: u8,
+        version: &impl Version,
+    ) -> bool {
+        if kind == Kind::Delete as u8 {
+            self.end();
+            return true;
+        }
+        let first = self.outcome == Outcome::Unknown;
+        if first {
+            self.values.clear();
+        }
+        for (i, column) in shape.values.iter().enumerate() {
+            let wanted = projection.value(i);
+            if first {
+                self.values.push(match column {
+                    ColumnShape::Word { .. } => {
+                        Value::Word(if wanted { version.word(i) } else { None })
+                    }
+                    ColumnShape::Bytes => {
+                        Value::Bytes(if wanted { version.bytes(i) } else { None })
+                    }
+                });
+            } else if let (true, ColumnShape::Word { merge: Some(merge) }, Value::Word(newer)) =
+                (wanted, column, &mut self.values[i])
+            {
+                *newer = match (version.word(i), *newer) {
+                    (Some(older), Some(newer)) => Some(merge.apply(older, newer)),
+                    (older, newer) => newer.or(older),
+                };
+            }
+        }
+        let put = kind == Kind::Put as u8;
+        self.outcome = if put { Outcome::Present } else { Outcome::Merging };
+        put
+    }
+
+    /// Appends the row that the versions make, which must be present.
+    pub(crate) fn push(&self, key: KeyRef<'_>, projection: Projection, out: &mut Batch) {
+        out.rows += 1;
+        push_key(&mut out.keys, key, projection);
+        for (i, column) in out.values.iter_mut().enumerate() {
+            if projection.value(i) {
+                self.push_value(i, column);
+            }
+        }
+    }
+
+    fn push_value(&self, i: usize, out: &mut Column) {
+        match (out, &self.values[i]) {
+            (Column::Words(out), Value::Word(word)) => out.push(*word),
+            (Column::Bytes(out), Value::Bytes(bytes)) => out.push(bytes.as_deref()),
+            _ => unreachable!("columns of one position have one shape"),
+        }
+    }
+}

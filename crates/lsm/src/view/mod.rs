@@ -1,0 +1,177 @@
+//! Reading a tree: memtables over runs of tables, at a snapshot, perhaps under a transaction's writes.
+//!
+//! # Why fast paths are decided per call
+//! Most reads find nothing in the memtables and one bottom run: then columns go from the block to the
+//! caller's batch with no work a row. Whether a call may take that path is a few loads and a filter;
+//! everything else goes through one merge that is always right.
+//!
+//! # Invariants
+//! 1. For a key, versions are taken newest first: overlay, active, sealed, level 0, deeper levels;
+//!    those newer than the snapshot are skipped; the first put or delete decides; merges before it
+//!    combine ([`fold`]).
+//! 2. A row older than a range tombstone that the snapshot sees is deleted by it.
+//! 3. A table whose global number is newer than the snapshot is not read at all.
+
+mod columns;
+mod conflict;
+mod count;
+mod cursor;
+mod fold;
+mod get;
+mod many;
+mod merge;
+mod prefix;
+mod runs;
+mod scan;
+mod source;
+
+pub use cursor::Cursor;
+pub use merge::VersionMerger;
+pub use source::{MemSource, RowSource, RunSource};
+
+use crate::memtable::Memtable;
+use crate::table::RangeTombstone;
+use crate::version::Version;
+use base::{KeyRange, KeyRef, Shape};
+use runs::RunView;
+use std::sync::Arc;
+
+/// Everything a reader of a tree needs, immutable but for the active memtable.
+#[derive(Debug)]
+pub struct SuperVersion {
+    /// Takes the writes.
+    pub active: Arc<Memtable>,
+    /// Full memtables that are not yet in tables, newest first.
+    pub sealed: Vec<Arc<Memtable>>,
+    /// The tables.
+    pub version: Arc<Version>,
+    /// Snapshots older than this may miss versions that compaction dropped.
+    pub oldest_readable: u64,
+    /// Runs that hold tables, newest first.
+    runs: Vec<RunView>,
+    /// Range tombstones of sealed memtables and tables.
+    tombstones: Vec<RangeTombstone>,
+}
+
+/// Whose eyes a read has.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadAt<'a> {
+    /// Versions with a larger sequence number are not seen.
+    pub snapshot: u64,
+    /// A transaction's own writes: all seen, and newer than everything else.
+    pub overlay: Option<&'a Memtable>,
+}
+
+impl<'a> ReadAt<'a> {
+    /// Without a transaction's writes.
+    #[must_use]
+    pub fn snapshot(snapshot: u64) -> Self {
+        Self { snapshot, overlay: None }
+    }
+
+    fn own(&self) -> Option<&'a Memtable> {
+        self.overlay.filter(|overlay| !overlay.is_empty())
+    }
+}
+
+impl SuperVersion {
+    /// A view of these memtables and tables, all of one shape.
+    #[must_use]
+    pub fn new(
+        active: Arc<Memtable>,
+        sealed: Vec<Arc<Memtable>>,
+        version: Arc<Version>,
+        oldest_readable: u64,
+    ) -> Self {
+        let level0 = version.level0.iter().map(|(_, run)| run);
+        let runs = level0.chain(&version.levels).filter(|run| !run.tables.is_empty());
+        let runs: Vec<RunView> = runs.map(RunView::new).collect();
+        let mut tombstones: Vec<RangeTombstone> = Vec::new();
+        for memtable in sealed.iter().filter(|memtable| memtable.has_range_tombstones()) {
+            tombstones.extend(memtable.range_tombstones().iter().cloned());
+        }
+        for table in runs.iter().flat_map(|run| &run.tables) {
+            let global = table.meta().global_seq;
+            tombstones.extend(table.range_tombstones().iter().cloned().map(|mut tombstone| {
+                tombstone.seq = tombstone.seq.max(global);
+                tombstone
+            }));
+        }
+        Self { active, sealed, version, oldest_readable, runs, tombstones }
+    }
+
+    /// What rows are made of.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        self.active.shape()
+    }
+
+    /// Memtables that hold rows, newest first, without an overlay.
+    #[inline]
+    fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(&self.sealed).filter(|memtable| memtable.rows() > 0)
+    }
+
+    /// Whether a reader has to mind range tombstones at all.
+    #[inline]
+    fn has_tombstones(&self, at: ReadAt<'_>) -> bool {
+        !self.tombstones.is_empty()
+            || self.active.has_range_tombstones()
+            || at.overlay.is_some_and(Memtable::has_range_tombstones)
+    }
+
+    /// The range tombstones that reach into `range` and that the reader sees. A transaction's own
+    /// read as number [`u64::MAX`]: they hide everything but its own rows.
+    fn covers(&self, at: ReadAt<'_>, range: &KeyRange) -> Covers {
+        let mut covers = Vec::new();
+        if !self.has_tombstones(at) {
+            return Covers(covers);
+        }
+        let reaches = |t: &RangeTombstone| {
+            !t.range.is_empty()
+                && t.range.upper.as_ref().is_none_or(|upper| *upper > range.lower)
+                && range.upper.as_ref().is_none_or(|upper| t.range.lower < *upper)
+        };
+        if let Some(overlay) = at.overlay.filter(|overlay| overlay.has_range_tombstones()) {
+            let own = overlay.range_tombstones();
+            let own = own.iter().filter(|t| reaches(t)).cloned();
+            covers.extend(own.map(|tombstone| RangeTombstone { seq: u64::MAX, ..tombstone }));
+        }
+        let seen = |t: &&RangeTombstone| t.seq <= at.snapshot && reaches(t);
+        if self.active.has_range_tombstones() {
+            covers.extend(self.active.range_tombstones().iter().filter(seen).cloned());
+        }
+        covers.extend(self.tombstones.iter().filter(seen).cloned());
+        Covers(covers)
+    }
+}
+
+/// Range tombstones that a read has to mind.
+#[derive(Debug, Default)]
+struct Covers(Vec<RangeTombstone>);
+
+impl Covers {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Rows of this key with a smaller number are deleted; 0 where no tombstone lies over it.
+    fn over(&self, key: KeyRef<'_>) -> u64 {
+        let over = self.0.iter().filter(|tombstone| tombstone.range.contains(key));
+        over.map(|tombstone| tombstone.seq).max().unwrap_or(0)
+    }
+}
+
+/// The range of exactly one key.
+fn exactly(key: KeyRef<'_>) -> KeyRange {
+    match key {
+        KeyRef::Words(words) => KeyRange::prefix_words(words),
+        KeyRef::Bytes(bytes) => {
+            let upper = [bytes, &[0]].concat();
+            KeyRange { lower: base::Key::bytes(bytes), upper: Some(base::Key::Bytes(upper)) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! One run of tables as reads see it: where each table ends, and whether rows are simply rows.
+
+use crate::Result;
+use crate::table::{Block, Fill, Table};
+use crate::version::Run;
+use base::{Key, KeyRange, KeyRef, WORDS_MAX};
+use std::sync::Arc;
+
+/// A run that holds tables.
+#[derive(Debug)]
+pub(super) struct RunView {
+    pub(super) tables: Vec<Arc<Table>>,
+    /// Last key of each table, as words padded with zeros; empty for byte-string keys.
+    last_words: Vec<[u64; WORDS_MAX]>,
+    last_bytes: Vec<Key>,
+    /// Only puts, and no key twice: every row is a row of the relation if its number is seen.
+    pub(super) is_simple: bool,
+    /// No row has a larger number.
+    pub(super) seq_max: u64,
+    /// Rows in all tables.
+    pub(super) rows: u64,
+}
+
+/// A row of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) table: usize,
+    pub(super) block_number: usize,
+    pub(super) block: Arc<Block>,
+    pub(super) row: usize,
+}
+
+pub(super) fn padded(words: &[u64]) -> [u64; WORDS_MAX] {
+    let mut padded = [0; WORDS_MAX];
+    let len = words.len().min(WORDS_MAX);
+    padded[..len].copy_from_slice(&words[..len]);
+    padded
+}
+
+impl RunView {
+    pub(super) fn new(run: &Run) -> Self {
+        let summaries = || run.tables.iter().map(|table| &table.meta().summary);
+        let mut view = Self {
+            tables: run.tables.clone(),
+            last_words: Vec::new(),
+            last_bytes: Vec::new(),
+            is_simple: summaries().all(|s| s.deletes + s.merges + s.repeats == 0),
+            seq_max: run.tables.iter().map(|table| table.meta().seq_max()).max().unwrap_or(0),
+            rows: summaries().map(|summary| summary.rows).sum(),
+        };
+        for summary in summaries() {
+            match summary.last_key.as_ref() {
+                KeyRef::Words(words) => view.last_words.push(padded(words)),
+                KeyRef::Bytes(_) => view.last_bytes.push(summary.last_key.clone()),
+            }
+        }
+        view
+    }
+
+    /// The first table that can hold `key` or keys after it.
+    #[inline]
+    pub(super) fn table_for(&self, key: KeyRef<'_>) -> usize {
+        if self.tables.len() == 1 {
+            return 0;
+        }
+        match key {
+            KeyRef::Words(words) => {
+                let key = padded(words);
+                self.last_words.partition_point(|last| *last < key)
+            }
+            KeyRef::Bytes(_) => self.last_bytes.partition_point(|last| last.as_ref() < key),
+        }
+    }
+
+    /// Whether table `table` ends at `key`, so that the next can begin with it: a bound of a range
+    /// tombstone, which is the last key of its table, may be the first row of the next.
+    pub(super) fn ends_at(&self, table: usize, key: KeyRef<'_>) -> bool {
+        match key {
+            KeyRef::Words(words) => self.last_words.get(table).is_some_and(|l| *l == padded(words)),
+            KeyRef::Bytes(_) => self.last_bytes.get(table).is_some_and(|l| l.as_ref() == key),
+        }
+    }
+
+    /// Whether every row of the run is visible as it stands.
+    #[inline]
+    pub(super) fn is_plain_at(&self, snapshot: u64) -> bool {
+        self.is_simple && self.seq_max <= snapshot
+    }
+
+    /// The newest version of exactly this key that the snapshot sees.
+    #[inline]
+    pub(super) fn find(&self, key: KeyRef<'_>, snapshot: u64) -> Result<Option<Found>> {
+        let mut number = self.table_for(key);
+        while let Some(table) = self.tables.get(number) {
+            if table.meta().global_seq <= snapshot && table.may_contain_key(key) {
+                let found = self.find_in(number, table, key)?;
+                if let Some(found) = found {
+                    return found.at(self, snapshot);
+                }
+            }
+            if !self.ends_at(number, key) {
+                break;
+            }
+            number += 1;
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn find_in(&self, number: usize, table: &Table, key: KeyRef<'_>) -> Result<Option<Found>> {
+        let Some(block_number) = table.block_for(key) else { return Ok(None) };
+        let block = table.block(block_number, Fill::Keep)?;
+        let row = block.find(key);
+        Ok(row.map(|row| Found { table: number, block_number, block, row }))
+    }
+
+    /// Tables that may hold keys of `range` and that a snapshot sees.
+    pub(super) fn tables_in(&self, range: &KeyRange, snapshot: u64) -> Vec<Arc<Table>> {
+        let start = self.table_for(range.lower.as_ref());
+        let rest = self.tables.get(start..).unwrap_or_default().iter();
+        rest.take_while(|table| {
+            let first = table.meta().summary.first_key.as_ref();
+            range.upper.as_ref().is_none_or(|upper| first < upper.as_ref())
+        })
+        .filter(|table| {
+            table.meta().global_seq <= snapshot && super::source::may_overlap(table, range)
+        })
+        .cloned()
+        .collect()
+    }
+
+    /// Whether a table may hold keys of `range` that a snapshot sees; allocates nothing.
+    pub(super) fn may_reach(&self, range: &KeyRange, snapshot: u64) -> bool {
+        let start = self.table_for(range.lower.as_ref());
+        for table in self.tables.get(start..).unwrap_or_default() {
+            let first = table.meta().summary.first_key.as_ref();
+            if range.upper.as_ref().is_some_and(|upper| first >= upper.as_ref()) {
+                return false;
+            }
+            if table.meta().global_seq <= snapshot && super::source::may_overlap(table, range) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Found {
+    /// This version or the first older one that the snapshot sees.
+    fn at(self, run: &RunView, snapshot: u64) -> Result<Option<Self>> {
+        let mut found = self;
+        if found.block.seq_max() <= snapshot {
+            return Ok(Some(found));
+        }
+        while found.block.seq(found.row) > snapshot {
+            match found.older(run)? {
+                Some(older) => found = older,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// The next older version of the same key.
+    pub(super) fn older(mut self, run: &RunView) -> Result<Option<Self>> {
+        let key = self.block.key(self.row);
+        let table = &run.tables[self.table];
+        if table.meta().summary.repeats == 0 {
+            return Ok(None);
+        }
+        self.row += 1;
+        if self.row == self.block.rows() {
+            self.block_number += 1;
+            self.row = 0;
+            if self.block_number == table.blocks() {
+                return Ok(None);
+            }
+            self.block = table.block(self.block_number, Fill::Keep)?;
+        }
+        Ok(self.block.key_eq(self.row, key.as_ref()).then_some(self))
+    }
+}

@@ -1,0 +1,304 @@
+//! Rows of a range in key order.
+
+use super::columns::append_rows;
+use super::fold::Fold;
+use super::merge::Heads;
+use super::runs::RunView;
+use super::source::{CHUNK_ROWS, MemSource, RunSource, Source};
+use super::{Covers, ReadAt, SuperVersion};
+use crate::Result;
+use crate::memtable::Memtable;
+use crate::table::Fill;
+use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};
+use std::ops::Range;
+use std::sync::Arc;
+
+impl SuperVersion {
+    /// Appends up to `limit` rows of the range to `out`, in key order.
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    pub fn scan_into(
+        &self,
+        range: &KeyRange,
+        at: ReadAt<'_>,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        if let Some(run) = self.only_run(range, at) {
+            return match run {
+                None => Ok(()),
+                Some(run) => append_run(run, range, projection, limit, out),
+            };
+        }
+        let mut scan = self.merged_scan(range, at, projection, limit)?;
+        scan.append(limit, out)
+    }
+
+    /// Where rows of the range come from one plain run alone: that run, or `None` inside for none.
+    /// `None`: they have to be merged.
+    pub(super) fn only_run(&self, range: &KeyRange, at: ReadAt<'_>) -> Option<Option<&RunView>> {
+        if self.has_tombstones(at) {
+            return None;
+        }
+        let lower = range.lower.as_ref();
+        let holds = |memtable: &Memtable| {
+            let entry = memtable.entry_at(memtable.address_of(lower));
+            entry.is_some_and(|entry| {
+                range.upper.as_ref().is_none_or(|upper| entry.key().as_ref() < upper.as_ref())
+            })
+        };
+        if at.own().is_some_and(holds) || self.memtables().any(|memtable| holds(memtable)) {
+            return None;
+        }
+        let mut only = None;
+        for run in &self.runs {
+            // Whether the last of several can be left out is not worth a look at its filter.
+            if self.runs.len() > 1 && !run.may_reach(range, at.snapshot) {
+                continue;
+            }
+            if only.is_some() || !run.is_plain_at(at.snapshot) {
+                return None;
+            }
+            only = Some(run);
+        }
+        Some(only)
+    }
+
+    pub(super) fn merged_scan<'a>(
+        &'a self,
+        range: &KeyRange,
+        at: ReadAt<'a>,
+        projection: Projection,
+        limit: usize,
+    ) -> Result<VisibleScan<'a>> {
+        let fill = if limit > CHUNK_ROWS { Fill::Once } else { Fill::Keep };
+        let chunk_rows = limit.clamp(16, CHUNK_ROWS);
+        let mut sources = Vec::new();
+        if let Some(own) = at.own() {
+            let own = MemSource::projected(own, range.clone(), projection, chunk_rows).into_own();
+            sources.push(Source::Other(Box::new(own)));
+        }
+        for memtable in self.memtables() {
+            let memtable = &**memtable;
+            let source = MemSource::projected(memtable, range.clone(), projection, chunk_rows);
+            sources.push(Source::Other(Box::new(source)));
+        }
+        self.run_sources(range, at.snapshot, projection, fill, chunk_rows, &mut sources);
+        VisibleScan::new(self.shape(), sources, at.snapshot, self.covers(at, range), projection)
+    }
+
+    pub(super) fn run_sources(
+        &self,
+        range: &KeyRange,
+        snapshot: u64,
+        projection: Projection,
+        fill: Fill,
+        chunk_rows: usize,
+        sources: &mut Vec<Source<'_>>,
+    ) {
+        for run in &self.runs {
+            let tables = run.tables_in(range, snapshot);
+            if !tables.is_empty() {
+                let range = range.clone();
+                let run = RunSource::projected(tables, range, projection, fill, chunk_rows);
+                sources.push(Source::Run(run));
+            }
+        }
+    }
+
+    /// As the scan of [`SuperVersion::scan_into`], keeping what it reads alive.
+    pub(super) fn shared_scan(
+        &self,
+        range: &KeyRange,
+        snapshot: u64,
+        overlay: Option<&Arc<Memtable>>,
+        projection: Projection,
+    ) -> Result<VisibleScan<'static>> {
+        let at = ReadAt { snapshot, overlay: overlay.map(|overlay| &**overlay) };
+        let mut sources = Vec::new();
+        let source = |memtable: &Arc<Memtable>| {
+            MemSource::projected(Arc::clone(memtable), range.clone(), projection, CHUNK_ROWS)
+        };
+        if let Some(own) = overlay.filter(|overlay| !overlay.is_empty()) {
+            sources.push(Source::Other(Box::new(source(own).into_own())));
+        }
+        for memtable in self.memtables() {
+            sources.push(Source::Other(Box::new(source(memtable))));
+        }
+        self.run_sources(range, snapshot, projection, Fill::Once, CHUNK_ROWS, &mut sources);
+        VisibleScan::new(self.shape(), sources, snapshot, self.covers(at, range), projection)
+    }
+}
+
+/// Appends rows of a run of which every row is visible.
+fn append_run(
+    run: &RunView,
+    range: &KeyRange,
+    projection: Projection,
+    limit: usize,
+    out: &mut Batch,
+) -> Result<()> {
+    let fill = if limit > CHUNK_ROWS { Fill::Once } else { Fill::Keep };
+    let mut left = limit;
+    let start = run.table_for(range.lower.as_ref());
+    for table in run.tables.get(start..).unwrap_or_default() {
+        let blocks = table.blocks_overlapping(range);
+        if blocks.is_empty() {
+            let first = table.meta().summary.first_key.as_ref();
+            if range.upper.as_ref().is_some_and(|upper| first >= upper.as_ref()) {
+                break;
+            }
+        }
+        for block in blocks {
+            if left == 0 {
+                return Ok(());
+            }
+            let block = table.block(block, fill)?;
+            let rows = block.rows_in(range);
+            let rows = rows.start..rows.end.min(rows.start.saturating_add(left));
+            left -= rows.len();
+            block.append_to(rows, projection, out);
+        }
+    }
+    Ok(())
+}
+
+/// The rows that a reader sees, from merged sources.
+pub(super) struct VisibleScan<'a> {
+    heads: Heads<'a>,
+    shape: Shape,
+    snapshot: u64,
+    covers: Covers,
+    projection: Projection,
+    fold: Fold,
+    /// The key decided last: what else comes of it is older.
+    done: Option<Key>,
+}
+
+impl<'a> VisibleScan<'a> {
+    pub(super) fn new(
+        shape: &Shape,
+        sources: Vec<Source<'a>>,
+        snapshot: u64,
+        covers: Covers,
+        projection: Projection,
+    ) -> Result<Self> {
+        Ok(Self {
+            heads: Heads::new(shape, sources)?,
+            shape: shape.clone(),
+            snapshot,
+            covers,
+            projection,
+            fold: Fold::new(),
+            done: None,
+        })
+    }
+
+    /// Appends up to `limit` of the next rows.
+    pub(super) fn append(&mut self, limit: usize, out: &mut Batch) -> Result<()> {
+        let end = out.rows.saturating_add(limit);
+        while out.rows < end {
+            let Some((first, second)) = self.heads.first_two() else { return Ok(()) };
+            let run_end = self.heads.run_end(first, second);
+            let plain = self.plain_rows(first, run_end, end - out.rows);
+            if plain.is_empty() {
+                if self.decide_next(first)? {
+                    let key = self.done.take();
+                    if let Some(key) = &key {
+                        self.fold.push(key.as_ref(), self.projection, out);
+                    }
+                    self.done = key;
+                }
+                continue;
+            }
+            let head = &self.heads.heads[first];
+            append_rows(out, &head.rows, plain.clone(), self.projection);
+            self.done = Some(head.rows.keys.get(plain.end - 1));
+            self.heads.advance(first, plain.end)?;
+        }
+        Ok(())
+    }
+
+    /// The rows at hand that are visible as they stand: no other source has their keys, no other
+    /// version follows in the chunk, nothing lies over them.
+    fn plain_rows(&self, first: usize, run_end: usize, limit: usize) -> Range<usize> {
+        let head = &self.heads.heads[first];
+        let rows = &head.rows;
+        let at = head.at;
+        let mut buffer = [0; base::WORDS_MAX];
+        let again = self.done.as_ref().is_some_and(|d| d.as_ref() == head.key(at, &mut buffer));
+        if again || run_end == at {
+            return at..at;
+        }
+        let end = run_end.min(at.saturating_add(limit));
+        let mut row = at;
+        while row < end {
+            let seq = rows.seq(row);
+            let visible = rows.kind(row) == Kind::Put as u8 && seq <= self.visible_max(seq);
+            let repeated = row + 1 < head.len
+                && crate::memtable::compare_rows(&rows.keys, row, row + 1).is_eq();
+            if !visible || repeated || self.is_covered(head.key(row, &mut buffer), seq) {
+                break;
+            }
+            row += 1;
+        }
+        at..row
+    }
+
+    /// A transaction's own rows carry the largest number there is and are seen by it.
+    fn visible_max(&self, seq: u64) -> u64 {
+        if seq == crate::memtable::SEQ_STORED_MAX { seq } else { self.snapshot }
+    }
+
+    fn is_covered(&self, key: KeyRef<'_>, seq: u64) -> bool {
+        !self.covers.is_empty() && is_deleted(self.covers.over(key), seq)
+    }
+
+    /// Goes past all versions of the next key at hand; [`VisibleScan::done`] is then that key and the fold says
+    /// what the reader sees of it. Returns whether it is a row.
+    pub(super) fn decide_next(&mut self, first: usize) -> Result<bool> {
+        let head = &self.heads.heads[first];
+        let key = head.rows.keys.get(head.at);
+        let done = self.done.as_ref() == Some(&key);
+        let cover = if self.covers.is_empty() { 0 } else { self.covers.over(key.as_ref()) };
+        self.fold.reset();
+        let mut next = Some(first);
+        while let Some(i) = next {
+            let head = &self.heads.heads[i];
+            let seq = head.seq();
+            if !done && !self.fold.is_decided() && seq <= self.visible_max(seq) {
+                if is_deleted(cover, seq) {
+                    self.fold.end();
+                } else {
+                    let kind = head.rows.kind(head.at);
+                    self.fold.add(&self.shape, self.projection, kind, &(&head.rows, head.at));
+                }
+            }
+            let to = head.at + 1;
+            self.heads.advance(i, to)?;
+            next = self.heads.first_two().map(|(first, _)| first).filter(|&i| {
+                let head = &self.heads.heads[i];
+                let mut buffer = [0; base::WORDS_MAX];
+                head.key(head.at, &mut buffer) == key.as_ref()
+            });
+        }
+        self.done = Some(key);
+        Ok(!done && self.fold.is_present())
+    }
+
+    /// Goes past the next key; `None` at the end.
+    pub(super) fn decide(&mut self) -> Result<Option<(Key, super::fold::Outcome)>> {
+        let Some((first, _)) = self.heads.first_two() else { return Ok(None) };
+        self.decide_next(first)?;
+        let key = self.done.clone();
+        Ok(key.map(|key| (key, self.fold.outcome)))
+    }
+}
+
+/// Whether a row with number `seq` lies under a tombstone with number `cover` (0: none).
+pub(super) fn is_deleted(cover: u64, seq: u64) -> bool {
+    // A transaction's own rows are hidden by its own tombstones before they come here.
+    seq < cover && seq != crate::memtable::SEQ_STORED_MAX
+}

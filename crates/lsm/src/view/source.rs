@@ -1,0 +1,223 @@
+//! Where versions come from, in chunks: a memtable or a run of tables.
+
+use crate::memtable::{EntryRef, Memtable, SEQ_STORED_MAX, push_seq_kind};
+use crate::rows::Rows;
+use crate::table::{Block, Fill, RangeTombstone, Table};
+use crate::{Result, view::columns::push_key};
+use base::{KeyRange, KeyRef, Projection};
+use std::collections::VecDeque;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// Versions in (key ascending, sequence number descending) order, chunk by chunk.
+pub trait RowSource: Send {
+    /// Appends the next rows to `out`, which is empty; `false` past the last.
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    fn next_rows(&mut self, out: &mut Rows) -> Result<bool>;
+}
+
+/// Rows a source hands out at once, at most.
+pub(crate) const CHUNK_ROWS: usize = 1024;
+/// Blocks a long scan reads at once.
+const WINDOW_BLOCKS: usize = 32;
+
+/// The versions of a memtable within a range.
+pub struct MemSource<M> {
+    memtable: M,
+    address: u32,
+    range: KeyRange,
+    projection: Projection,
+    chunk_rows: usize,
+    /// For a transaction's own writes: they are newer than all else, whatever their numbers say, and
+    /// hide what these range tombstones cover.
+    own: Option<Arc<Vec<RangeTombstone>>>,
+}
+
+impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
+    /// All versions within `range`.
+    #[must_use]
+    pub fn new(memtable: M, range: KeyRange) -> Self {
+        Self::projected(memtable, range, Projection::ALL, CHUNK_ROWS)
+    }
+
+    pub(crate) fn projected(
+        memtable: M,
+        range: KeyRange,
+        projection: Projection,
+        chunk_rows: usize,
+    ) -> Self {
+        let address = memtable.address_of(range.lower.as_ref());
+        Self { memtable, address, range, projection, chunk_rows, own: None }
+    }
+
+    /// The versions are a transaction's own.
+    pub(crate) fn into_own(mut self) -> Self {
+        self.own = Some(self.memtable.range_tombstones());
+        self
+    }
+}
+
+/// Whether one of a transaction's own range tombstones hides one of its own entries.
+pub(crate) fn is_own_hidden(tombstones: &[RangeTombstone], entry: EntryRef<'_>) -> bool {
+    let hides = |tombstone: &RangeTombstone| {
+        entry.seq() < tombstone.seq && tombstone.range.contains(entry.key().as_ref())
+    };
+    tombstones.iter().any(hides)
+}
+
+impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
+    fn next_rows(&mut self, out: &mut Rows) -> Result<bool> {
+        let mut rows = 0;
+        while rows < self.chunk_rows {
+            let Some(entry) = self.memtable.entry_at(self.address) else { break };
+            let key = entry.key();
+            if self.range.upper.as_ref().is_some_and(|upper| key.as_ref() >= upper.as_ref()) {
+                break;
+            }
+            self.address = entry.next_address();
+            if self.own.as_ref().is_some_and(|own| is_own_hidden(own, entry)) {
+                continue;
+            }
+            let seq = if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() };
+            push_seq_kind(out, seq, entry.kind());
+            push_key(&mut out.keys, key.as_ref(), Projection::KEYS);
+            for (i, column) in out.values.iter_mut().enumerate() {
+                if self.projection.value(i) {
+                    entry.append_value(i, column);
+                }
+            }
+            rows += 1;
+        }
+        Ok(rows > 0)
+    }
+}
+
+/// The versions of tables that follow one another, within a range, with read-ahead.
+pub struct RunSource {
+    tables: Vec<Arc<Table>>,
+    table: usize,
+    blocks: Range<usize>,
+    ready: VecDeque<Arc<Block>>,
+    current: Option<(Arc<Block>, Range<usize>)>,
+    range: KeyRange,
+    projection: Projection,
+    fill: Fill,
+    chunk_rows: usize,
+    window_blocks: usize,
+}
+
+impl RunSource {
+    /// All versions within `range`. The tables are in key order and do not overlap.
+    #[must_use]
+    pub fn new(tables: Vec<Arc<Table>>, range: KeyRange) -> Self {
+        let mut source = Self::projected(tables, range, Projection::ALL, Fill::Once, CHUNK_ROWS);
+        source.window_blocks = WINDOW_BLOCKS;
+        source
+    }
+
+    pub(crate) fn projected(
+        tables: Vec<Arc<Table>>,
+        range: KeyRange,
+        projection: Projection,
+        fill: Fill,
+        chunk_rows: usize,
+    ) -> Self {
+        let blocks = tables.first().map_or(0..0, |table| table.blocks_overlapping(&range));
+        Self {
+            tables,
+            table: 0,
+            blocks,
+            ready: VecDeque::new(),
+            current: None,
+            range,
+            projection,
+            fill,
+            chunk_rows,
+            window_blocks: 1,
+        }
+    }
+
+    /// The rows not yet handed out of the block at hand; goes to the next block where there are none.
+    pub(crate) fn block(&mut self) -> Result<Option<(&Arc<Block>, &mut Range<usize>)>> {
+        while self.current.as_ref().is_none_or(|(_, rows)| rows.is_empty()) {
+            if self.ready.is_empty() && !self.read()? {
+                self.current = None;
+                return Ok(None);
+            }
+            self.current = self.ready.pop_front().map(|block| {
+                let rows = block.rows_in(&self.range);
+                (block, rows)
+            });
+        }
+        Ok(self.current.as_mut().map(|(block, rows)| (&*block, rows)))
+    }
+
+    /// Reads the next blocks: few at first, for a scan may be short.
+    fn read(&mut self) -> Result<bool> {
+        while self.blocks.is_empty() {
+            self.table += 1;
+            let Some(table) = self.tables.get(self.table) else { return Ok(false) };
+            self.blocks = table.blocks_overlapping(&self.range);
+        }
+        let table = &self.tables[self.table];
+        let end = self.blocks.end.min(self.blocks.start + self.window_blocks);
+        if end == self.blocks.start + 1 {
+            self.ready.push_back(table.block(self.blocks.start, self.fill)?);
+        } else {
+            let blocks: Vec<usize> = (self.blocks.start..end).collect();
+            self.ready.extend(table.read_blocks(&blocks, self.fill)?);
+        }
+        self.blocks.start = end;
+        self.window_blocks = (self.window_blocks * 2).min(WINDOW_BLOCKS);
+        Ok(true)
+    }
+}
+
+impl RowSource for RunSource {
+    fn next_rows(&mut self, out: &mut Rows) -> Result<bool> {
+        let (chunk_rows, projection) = (self.chunk_rows, self.projection);
+        self.chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
+        let Some((block, rows)) = self.block()? else { return Ok(false) };
+        let end = rows.end.min(rows.start + chunk_rows);
+        block.append_versions(rows.start..end, projection, out);
+        rows.start = end;
+        Ok(true)
+    }
+}
+
+/// A source of any kind; [`RunSource`] apart, since whole blocks can be taken from it.
+pub(crate) enum Source<'a> {
+    Run(RunSource),
+    Other(Box<dyn RowSource + 'a>),
+}
+
+impl Source<'_> {
+    pub(crate) fn next_rows(&mut self, out: &mut Rows) -> Result<bool> {
+        match self {
+            Self::Run(source) => source.next_rows(out),
+            Self::Other(source) => source.next_rows(out),
+        }
+    }
+}
+
+/// Whether a table can hold keys of `range`, as far as its bounds and filters tell.
+pub(crate) fn may_overlap(table: &Table, range: &KeyRange) -> bool {
+    let summary = &table.meta().summary;
+    summary.rows > 0
+        && range.overlaps(summary.first_key.as_ref(), summary.last_key.as_ref())
+        && single_first_word(range).is_none_or(|word| table.may_contain_first_word(word))
+}
+
+/// The first word that all keys of the range begin with, if there is one.
+pub(crate) fn single_first_word(range: &KeyRange) -> Option<u64> {
+    let KeyRef::Words([word, ..]) = range.lower.as_ref() else { return None };
+    let single = match range.upper.as_ref().map(base::Key::as_ref) {
+        None => *word == u64::MAX,
+        Some(KeyRef::Words([upper])) => upper.checked_sub(1) == Some(*word),
+        Some(KeyRef::Words([upper, ..])) => upper == word,
+        Some(_) => false,
+    };
+    single.then_some(*word)
+}
