@@ -13,6 +13,7 @@
 
 mod arena;
 mod cursor;
+mod fold;
 mod list;
 
 pub use cursor::MemCursor;

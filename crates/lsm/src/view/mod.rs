@@ -25,8 +25,11 @@ mod runs;
 mod scan;
 mod source;
 
+pub(crate) use columns::push_absent;
 pub use cursor::Cursor;
+pub(crate) use fold::{Fold, Outcome};
 pub use merge::VersionMerger;
+pub(crate) use source::is_own_hidden;
 pub use source::{MemSource, RowSource, RunSource};
 
 use crate::memtable::Memtable;
