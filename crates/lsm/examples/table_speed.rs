@@ -156,7 +156,7 @@ fn measure(shape: &Shape, rows: &Rows, sources: u64, weighted: bool) {
             let blocks = table.blocks_overlapping(&range);
             for block in blocks {
                 let block = table.block(block, Fill::Keep).expect("a cached block");
-                block.append_to(block.rows_in(&range), wanted, &mut batch);
+                block.append_range(&range, wanted, &mut batch);
             }
             found += batch.rows;
         }

@@ -15,7 +15,7 @@ use super::pending::append_validity;
 use crate::codec::Malformed;
 use crate::codec::bitmap::BitmapReader;
 use crate::codec::bytes::BytesReader;
-use crate::codec::runs::KeyReader;
+use crate::codec::runs::{KeyReader, RunRange};
 use crate::codec::words::WordReader;
 use crate::rows::Rows;
 use base::{
@@ -201,6 +201,17 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// Reads one word of each projected column and forgets it: the cache misses of a few rows then
+    /// pass beside each other and beside the decoding of keys, instead of one after the other.
+    #[inline]
+    fn touch(&self, row: usize, projection: Projection) {
+        for (i, value) in self.values.iter().enumerate() {
+            if let (true, Data::Words(reader)) = (projection.value(i), &value.data) {
+                std::hint::black_box(reader.get(row));
+            }
+        }
+    }
+
     /// Appends the keys of the rows under a projection.
     fn append_keys(&self, rows: Range<usize>, projection: Projection, out: &mut Keys) {
         match (&self.keys, out) {
@@ -333,17 +344,8 @@ impl Block {
     /// Rows whose keys lie in `range`. Fastest for the keys that begin with some words.
     #[must_use]
     pub fn rows_in(&self, range: &KeyRange) -> Range<usize> {
-        if let (KeyColumn::Words(reader), Key::Words { words, len }) =
-            (&self.columns().keys, &range.lower)
-        {
-            let prefix = &words[..usize::from(*len)];
-            if !prefix.is_empty() && range.upper == KeyRange::prefix_words(prefix).upper {
-                return match prefix {
-                    [word] => reader.find_run(*word).rows,
-                    whole if whole.len() == reader.words() => reader.find(whole),
-                    part => reader.find_prefix(part).rows,
-                };
-            }
+        if let Some(found) = self.find_runs(range) {
+            return found.rows;
         }
         let start = self.lower_bound(range.lower.as_ref());
         let end = match &range.upper {
@@ -351,6 +353,29 @@ impl Block {
             None => self.rows(),
         };
         start..end.max(start)
+    }
+
+    /// The runs of `range`, if that is the keys that begin with some words but not one whole key.
+    #[inline]
+    fn find_runs(&self, range: &KeyRange) -> Option<RunRange> {
+        let (KeyColumn::Words(reader), Key::Words { words, len }) =
+            (&self.columns().keys, &range.lower)
+        else {
+            return None;
+        };
+        match words[..usize::from(*len)] {
+            // The neighbours of a vertex: without making a key to compare with.
+            [word] if reader.words() > 1 => {
+                let next = [word.checked_add(1)?];
+                let upper = range.upper.as_ref()?.as_ref();
+                (upper == KeyRef::Words(&next)).then(|| reader.find_run(word))
+            }
+            ref prefix if !prefix.is_empty() && prefix.len() < reader.words() => {
+                let upper = KeyRange::prefix_words(prefix).upper;
+                (range.upper == upper).then(|| reader.find_prefix(prefix))
+            }
+            _ => None,
+        }
     }
 
     /// Newest version of exactly this key in this block.
@@ -432,6 +457,40 @@ impl Block {
         out.rows += rows.len();
         columns.append_keys(rows.clone(), projection, &mut out.keys);
         columns.append_values(rows, projection, &mut out.values);
+    }
+
+    /// [`Self::rows_in`] and [`Self::append_to`] in one: for an adjacency it saves the search for the
+    /// run of the first row. Returns the rows.
+    pub fn append_range(
+        &self,
+        range: &KeyRange,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Range<usize> {
+        let columns = self.columns();
+        let (Some(found), KeyColumn::Words(reader), Keys::Words(keys)) =
+            (self.find_runs(range), &columns.keys, &mut out.keys)
+        else {
+            let rows = self.rows_in(range);
+            self.append_to(rows.clone(), projection, out);
+            return rows;
+        };
+        if found.rows.is_empty() {
+            return found.rows;
+        }
+        columns.touch(found.rows.start, projection);
+        out.rows += found.rows.len();
+        let last = keys.len() - 1;
+        for (i, out) in keys.iter_mut().enumerate() {
+            if projection.key(i) {
+                match i == last {
+                    true => reader.last_words_of(&found, out),
+                    false => reader.column(i, found.rows.clone(), out),
+                }
+            }
+        }
+        columns.append_values(found.rows.clone(), projection, &mut out.values);
+        found.rows
     }
 
     /// Appends keys (always), sequence numbers, kinds and the projected values of the rows.
