@@ -11,12 +11,16 @@
 //! 3. Files are reached through [`env::Env`] alone.
 
 pub mod codec;
+pub mod compaction;
 pub mod context;
 pub mod error;
+pub(crate) mod flush;
 pub mod manifest;
 pub mod memtable;
 pub mod rows;
+pub mod run_writer;
 pub mod table;
+pub mod tree;
 pub mod version;
 pub mod view;
 

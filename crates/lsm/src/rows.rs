@@ -49,6 +49,23 @@ impl Rows {
         self.kinds.get(i).copied().unwrap_or(base::Kind::Put as u8)
     }
 
+    /// Appends row `i` of `other`, which has the same shape and all columns.
+    pub fn push_from(&mut self, other: &Self, i: usize) {
+        let rows = self.len();
+        self.keys.push(other.keys.get(i).as_ref());
+        if !self.seqs.is_empty() || other.seq(i) != 0 {
+            self.seqs.resize(rows, 0);
+            self.seqs.push(other.seq(i));
+        }
+        if !self.kinds.is_empty() || other.kind(i) != base::Kind::Put as u8 {
+            self.kinds.resize(rows, base::Kind::Put as u8);
+            self.kinds.push(other.kind(i));
+        }
+        for (to, from) in self.values.iter_mut().zip(&other.values) {
+            to.push_from(from, i);
+        }
+    }
+
     /// Forgets all rows, keeps the memory.
     pub fn clear(&mut self) {
         self.keys.clear();

@@ -207,6 +207,13 @@ impl Version {
         self.levels.iter().skip(level).all(|run| run.overlapping(range).is_empty())
     }
 
+    /// Whether any table can hold a key of `range`.
+    #[must_use]
+    pub fn overlaps(&self, range: &KeyRange) -> bool {
+        let level0 = self.level0.iter().map(|(_, run)| run);
+        level0.chain(&self.levels).any(|run| !run.overlapping(range).is_empty())
+    }
+
     /// Smallest and largest key of all tables.
     #[must_use]
     pub fn hull(&self) -> Option<(KeyRef<'_>, KeyRef<'_>)> {

@@ -1,0 +1,231 @@
+//! Decides which versions of each key stay, and folds merges.
+//!
+//! # Why in place
+//! Most rows of a merge are the only version of their key. They are passed on as ranges of the columns
+//! they came in; a fold changes words where they stand. Nothing is copied.
+//!
+//! # Invariants
+//! 1. Every snapshot, and a reader of the newest, reads each key as before.
+//! 2. The newest version of a key that is newer than the oldest snapshot keeps its number: commits
+//!    look for it to find conflicts.
+//! 3. A delete goes only where no deeper level can hold its key.
+
+use super::snapshots::Snapshots;
+use super::tombstones::Pieces;
+use crate::rows::Rows;
+use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WordColumn};
+use std::ops::Range;
+
+/// Whether levels below the output may hold a key.
+pub(crate) enum Bottom<'a> {
+    /// Nothing lies below any key of the merge: sequence numbers may vanish, too.
+    Everywhere,
+    /// Asked key by key.
+    Where(&'a dyn Fn(KeyRef<'_>) -> bool),
+}
+
+/// The rules of one merge.
+pub(crate) struct Keep<'a> {
+    snapshots: Snapshots<'a>,
+    tombstones: &'a Pieces,
+    bottom: Bottom<'a>,
+    merges: Vec<Option<Merge>>,
+    /// Row indexes of the group at hand that stay; kept to save allocations.
+    group: Vec<usize>,
+    repeats: Vec<bool>,
+}
+
+impl<'a> Keep<'a> {
+    pub(crate) fn new(
+        shape: &Shape,
+        snapshots: Snapshots<'a>,
+        tombstones: &'a Pieces,
+        bottom: Bottom<'a>,
+    ) -> Self {
+        let merges = shape.values.iter().map(|column| match column {
+            ColumnShape::Word { merge } => *merge,
+            ColumnShape::Bytes => None,
+        });
+        let merges = merges.collect();
+        Self { snapshots, tombstones, bottom, merges, group: Vec::new(), repeats: Vec::new() }
+    }
+
+    /// Appends to `kept` the ranges of `rows` that stay, changing rows where merges fold. Rows are
+    /// versions in order, each key's all together. Not `complete`: these are the first versions of one
+    /// key, which are only made fewer, to be passed once more with those that follow.
+    pub(crate) fn pass(
+        &mut self,
+        rows: &mut Rows,
+        range: Range<usize>,
+        complete: bool,
+        kept: &mut Vec<Range<usize>>,
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        let (first, last) = (rows.keys.get(range.start), rows.keys.get(range.end - 1));
+        let covered = self.tombstones.reach(first.as_ref(), last.as_ref());
+        let plain = rows.kinds.is_empty() && !covered;
+        let mut repeats = std::mem::take(&mut self.repeats);
+        find_repeats(&rows.keys, range.clone(), &mut repeats);
+        let mut row = range.start;
+        while row < range.end {
+            let at = row - range.start;
+            let end = row + 1 + repeats[at + 1..].iter().take_while(|&&repeat| repeat).count();
+            let only = end == row + 1 && (complete || end < range.end);
+            if only && (plain || !covered && rows.kind(row) == Kind::Put as u8) {
+                self.drop_number(rows, row);
+                push_row(kept, row);
+            } else {
+                self.reduce(rows, row..end, complete || end < range.end);
+                self.group.iter().for_each(|&row| push_row(kept, row));
+            }
+            row = end;
+        }
+        self.repeats = repeats;
+    }
+
+    /// Sets `group` to the rows of one key that stay.
+    fn reduce(&mut self, rows: &mut Rows, range: Range<usize>, complete: bool) {
+        self.group.clear();
+        let key = rows.keys.get(range.start);
+        let over = self.tombstones.over(key.as_ref());
+        let mut row = range.start;
+        while row < range.end {
+            let stripe = self.snapshots.stripe(rows.seq(row));
+            if !self.is_hidden(over, stripe, rows.seq(row)) {
+                if rows.kind(row) == Kind::Merge as u8 {
+                    self.fold(rows, row..range.end, stripe, over);
+                }
+                self.group.push(row);
+            }
+            // Whatever this row was, nothing older of its stripe is seen behind it.
+            let same = |row: &usize| self.snapshots.stripe(rows.seq(*row)) == stripe;
+            row += (row..range.end).take_while(same).count();
+        }
+        let at_bottom = complete
+            && match &self.bottom {
+                Bottom::Everywhere => true,
+                Bottom::Where(is_bottom) => is_bottom(key.as_ref()),
+            };
+        if at_bottom {
+            self.end_at_bottom(rows);
+        }
+    }
+
+    /// Nothing lies below the group's last row.
+    fn end_at_bottom(&mut self, rows: &mut Rows) {
+        while let Some(&last) = self.group.last() {
+            if rows.kind(last) != Kind::Delete as u8 || rows.seq(last) > self.snapshots.oldest() {
+                break;
+            }
+            self.group.pop();
+        }
+        if let Some(&last) = self.group.last()
+            && rows.kind(last) == Kind::Merge as u8
+        {
+            rows.kinds[last] = Kind::Put as u8;
+        }
+        if let [only] = self.group[..]
+            && rows.kind(only) == Kind::Put as u8
+        {
+            self.drop_number(rows, only);
+        }
+    }
+
+    /// The only version of its key that is left, a put.
+    fn drop_number(&self, rows: &mut Rows, row: usize) {
+        if matches!(self.bottom, Bottom::Everywhere)
+            && let Some(seq) = rows.seqs.get_mut(row)
+            && *seq <= self.snapshots.oldest()
+        {
+            *seq = 0;
+        }
+    }
+
+    /// Whether a range tombstone hides a row from all snapshots of the row's stripe.
+    fn is_hidden(&self, over: &[u64], stripe: usize, seq: u64) -> bool {
+        over.iter().any(|&tombstone| tombstone > seq && self.snapshots.stripe(tombstone) <= stripe)
+    }
+
+    /// Folds older rows of the stripe into the first row of `range`, a merge.
+    fn fold(&self, rows: &mut Rows, range: Range<usize>, stripe: usize, over: &[u64]) {
+        let newest = range.start;
+        for older in range.skip(1) {
+            if self.snapshots.stripe(rows.seq(older)) != stripe {
+                return;
+            }
+            // On an absent row a merge is a put.
+            let absent = rows.kind(older) == Kind::Delete as u8
+                || self.is_hidden(over, stripe, rows.seq(older));
+            if !absent {
+                self.fold_values(rows, newest, older);
+            }
+            if absent || rows.kind(older) == Kind::Put as u8 {
+                rows.kinds[newest] = Kind::Put as u8;
+                return;
+            }
+        }
+    }
+
+    fn fold_values(&self, rows: &mut Rows, newer: usize, older: usize) {
+        for (column, merge) in rows.values.iter_mut().zip(&self.merges) {
+            if let (Column::Words(column), Some(merge)) = (column, merge) {
+                let word = match (column.get(older), column.get(newer)) {
+                    (Some(older), Some(newer)) => Some(merge.apply(older, newer)),
+                    (older, newer) => newer.or(older),
+                };
+                set_word(column, newer, word);
+            }
+        }
+    }
+}
+
+fn set_word(column: &mut WordColumn, row: usize, word: Option<u64>) {
+    let Some(word) = word else { return };
+    column.words[row] = word;
+    if let Some(bits) = &mut column.validity.0 {
+        bits[row / 64] |= 1 << (row % 64);
+    }
+}
+
+fn push_row(kept: &mut Vec<Range<usize>>, row: usize) {
+    match kept.last_mut() {
+        Some(last) if last.end == row => last.end += 1,
+        _ => kept.push(row..row + 1),
+    }
+}
+
+/// For each row of the range whether it has the key of the row before; the first has not.
+pub(crate) fn find_repeats(keys: &Keys, range: Range<usize>, repeats: &mut Vec<bool>) {
+    repeats.clear();
+    repeats.resize(range.len(), true);
+    repeats[0] = false;
+    match keys {
+        Keys::Words(columns) => {
+            // Column by column, so that each comparison runs over neighbours in memory.
+            for column in columns {
+                let pairs = column[range.clone()].windows(2);
+                for (repeat, pair) in repeats[1..].iter_mut().zip(pairs) {
+                    *repeat &= pair[0] == pair[1];
+                }
+            }
+        }
+        Keys::Bytes(column) => {
+            for (i, repeat) in repeats.iter_mut().enumerate().skip(1) {
+                *repeat = column.get(range.start + i) == column.get(range.start + i - 1);
+            }
+        }
+    }
+}
+
+/// Whether two rows have one key.
+pub(crate) fn same_key(keys: &Keys, a: usize, b: usize) -> bool {
+    match keys {
+        Keys::Words(columns) => columns.iter().all(|column| column[a] == column[b]),
+        Keys::Bytes(column) => column.get(a) == column.get(b),
+    }
+}
+
+#[cfg(test)]
+mod tests;

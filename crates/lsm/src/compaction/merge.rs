@@ -1,0 +1,118 @@
+//! Carries out a choice: an edit that replaces tables by merged ones.
+
+use super::choose::Choice;
+use super::rewrite::{Rules, rewrite};
+use super::snapshots::Snapshots;
+use super::tombstones::Pieces;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::run_writer::RunWriter;
+use crate::table::{RangeTombstone, Table, TableMeta};
+use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
+use crate::view::{RowSource, RunSource, VersionMerger};
+use base::{KeyRange, KeyShape, Shape, TableId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Writes what `choice` asks for; installs nothing.
+pub(crate) fn compact(
+    context: &Arc<Context>,
+    shape: &Shape,
+    version: &Version,
+    choice: &Choice,
+    snapshots: Snapshots<'_>,
+    cancel: &AtomicBool,
+) -> Result<TreeEdit> {
+    match choice {
+        Choice::Nothing => Ok(TreeEdit::default()),
+        Choice::Move { tables, into } => {
+            let inputs = find(version, tables)?;
+            let added = inputs.iter().map(|input| added(*into, input.table.meta().clone()));
+            Ok(TreeEdit { added: added.collect(), removed: tables.clone() })
+        }
+        Choice::Merge { tables, into } => {
+            let inputs = find(version, tables)?;
+            let metas = merge(context, shape, version, inputs, *into, snapshots, cancel)?;
+            let added = metas.into_iter().map(|meta| added(*into, meta)).collect();
+            Ok(TreeEdit { added, removed: tables.clone() })
+        }
+    }
+}
+
+fn added(level: usize, meta: TableMeta) -> AddedTable {
+    AddedTable { level: level as u8, run: 0, meta }
+}
+
+/// A table to merge and the run it is in: runs with smaller numbers hold newer versions.
+struct Input {
+    run: usize,
+    table: Arc<Table>,
+}
+
+/// The tables of a choice, newest run first, in key order within a run.
+fn find(version: &Version, tables: &[TableId]) -> Result<Vec<Input>> {
+    let wanted: BTreeSet<TableId> = tables.iter().copied().collect();
+    let level0 = version.level0.iter().map(|(_, run)| run);
+    let mut inputs = Vec::new();
+    for (run, of_run) in level0.chain(&version.levels).enumerate() {
+        let chosen = of_run.tables.iter().filter(|table| wanted.contains(&table.meta().id));
+        inputs.extend(chosen.map(|table| Input { run, table: table.clone() }));
+    }
+    if inputs.len() != tables.len() {
+        return Err(Error::Invalid("a table chosen for compaction is gone".into()));
+    }
+    Ok(inputs)
+}
+
+fn merge(
+    context: &Arc<Context>,
+    shape: &Shape,
+    version: &Version,
+    inputs: Vec<Input>,
+    into: usize,
+    snapshots: Snapshots<'_>,
+    cancel: &AtomicBool,
+) -> Result<Vec<TableMeta>> {
+    let tombstones: Vec<RangeTombstone> =
+        inputs.iter().flat_map(|input| range_tombstones(&input.table)).collect();
+    let summaries = || inputs.iter().map(|input| &input.table.meta().summary);
+    let first = summaries().map(|summary| &summary.first_key).min();
+    let last = summaries().map(|summary| &summary.last_key).max();
+    let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
+    let all_bottom =
+        into == LEVEL_MAX || !version.overlaps_below(into, first.as_ref(), last.as_ref());
+    let is_bottom = |range: &KeyRange| all_bottom || version.bottom_level_for(into, range);
+    let rules = Rules {
+        shape,
+        snapshots,
+        tombstones: &Pieces::new(&tombstones),
+        is_bottom: &is_bottom,
+        all_bottom,
+    };
+    let sources = inputs.chunk_by(|a, b| a.run == b.run).map(|run| {
+        let tables = run.iter().map(|input| input.table.clone()).collect();
+        Box::new(RunSource::new(tables, everything(shape))) as Box<dyn RowSource>
+    });
+    let mut versions = VersionMerger::new(shape, sources.collect())?;
+    let mut writer = RunWriter::new(context, shape, into == LEVEL_MAX, 0);
+    rewrite(&mut versions, &rules, &mut writer, cancel)?;
+    writer.finish()
+}
+
+/// A table's range tombstones with the numbers they read as.
+fn range_tombstones(table: &Table) -> impl Iterator<Item = RangeTombstone> {
+    let global = table.meta().global_seq;
+    table.range_tombstones().iter().map(move |tombstone| RangeTombstone {
+        range: tombstone.range.clone(),
+        seq: tombstone.seq.max(global),
+    })
+}
+
+/// Every key there can be.
+pub(crate) fn everything(shape: &Shape) -> KeyRange {
+    match shape.key {
+        KeyShape::Words(_) => KeyRange::all_words(),
+        KeyShape::Bytes => KeyRange::all_bytes(),
+    }
+}

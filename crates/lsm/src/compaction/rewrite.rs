@@ -1,0 +1,85 @@
+//! Runs versions through the rules of a merge into tables: what flush and compaction share.
+
+use super::keep::{Bottom, Keep, same_key};
+use super::snapshots::Snapshots;
+use super::tombstones::Pieces;
+use crate::error::{Error, Result};
+use crate::rows::Rows;
+use crate::run_writer::RunWriter;
+use crate::view::VersionMerger;
+use base::{KeyRange, Shape};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Rows read before the rules are applied. Cancelling waits for one such step.
+const STEP_ROWS: usize = 16 << 10;
+
+/// What a rewrite may drop.
+pub(crate) struct Rules<'a> {
+    pub(crate) shape: &'a Shape,
+    pub(crate) snapshots: Snapshots<'a>,
+    /// All range tombstones among the input.
+    pub(crate) tombstones: &'a Pieces,
+    /// Whether nothing older than the input can hold any key of a range.
+    pub(crate) is_bottom: &'a dyn Fn(&KeyRange) -> bool,
+    /// Whether that is so everywhere.
+    pub(crate) all_bottom: bool,
+}
+
+/// Writes what `versions` and the rules leave.
+///
+/// # Errors
+/// A failed read or write, [`Error::Cancelled`]. The caller drops the writer, which removes its files.
+pub(crate) fn rewrite(
+    versions: &mut VersionMerger<'_>,
+    rules: &Rules<'_>,
+    writer: &mut RunWriter,
+    cancel: &AtomicBool,
+) -> Result<()> {
+    writer.set_range_tombstones(rules.tombstones.needed(rules.snapshots, rules.is_bottom));
+    let is_bottom = |key: base::KeyRef<'_>| (rules.is_bottom)(&one_key(key));
+    let bottom = if rules.all_bottom { Bottom::Everywhere } else { Bottom::Where(&is_bottom) };
+    let mut keep = Keep::new(rules.shape, rules.snapshots, rules.tombstones, bottom);
+    let mut rows = Rows::new(rules.shape);
+    let mut rest = Rows::new(rules.shape);
+    let mut kept = Vec::new();
+    loop {
+        if cancel.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let more = versions.next_chunk(STEP_ROWS, &mut rows)?;
+        // The last key may go on in the next step.
+        let whole = if more { start_of_last_key(&rows) } else { rows.len() };
+        kept.clear();
+        keep.pass(&mut rows, 0..whole, true, &mut kept);
+        for range in &kept {
+            writer.add(&rows, range.clone())?;
+        }
+        if !more {
+            return Ok(());
+        }
+        kept.clear();
+        let len = rows.len();
+        keep.pass(&mut rows, whole..len, false, &mut kept);
+        rest.clear();
+        for row in kept.iter().cloned().flatten() {
+            rest.push_from(&rows, row);
+        }
+        std::mem::swap(&mut rows, &mut rest);
+    }
+}
+
+fn start_of_last_key(rows: &Rows) -> usize {
+    let Some(last) = rows.len().checked_sub(1) else { return 0 };
+    (0..last).rev().find(|&row| !same_key(&rows.keys, row, last)).map_or(0, |row| row + 1)
+}
+
+/// A range that holds `key`, and of longer keys at most extensions of it.
+fn one_key(key: base::KeyRef<'_>) -> KeyRange {
+    match key {
+        base::KeyRef::Words(words) => KeyRange::prefix_words(words),
+        base::KeyRef::Bytes(bytes) => {
+            let upper = [bytes, &[0]].concat();
+            KeyRange { lower: base::Key::bytes(bytes), upper: Some(base::Key::Bytes(upper)) }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The stripes that live snapshots divide sequence numbers into.
+
+/// Live snapshots, ascending. A reader of the newest is always there: it is the last stripe.
+///
+/// Versions of one stripe look the same to every snapshot, so of a key only the newest of each stripe
+/// is needed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Snapshots<'a>(&'a [u64]);
+
+impl<'a> Snapshots<'a> {
+    pub(crate) fn new(ascending: &'a [u64]) -> Self {
+        debug_assert!(ascending.is_sorted(), "snapshots are ascending");
+        Self(ascending)
+    }
+
+    /// Which stripe a sequence number lies in; older stripes have smaller numbers.
+    pub(crate) fn stripe(self, seq: u64) -> usize {
+        self.0.partition_point(|&snapshot| snapshot < seq)
+    }
+
+    /// What this or older numbers carry is seen by every snapshot.
+    pub(crate) fn oldest(self) -> u64 {
+        self.0.first().copied().unwrap_or(u64::MAX)
+    }
+}

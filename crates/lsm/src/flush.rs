@@ -1,0 +1,77 @@
+//! Moves memtables into tables.
+//!
+//! # Where they go
+//! Into a run of level 0, newer than all others. Where every key lies behind all keys of the tree, as in
+//! an empty tree or one whose keys grow, nothing lies below: if the rows fill a table they go straight
+//! to the bottom, never to be merged again. A merge that runs meanwhile writes only keys that the tree
+//! already spans, so the two do not meet.
+//!
+//! # Invariants
+//! 1. Memtables are flushed oldest first, or together: a run of level 0 is older than every memtable.
+//! 2. Nothing is installed here.
+
+use crate::compaction::everything;
+use crate::compaction::rewrite::{Rules, rewrite};
+use crate::compaction::snapshots::Snapshots;
+use crate::compaction::tombstones::Pieces;
+use crate::context::Context;
+use crate::error::Result;
+use crate::memtable::Memtable;
+use crate::run_writer::RunWriter;
+use crate::table::RangeTombstone;
+use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
+use crate::view::{MemSource, RowSource, VersionMerger};
+use base::{Key, KeyRange, Shape};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Writes `memtables`, newest first, as one run: number `run` if it becomes one of level 0.
+pub(crate) fn flush(
+    context: &Arc<Context>,
+    shape: &Shape,
+    version: &Version,
+    memtables: &[Arc<Memtable>],
+    run: u64,
+    snapshots: &[u64],
+) -> Result<TreeEdit> {
+    let mut tombstones: Vec<RangeTombstone> = Vec::new();
+    for memtable in memtables {
+        tombstones.extend(memtable.range_tombstones().iter().cloned());
+    }
+    let all_bottom = is_behind(version, memtables, &tombstones);
+    let bytes: u64 = memtables.iter().map(|memtable| memtable.bytes()).sum();
+    let fills = version.is_empty() || bytes >= context.options.table_bytes;
+    let level = if all_bottom && fills { LEVEL_MAX } else { 0 };
+    let is_bottom = |range: &KeyRange| all_bottom || !version.overlaps(range);
+    let rules = Rules {
+        shape,
+        snapshots: Snapshots::new(snapshots),
+        tombstones: &Pieces::new(&tombstones),
+        is_bottom: &is_bottom,
+        all_bottom,
+    };
+    let sources = memtables.iter().map(|memtable| {
+        Box::new(MemSource::new(&**memtable, everything(shape))) as Box<dyn RowSource + '_>
+    });
+    let mut versions = VersionMerger::new(shape, sources.collect())?;
+    let mut writer = RunWriter::new(context, shape, level == LEVEL_MAX, 0);
+    // A flush is short and awaited; it is not cancelled.
+    rewrite(&mut versions, &rules, &mut writer, &AtomicBool::new(false))?;
+    let run = if level == 0 { run } else { 0 };
+    let metas = writer.finish()?.into_iter();
+    let added = metas.map(|meta| AddedTable { level: level as u8, run, meta }).collect();
+    Ok(TreeEdit { added, removed: Vec::new() })
+}
+
+/// Whether every key of the memtables is larger than all keys of the tree.
+fn is_behind(
+    version: &Version,
+    memtables: &[Arc<Memtable>],
+    tombstones: &[RangeTombstone],
+) -> bool {
+    let Some((_, last)) = version.hull() else { return true };
+    let first_rows = memtables.iter().filter_map(|memtable| memtable.cursor_at_start().entry());
+    let first = first_rows.map(|entry| Key::from(entry.key().as_ref())).min();
+    first.is_none_or(|first| first.as_ref() > last)
+        && tombstones.iter().all(|tombstone| tombstone.range.lower.as_ref() > last)
+}

@@ -1,0 +1,234 @@
+//! Writes rows in key order as tables of a bounded length.
+//!
+//! # Why one writer for all
+//! Flush, compaction and bulk load differ in where rows come from. They agree on when a table is full,
+//! that no key's versions are split, where range tombstones are cut, and that a failure leaves no
+//! files; so that is here, once.
+//!
+//! # Invariants
+//! 1. The tables of one writer do not overlap: each has a window of keys, and range tombstones are cut
+//!    at the windows' bounds.
+//! 2. Until [`RunWriter::finish`] returns, dropping the writer removes every file it made.
+
+use crate::compaction::keep::same_key;
+use crate::compaction::tombstones::clip;
+use crate::context::Context;
+use crate::error::Result;
+use crate::rows::Rows;
+use crate::table::{RangeTombstone, TableBuilder, TableMeta};
+use base::{Column, Key, Keys, Shape, TableId};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Takes rows in (key ascending, sequence number descending) order and writes tables.
+#[derive(Debug)]
+pub struct RunWriter {
+    context: Arc<Context>,
+    shape: Shape,
+    bottom: bool,
+    global_seq: u64,
+    tombstones: Vec<RangeTombstone>,
+    open: Option<Open>,
+    /// Where the window of the open table begins; `None`: at the smallest key.
+    window_start: Option<Key>,
+    /// Key of the last row added.
+    last_key: Option<Key>,
+    done: Vec<TableMeta>,
+    finished: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    id: TableId,
+    folder: u16,
+    path: PathBuf,
+    /// `None` once closing began: the file is there all the same.
+    builder: Option<TableBuilder>,
+}
+
+impl RunWriter {
+    /// A writer of tables of this shape. `bottom`: no deeper level lies below the output.
+    /// `global_seq`, if not 0, is what every row's number 0 reads as.
+    #[must_use]
+    pub fn new(context: &Arc<Context>, shape: &Shape, bottom: bool, global_seq: u64) -> Self {
+        Self {
+            context: context.clone(),
+            shape: shape.clone(),
+            bottom,
+            global_seq,
+            tombstones: Vec::new(),
+            open: None,
+            window_start: None,
+            last_key: None,
+            done: Vec::new(),
+            finished: false,
+        }
+    }
+
+    /// Range tombstones that the tables are to hold, cut at the tables' bounds. They must be known
+    /// before the first table is full, so callers give them before any row.
+    pub fn set_range_tombstones(&mut self, tombstones: Vec<RangeTombstone>) {
+        debug_assert!(self.last_key.is_none(), "range tombstones come before rows");
+        self.tombstones = tombstones;
+    }
+
+    /// Adds these rows, which come after all earlier ones.
+    ///
+    /// # Errors
+    /// A failed write, or a row that a table cannot hold. The writer is then good for dropping only.
+    pub fn add(&mut self, rows: &Rows, range: Range<usize>) -> Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            if self.is_full() {
+                let boundary = self.first_other_key(rows, at..range.end);
+                self.append(rows, at..boundary)?;
+                if boundary == range.end {
+                    break;
+                }
+                self.close(Some(rows.keys.get(boundary)))?;
+                at = boundary;
+            }
+            let end = self.step(rows, at..range.end);
+            self.append(rows, at..end)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Closes the last table; the names of all are durable when this returns.
+    ///
+    /// # Errors
+    /// A failed write or sync; no file is left then.
+    pub fn finish(mut self) -> Result<Vec<TableMeta>> {
+        if self.open.is_some() || !self.tombstones.is_empty() {
+            self.builder()?;
+            self.close(None)?;
+        }
+        let folders: BTreeSet<u16> = self.done.iter().map(|meta| meta.folder).collect();
+        for folder in folders {
+            self.context.env.sync_folder(&self.context.folders[usize::from(folder)])?;
+        }
+        self.finished = true;
+        Ok(std::mem::take(&mut self.done))
+    }
+
+    /// Rows added so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let open = self.open.as_ref().and_then(|open| open.builder.as_ref());
+        let done: u64 = self.done.iter().map(|meta| meta.summary.rows).sum();
+        done + open.map_or(0, TableBuilder::rows)
+    }
+
+    fn is_full(&self) -> bool {
+        let builder = self.open.as_ref().and_then(|open| open.builder.as_ref());
+        builder.is_some_and(|b| b.bytes_estimate() >= self.context.options.table_bytes)
+    }
+
+    /// First row of the range that has not the key of the row before it.
+    fn first_other_key(&self, rows: &Rows, range: Range<usize>) -> usize {
+        let Some(last) = &self.last_key else { return range.start };
+        if rows.keys.get(range.start) != *last {
+            return range.start;
+        }
+        (range.start + 1..range.end)
+            .find(|&row| !same_key(&rows.keys, row, row - 1))
+            .unwrap_or(range.end)
+    }
+
+    /// How many rows may be added before the table's length is looked at again.
+    fn step(&self, rows: &Rows, range: Range<usize>) -> usize {
+        let options = &self.context.options;
+        let mut end = range.end.min(range.start + options.table.block_rows_max.max(1));
+        // Long values fill a table in few rows.
+        while end - range.start > 1 && heap_bytes(rows, range.start..end) > options.table_bytes / 4
+        {
+            end = range.start + (end - range.start) / 2;
+        }
+        end
+    }
+
+    fn append(&mut self, rows: &Rows, range: Range<usize>) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let last = range.end - 1;
+        self.builder()?.add(rows, range)?;
+        self.last_key = Some(rows.keys.get(last));
+        Ok(())
+    }
+
+    /// The builder of the open table, which is created if there is none.
+    fn builder(&mut self) -> Result<&mut TableBuilder> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let (id, folder, path) = self.context.new_table();
+                let file = self.context.env.create(&path)?;
+                let options = self.context.options.table.clone();
+                let builder = TableBuilder::new(file, self.shape.clone(), options, self.bottom);
+                Open { id, folder, path, builder: Some(builder) }
+            }
+        };
+        let open = self.open.insert(open);
+        open.builder.as_mut().ok_or_else(|| {
+            crate::Error::Invalid("a table that failed to close takes no more rows".into())
+        })
+    }
+
+    /// Closes the open table, whose window ends where the next table's first key is.
+    fn close(&mut self, window_end: Option<Key>) -> Result<()> {
+        let Some(mut builder) = self.open.as_mut().and_then(|open| open.builder.take()) else {
+            return Ok(());
+        };
+        let mut tombstones = 0;
+        for RangeTombstone { range, seq } in &self.tombstones {
+            if let Some(range) = clip(range, self.window_start.as_ref(), window_end.as_ref()) {
+                builder.add_range_tombstone(RangeTombstone { range, seq: *seq })?;
+                tombstones += 1;
+            }
+        }
+        let is_empty = builder.rows() == 0 && tombstones == 0;
+        let summary = builder.finish()?;
+        let Some(open) = self.open.take() else { return Ok(()) };
+        if is_empty {
+            self.context.env.remove(&open.path)?;
+        } else {
+            let Open { id, folder, .. } = open;
+            self.done.push(TableMeta { id, folder, global_seq: self.global_seq, summary });
+        }
+        self.window_start = window_end;
+        Ok(())
+    }
+}
+
+impl Drop for RunWriter {
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        // Best effort: opening the database removes what the manifest does not name.
+        for meta in &self.done {
+            let _ = self.context.env.remove(&self.context.table_path(meta.id, meta.folder));
+        }
+        if let Some(open) = self.open.take() {
+            drop(open.builder);
+            let _ = self.context.env.remove(&open.path);
+        }
+    }
+}
+
+/// Bytes of the byte strings of these rows.
+fn heap_bytes(rows: &Rows, range: Range<usize>) -> u64 {
+    let bytes = |column: &base::BytesColumn| match column.offsets.get(range.end) {
+        Some(end) => end - column.offsets[range.start],
+        None => 0,
+    };
+    let keys = match &rows.keys {
+        Keys::Bytes(column) => bytes(column),
+        Keys::Words(_) => 0,
+    };
+    keys + rows.values.iter().filter_map(Column::as_bytes).map(bytes).sum::<u64>()
+}

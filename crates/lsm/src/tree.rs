@@ -1,0 +1,372 @@
+//! One tree: where its parts meet.
+//!
+//! # Who may call what at once
+//! Any number of threads read. One at a time inserts and seals (the caller's write path); one at a time
+//! flushes and installs; one at a time compacts. These three do not wait for each other, but for a
+//! moment where the super version is swapped.
+//!
+//! # Invariants
+//! 1. A super version is replaced whole; a reader keeps what it loaded.
+//! 2. A flush or compaction installs nothing until its edit is in the manifest, which the caller does
+//!    between [`Tree::flush_sealed`] or [`Tree::compact`] and [`Tree::install`].
+//! 3. The file of a table that left is removed only when no reader's version holds the table.
+
+mod obsolete;
+
+pub use obsolete::ObsoleteFiles;
+
+use crate::compaction::snapshots::Snapshots;
+use crate::compaction::{Choice, Levels, choose, choose_all, compact};
+use crate::context::Context;
+use crate::error::Result;
+use crate::flush::flush;
+use crate::memtable::{Kinds, Memtable};
+use crate::table::Table;
+use crate::version::{AddedTable, TreeEdit, Version};
+use crate::view::SuperVersion;
+use arc_swap::{ArcSwap, Guard};
+use base::{Batch, KeyRange, KeyspaceId, Shape, TableId};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A keyspace's rows: memtables over tables.
+#[derive(Debug)]
+pub struct Tree {
+    context: Arc<Context>,
+    keyspace: KeyspaceId,
+    shape: Shape,
+    state: ArcSwap<SuperVersion>,
+    /// Held while a new super version is made from the present one.
+    swap: Mutex<()>,
+    /// Held while tables change; a tree opens the new ones meanwhile.
+    install: Mutex<()>,
+    next_run: AtomicU64,
+    /// Oldest snapshot that the newest flush or compaction minded.
+    oldest_snapshot: AtomicU64,
+    obsolete: Mutex<ObsoleteFiles>,
+}
+
+/// What a flush wrote.
+#[derive(Clone, Debug)]
+pub struct Flushed {
+    /// For the manifest, then for [`Tree::install`].
+    pub edit: TreeEdit,
+    /// The memtables whose rows are in the edit's tables.
+    pub memtables: Vec<Arc<Memtable>>,
+}
+
+/// Figures of one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelStats {
+    /// Tables.
+    pub tables: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Row versions in them.
+    pub rows: u64,
+}
+
+/// Figures of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeStats {
+    /// Level 0 and deeper.
+    pub levels: Vec<LevelStats>,
+    /// Runs in level 0.
+    pub level0_runs: u64,
+    /// Bytes of all memtables.
+    pub memtable_bytes: u64,
+    /// Row versions in all memtables.
+    pub memtable_rows: u64,
+    /// Tables that left but may still be read.
+    pub obsolete_tables: u64,
+}
+
+/// What [`Tree::verify`] checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Tables read.
+    pub tables: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Row versions in them.
+    pub rows: u64,
+}
+
+impl Tree {
+    /// Opens the tables that the manifest names.
+    ///
+    /// # Errors
+    /// A missing or damaged table; `Invalid` where the tables break the version's invariants.
+    pub fn open(
+        context: Arc<Context>,
+        keyspace: KeyspaceId,
+        shape: Shape,
+        tables: &[AddedTable],
+    ) -> Result<Self> {
+        let edit = TreeEdit { added: tables.to_vec(), removed: Vec::new() };
+        let version =
+            Version::empty().apply(&edit, &mut |meta| Table::open(&context, meta, &shape))?;
+        tables.iter().for_each(|table| context.note_table_id(table.meta.id));
+        let next_run = version.next_run();
+        let active = Arc::new(Memtable::new(&shape));
+        let state = SuperVersion::new(active, Vec::new(), Arc::new(version), 0);
+        Ok(Self {
+            context,
+            keyspace,
+            shape,
+            state: ArcSwap::from_pointee(state),
+            swap: Mutex::new(()),
+            install: Mutex::new(()),
+            next_run: next_run.into(),
+            oldest_snapshot: 0.into(),
+            obsolete: Mutex::default(),
+        })
+    }
+
+    /// The newest view, for a short read.
+    #[must_use]
+    pub fn view(&self) -> Guard<Arc<SuperVersion>> {
+        self.state.load()
+    }
+
+    /// The newest view, to keep.
+    #[must_use]
+    pub fn view_full(&self) -> Arc<SuperVersion> {
+        self.state.load_full()
+    }
+
+    /// What its rows are made of.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Its keyspace.
+    #[must_use]
+    pub fn keyspace(&self) -> KeyspaceId {
+        self.keyspace
+    }
+
+    /// What it shares with other trees.
+    #[must_use]
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Writes rows into the active memtable, all with one sequence number, which no reader sees yet.
+    pub fn insert(&self, writes: &Batch, kinds: Kinds<'_>, seq: u64) {
+        self.state.load().active.insert(writes, kinds, seq);
+    }
+
+    /// Deletes every key of `range` older than `seq`.
+    pub fn delete_range(&self, range: KeyRange, seq: u64) {
+        self.state.load().active.delete_range(range, seq);
+    }
+
+    /// Bytes of the active memtable.
+    #[must_use]
+    pub fn active_bytes(&self) -> u64 {
+        self.state.load().active.bytes()
+    }
+
+    /// Runs in level 0: each costs a look-up a read.
+    #[must_use]
+    pub fn level0_runs(&self) -> usize {
+        self.state.load().version.level0.len()
+    }
+
+    /// Whether there is no table. (There may be rows in memtables.)
+    #[must_use]
+    pub fn is_empty_of_tables(&self) -> bool {
+        self.state.load().version.is_empty()
+    }
+
+    /// A number for a run of level 0 that is newer than all runs so far.
+    pub fn next_run(&self) -> u64 {
+        self.next_run.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Makes the active memtable a sealed one, if it is not empty, and begins a new one.
+    pub fn seal(&self) -> Option<Arc<Memtable>> {
+        let _swap = self.swap.lock();
+        let now = self.state.load();
+        if now.active.is_empty() {
+            return None;
+        }
+        let active = now.active.clone();
+        let sealed = [&active].into_iter().chain(&now.sealed).cloned().collect();
+        self.state.store(Arc::new(SuperVersion::new(
+            Arc::new(Memtable::new(&self.shape)),
+            sealed,
+            now.version.clone(),
+            now.oldest_readable,
+        )));
+        Some(active)
+    }
+
+    /// Writes the sealed memtables into tables; `None` if there are none. Of each key it keeps the
+    /// versions that `snapshots`, ascending, or a reader newer than all rows see. Rows that are newer
+    /// than a reader that may yet come (committed, not published) need that reader's number in it.
+    ///
+    /// # Errors
+    /// A failed write; no file is left then.
+    pub fn flush_sealed(&self, snapshots: &[u64]) -> Result<Option<Flushed>> {
+        let now = self.state.load_full();
+        if now.sealed.is_empty() {
+            return Ok(None);
+        }
+        self.note_snapshots(snapshots);
+        let memtables = now.sealed.clone();
+        let run = self.next_run();
+        let edit = flush(&self.context, &self.shape, &now.version, &memtables, run, snapshots)?;
+        Ok(Some(Flushed { edit, memtables }))
+    }
+
+    /// Makes an edit that is in the manifest visible. `drop_sealed`: memtables whose rows it holds.
+    /// `oldest_readable`: readers with older snapshots that are not protected must load a newer view.
+    ///
+    /// # Errors
+    /// A new table that cannot be opened, or an edit that does not fit; nothing was changed.
+    pub fn install(
+        &self,
+        edit: &TreeEdit,
+        drop_sealed: &[Arc<Memtable>],
+        oldest_readable: u64,
+    ) -> Result<()> {
+        let _install = self.install.lock();
+        let before = self.state.load().version.clone();
+        let version = before
+            .apply(edit, &mut |meta| Table::open(&self.context, meta, &self.shape))
+            .map(Arc::new)?;
+        self.next_run.fetch_max(version.next_run(), Ordering::Relaxed);
+        {
+            let _swap = self.swap.lock();
+            let now = self.state.load();
+            let stays = |memtable: &&Arc<Memtable>| {
+                !drop_sealed.iter().any(|dropped| Arc::ptr_eq(dropped, memtable))
+            };
+            let sealed = now.sealed.iter().filter(stays).cloned().collect();
+            let oldest = now.oldest_readable.max(oldest_readable);
+            let next = SuperVersion::new(now.active.clone(), sealed, version.clone(), oldest);
+            self.state.store(Arc::new(next));
+        }
+        let still: BTreeSet<TableId> = version.tables().map(|(_, _, t)| t.meta().id).collect();
+        let gone = before.tables().filter(|(_, _, table)| !still.contains(&table.meta().id));
+        let mut obsolete = self.obsolete.lock();
+        gone.for_each(|(_, _, table)| obsolete.add(&self.context, table.clone()));
+        Ok(())
+    }
+
+    /// The most urgent compaction.
+    #[must_use]
+    pub fn choose_compaction(&self) -> Choice {
+        let oldest = self.oldest_snapshot.load(Ordering::Relaxed);
+        choose(&Levels::of(&self.state.load().version), &self.context.options, oldest)
+    }
+
+    /// Everything into one run at the bottom; `Nothing` if it is that already. Rows in memtables
+    /// stay there: flush first.
+    #[must_use]
+    pub fn choose_full_compaction(&self) -> Choice {
+        choose_all(&Levels::of(&self.state.load().version))
+    }
+
+    /// Carries out a choice: writes tables, installs nothing. `snapshots` as for
+    /// [`Tree::flush_sealed`]; `cancel` is looked at between steps.
+    ///
+    /// # Errors
+    /// A failed read or write, corruption, or [`crate::Error::Cancelled`]; no file is left then.
+    pub fn compact(
+        &self,
+        choice: &Choice,
+        snapshots: &[u64],
+        cancel: &AtomicBool,
+    ) -> Result<TreeEdit> {
+        self.note_snapshots(snapshots);
+        let now = self.state.load_full();
+        let snapshots = Snapshots::new(snapshots);
+        compact(&self.context, &self.shape, &now.version, choice, snapshots, cancel)
+    }
+
+    /// Merges all tables into one bottom run, as [`Tree::choose_full_compaction`] and
+    /// [`Tree::compact`] do.
+    ///
+    /// # Errors
+    /// As [`Tree::compact`].
+    pub fn compact_all(&self, snapshots: &[u64], cancel: &AtomicBool) -> Result<TreeEdit> {
+        self.compact(&self.choose_full_compaction(), snapshots, cancel)
+    }
+
+    /// The keyspace was dropped: all its tables are obsolete once the last reader and the tree
+    /// itself are gone. Their files are then removed by `obsolete`.
+    pub fn retire(&self, obsolete: &mut ObsoleteFiles) {
+        let _install = self.install.lock();
+        obsolete.append(&mut self.obsolete.lock());
+        let now = self.state.load();
+        now.version.tables().for_each(|(_, _, t)| obsolete.add(&self.context, t.clone()));
+    }
+
+    /// Forgets the rows in memtables (of a dropped keyspace). Readers keep what they loaded.
+    pub fn drop_memory(&self) {
+        let _swap = self.swap.lock();
+        let now = self.state.load();
+        let active = Arc::new(Memtable::new(&self.shape));
+        let next = SuperVersion::new(active, Vec::new(), now.version.clone(), now.oldest_readable);
+        self.state.store(Arc::new(next));
+    }
+
+    /// Removes files of tables that left and that no reader holds; returns how many.
+    pub fn collect_obsolete(&self) -> usize {
+        self.obsolete.lock().collect(&*self.context.env)
+    }
+
+    /// Figures of now.
+    #[must_use]
+    pub fn stats(&self) -> TreeStats {
+        let now = self.state.load();
+        let mut stats = TreeStats {
+            levels: vec![LevelStats::default(); 1 + crate::version::LEVEL_MAX],
+            level0_runs: now.version.level0.len() as u64,
+            obsolete_tables: self.obsolete.lock().len() as u64,
+            ..TreeStats::default()
+        };
+        for (level, _, table) in now.version.tables() {
+            let summary = &table.meta().summary;
+            stats.levels[level].tables += 1;
+            stats.levels[level].bytes += summary.bytes;
+            stats.levels[level].rows += summary.rows;
+        }
+        for memtable in now.sealed.iter().chain([&now.active]) {
+            stats.memtable_bytes += memtable.bytes();
+            stats.memtable_rows += memtable.rows();
+        }
+        stats
+    }
+
+    /// Reads every table and checks checksums and order. `progress` is told the bytes checked so far
+    /// and answers whether to go on. (That runs do not overlap held when the version was made.)
+    ///
+    /// # Errors
+    /// The first damage, a failed read, or [`crate::Error::Cancelled`].
+    pub fn verify(&self, progress: &mut dyn FnMut(u64) -> bool) -> Result<Verified> {
+        let now = self.state.load_full();
+        let mut verified = Verified::default();
+        for (_, _, table) in now.version.tables() {
+            table.verify(&mut |bytes| progress(verified.bytes + bytes))?;
+            verified.tables += 1;
+            verified.bytes += table.meta().summary.bytes;
+            verified.rows += table.meta().summary.rows;
+        }
+        Ok(verified)
+    }
+
+    fn note_snapshots(&self, snapshots: &[u64]) {
+        let oldest = Snapshots::new(snapshots).oldest();
+        self.oldest_snapshot.store(oldest, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;
