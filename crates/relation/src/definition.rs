@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! definition := version:u8 (1)  kind:u8  body
-//! kind 0     := a relation; body = schema (see `schema.rs`)
+//! kind 0     := a relation; body = n:varint key*  n:varint value*
+//! key        := name:bytes type        (bytes: a length as a varint, then so many)
+//! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
+//! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
 //! ```
 
-use crate::{GraphDef, GraphPart, VertexType, WeightType};
+use crate::{GraphDef, GraphPart, KeyColumn, Schema, ValueColumn, VertexType, WeightType};
+use base::{Merge, varint};
+use model::{Type, VectorKind};
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
 
 /// Version of the format that is written and the only one that is read.
@@ -17,6 +22,8 @@ const VERSION: u8 = 1;
 /// What a keyspace is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
+    /// A relation that someone created.
+    Relation(Schema),
     /// One of the keyspaces of a graph.
     Graph(GraphDef, GraphPart),
 }
@@ -54,6 +61,11 @@ impl Definition {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
+            Self::Relation(schema) => {
+                let mut out = vec![VERSION, 0];
+                put_schema(schema, &mut out);
+                out
+            }
             Self::Graph(def, part) => {
                 let kind = match part {
                     GraphPart::Forward => 1,
@@ -92,6 +104,14 @@ impl Definition {
         if version != VERSION {
             return Err(wrong(&format!("has version {version}, this program reads {VERSION}")));
         }
+        if let Some((&0, body)) = rest.split_first() {
+            let schema = take_schema(&info.name, body).ok_or_else(|| wrong("cannot be read"))?;
+            schema.check().map_err(|_| wrong("describes no relation"))?;
+            if schema.shape() != info.shape {
+                return Err(wrong("does not fit its shape"));
+            }
+            return Ok(Self::Relation(schema));
+        }
         let &[kind, vertex, weight] = rest else {
             return Err(wrong("has the wrong length"));
         };
@@ -122,4 +142,134 @@ impl Definition {
         }
         Ok(Self::Graph(def, part))
     }
+}
+
+fn put_schema(schema: &Schema, out: &mut Vec<u8>) {
+    varint::put(out, schema.keys.len() as u64);
+    for column in &schema.keys {
+        varint::put_bytes(out, column.name.as_bytes());
+        put_type(&column.column_type, out);
+    }
+    varint::put(out, schema.values.len() as u64);
+    for column in &schema.values {
+        varint::put_bytes(out, column.name.as_bytes());
+        put_type(&column.column_type, out);
+        out.push(u8::from(column.nullable));
+        out.push(match column.merge {
+            None => 0,
+            Some(Merge::AddInt) => 1,
+            Some(Merge::AddFloat) => 2,
+            Some(Merge::Min) => 3,
+            Some(Merge::Max) => 4,
+        });
+    }
+}
+
+fn take_schema(name: &str, mut bytes: &[u8]) -> Option<Schema> {
+    let bytes = &mut bytes;
+    let mut keys = Vec::new();
+    for _ in 0..varint::take(bytes)? {
+        keys.push(KeyColumn { name: take_text(bytes)?, column_type: take_type(bytes, 0)? });
+    }
+    let mut values = Vec::new();
+    for _ in 0..varint::take(bytes)? {
+        values.push(ValueColumn {
+            name: take_text(bytes)?,
+            column_type: take_type(bytes, 0)?,
+            nullable: match take_byte(bytes)? {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
+            merge: match take_byte(bytes)? {
+                0 => None,
+                1 => Some(Merge::AddInt),
+                2 => Some(Merge::AddFloat),
+                3 => Some(Merge::Min),
+                4 => Some(Merge::Max),
+                _ => return None,
+            },
+        });
+    }
+    bytes.is_empty().then(|| Schema { name: name.to_owned(), keys, values })
+}
+
+fn put_type(of: &Type, out: &mut Vec<u8>) {
+    let tag = match of {
+        Type::Any => 0,
+        Type::Bool => 1,
+        Type::Int => 2,
+        Type::Id => 3,
+        Type::Float => 4,
+        Type::String => 5,
+        Type::Bytes => 6,
+        Type::Uuid => 7,
+        Type::Json => 8,
+        Type::Validity => 9,
+        Type::List(_, None) => 10,
+        Type::List(_, Some(_)) => 11,
+        Type::Tuple(_) => 12,
+        Type::Vector(VectorKind::F32, _) => 13,
+        Type::Vector(VectorKind::F64, _) => 14,
+        Type::Nullable(_) => 15,
+    };
+    out.push(tag);
+    match of {
+        Type::List(item, len) => {
+            len.iter().for_each(|&len| varint::put(out, len));
+            put_type(item, out);
+        }
+        Type::Tuple(types) => {
+            varint::put(out, types.len() as u64);
+            types.iter().for_each(|of| put_type(of, out));
+        }
+        Type::Vector(_, len) => varint::put(out, *len),
+        Type::Nullable(inner) => put_type(inner, out),
+        _ => {}
+    }
+}
+
+fn take_type(bytes: &mut &[u8], depth: usize) -> Option<Type> {
+    if depth > crate::schema::TYPE_DEPTH_MAX {
+        return None;
+    }
+    let inner = |bytes: &mut &[u8]| take_type(bytes, depth + 1).map(Box::new);
+    Some(match take_byte(bytes)? {
+        0 => Type::Any,
+        1 => Type::Bool,
+        2 => Type::Int,
+        3 => Type::Id,
+        4 => Type::Float,
+        5 => Type::String,
+        6 => Type::Bytes,
+        7 => Type::Uuid,
+        8 => Type::Json,
+        9 => Type::Validity,
+        10 => Type::List(inner(bytes)?, None),
+        11 => {
+            let len = varint::take(bytes)?;
+            Type::List(inner(bytes)?, Some(len))
+        }
+        12 => {
+            let mut types = Vec::new();
+            for _ in 0..varint::take(bytes)? {
+                types.push(take_type(bytes, depth + 1)?);
+            }
+            Type::Tuple(types)
+        }
+        13 => Type::Vector(VectorKind::F32, varint::take(bytes)?),
+        14 => Type::Vector(VectorKind::F64, varint::take(bytes)?),
+        15 => Type::Nullable(inner(bytes)?),
+        _ => return None,
+    })
+}
+
+fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
+    let (&byte, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(byte)
+}
+
+fn take_text(bytes: &mut &[u8]) -> Option<String> {
+    String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()
 }

@@ -1,6 +1,8 @@
 //! What a graph is made of, and the keyspaces behind it.
 
+use crate::{KeyColumn, Schema, ValueColumn};
 use base::{ColumnShape, KeyShape, Shape};
+use model::Type;
 use std::fmt;
 
 /// What names a vertex.
@@ -99,6 +101,43 @@ impl GraphDef {
             GraphPart::Ids => Shape { key: KeyShape::Bytes, values: vec![word] },
             GraphPart::Names => Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] },
         }
+    }
+}
+
+impl GraphDef {
+    /// The graph as a relation of edges.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        self.part_schema(GraphPart::Forward)
+    }
+
+    /// One of its keyspaces as a relation. Vertices that are text show as their ids.
+    ///
+    /// Rows of [`GraphPart::Ids`] have raw bytes for keys, which [`Schema::row`] does not read.
+    #[must_use]
+    pub fn part_schema(&self, part: GraphPart) -> Schema {
+        let vertex = || match self.vertex {
+            VertexType::I64 => Type::Int,
+            VertexType::U64 | VertexType::Str => Type::Id,
+        };
+        let weight = match self.weight {
+            WeightType::None => None,
+            WeightType::Float => Some(Type::Float),
+            WeightType::Int => Some(Type::Int),
+        };
+        let weight = || weight.map(|of| ValueColumn::new("weight", of)).into_iter().collect();
+        let (keys, values): (Vec<_>, Vec<_>) = match part {
+            GraphPart::Forward => (vec![("src", vertex()), ("dst", vertex())], weight()),
+            GraphPart::Reverse => (vec![("dst", vertex()), ("src", vertex())], weight()),
+            GraphPart::Ids => {
+                (vec![("name", Type::String)], vec![ValueColumn::new("id", Type::Id)])
+            }
+            GraphPart::Names => {
+                (vec![("id", Type::Id)], vec![ValueColumn::new("name", Type::String)])
+            }
+        };
+        let keys = keys.into_iter().map(|(name, of)| KeyColumn::new(name, of)).collect();
+        Schema { name: self.keyspace_name(part), keys, values }
     }
 }
 

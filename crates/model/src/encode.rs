@@ -1,0 +1,390 @@
+//! Values as byte strings that compare as the values do.
+//!
+//! ```text
+//! value    := tag:u8 body
+//! 1 null     2 false     3 true
+//! 4 number   image:u64be rest:u16be          see `number.rs`
+//! 5 string   escaped     6 bytes   escaped     10 json  escaped
+//! 7 uuid     16 bytes
+//! 8 list     value* 0
+//! 9 vector   width:u8 (1 F32, 2 F64)  (1 image:u32be|u64be)*  0
+//! 11 validity  word:u64be (time, negated)  retract:u8
+//! escaped  := bytes with 0 written as 0 255, then 0 0
+//! tuple    := value*
+//! ```
+//! No tag is 0, so the end of a list sorts before any item.
+
+use crate::number::{Number, from_key};
+use crate::{Json, Validity, Value, Vector};
+use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
+use std::fmt;
+
+const NULL: u8 = 1;
+const FALSE: u8 = 2;
+const TRUE: u8 = 3;
+const NUMBER: u8 = 4;
+const STRING: u8 = 5;
+const BYTES: u8 = 6;
+const UUID: u8 = 7;
+const LIST: u8 = 8;
+const VECTOR: u8 = 9;
+const JSON: u8 = 10;
+const VALIDITY: u8 = 11;
+
+/// Lists inside lists that decoding follows; encoding writes what it is given.
+const DEPTH_MAX: usize = 128;
+
+/// Bytes that encode no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// Bytes before the end at which decoding stopped.
+    pub rest: usize,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an encoded value is wrong {} bytes before its end: {}", self.rest, self.what)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Appends a value.
+pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(NULL),
+        Value::Bool(false) => out.push(FALSE),
+        Value::Bool(true) => out.push(TRUE),
+        Value::Int(_) | Value::Id(_) | Value::Float(_) => {
+            out.push(NUMBER);
+            let (image, rest) = value.number_key().unwrap_or_default();
+            out.extend_from_slice(&image.to_be_bytes());
+            out.extend_from_slice(&rest.to_be_bytes());
+        }
+        Value::Str(text) => escape(STRING, text.as_bytes(), out),
+        Value::Bytes(bytes) => escape(BYTES, bytes, out),
+        Value::Json(json) => escape(JSON, json.as_str().as_bytes(), out),
+        Value::Uuid(bytes) => {
+            out.push(UUID);
+            out.extend_from_slice(bytes);
+        }
+        Value::List(items) => {
+            out.push(LIST);
+            items.iter().for_each(|item| encode_value(item, out));
+            out.push(0);
+        }
+        Value::Vector(vector) => encode_vector(vector, out),
+        Value::Validity(validity) => {
+            out.push(VALIDITY);
+            out.extend_from_slice(&(!int_to_word(validity.timestamp_us)).to_be_bytes());
+            out.push(u8::from(!validity.assert));
+        }
+    }
+}
+
+/// Appends values one after the other: a key of several columns.
+pub fn encode_tuple(values: &[Value], out: &mut Vec<u8>) {
+    values.iter().for_each(|value| encode_value(value, out));
+}
+
+/// Takes one value off the front.
+///
+/// # Errors
+/// [`DecodeError`] where no value is there.
+pub fn decode_value(bytes: &mut &[u8]) -> Result<Value, DecodeError> {
+    decode(bytes, 0)
+}
+
+/// Takes values until the bytes end.
+///
+/// # Errors
+/// [`DecodeError`] where the bytes are no whole values.
+pub fn decode_tuple(mut bytes: &[u8]) -> Result<Vec<Value>, DecodeError> {
+    let mut values = Vec::new();
+    while !bytes.is_empty() {
+        values.push(decode_value(&mut bytes)?);
+    }
+    Ok(values)
+}
+
+fn escape(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    for &byte in bytes {
+        out.push(byte);
+        if byte == 0 {
+            out.push(0xff);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+fn encode_vector(vector: &Vector, out: &mut Vec<u8>) {
+    out.push(VECTOR);
+    match vector {
+        Vector::F32(items) => {
+            out.push(1);
+            for item in items {
+                out.push(1);
+                out.extend_from_slice(&f32_image(*item).to_be_bytes());
+            }
+        }
+        Vector::F64(items) => {
+            out.push(2);
+            for item in items {
+                out.push(1);
+                out.extend_from_slice(&float_to_word(*item).to_be_bytes());
+            }
+        }
+    }
+    out.push(0);
+}
+
+/// As [`float_to_word`], in 32 bits.
+fn f32_image(float: f32) -> u32 {
+    let bits = float.to_bits();
+    bits ^ (((bits.cast_signed() >> 31).cast_unsigned()) | (1 << 31))
+}
+
+fn image_f32(image: u32) -> f32 {
+    let mask = (!image).cast_signed() >> 31;
+    f32::from_bits(image ^ (mask.cast_unsigned() | (1 << 31)))
+}
+
+fn decode(bytes: &mut &[u8], depth: usize) -> Result<Value, DecodeError> {
+    if depth > DEPTH_MAX {
+        return Err(wrong(bytes, "lists nest too deep"));
+    }
+    match take::<1>(bytes)?[0] {
+        NULL => Ok(Value::Null),
+        FALSE => Ok(Value::Bool(false)),
+        TRUE => Ok(Value::Bool(true)),
+        NUMBER => {
+            let image = u64::from_be_bytes(take(bytes)?);
+            let rest = u16::from_be_bytes(take(bytes)?);
+            match from_key(image, rest) {
+                Some(Number::Float(float)) => Ok(Value::Float(float)),
+                Some(Number::Int(int)) => i64::try_from(int)
+                    .map(Value::Int)
+                    .or_else(|_| u64::try_from(int).map(Value::Id))
+                    .map_err(|_| wrong(bytes, "an integer is out of range")),
+                None => Err(wrong(bytes, "a number that is none")),
+            }
+        }
+        STRING => Ok(Value::Str(text(bytes)?)),
+        BYTES => Ok(Value::Bytes(unescape(bytes)?)),
+        UUID => Ok(Value::Uuid(take(bytes)?)),
+        LIST => {
+            let mut items = Vec::new();
+            while bytes.first() != Some(&0) {
+                items.push(decode(bytes, depth + 1)?);
+            }
+            *bytes = &bytes[1..];
+            Ok(Value::List(items))
+        }
+        VECTOR => decode_vector(bytes),
+        JSON => Ok(Value::Json(Json::from_canonical(text(bytes)?))),
+        VALIDITY => {
+            let timestamp_us = word_to_int(!u64::from_be_bytes(take(bytes)?));
+            match take::<1>(bytes)?[0] {
+                retract @ (0 | 1) => {
+                    Ok(Value::Validity(Validity { timestamp_us, assert: retract == 0 }))
+                }
+                _ => Err(wrong(bytes, "a flag is neither 0 nor 1")),
+            }
+        }
+        _ => Err(wrong(bytes, "an unknown tag")),
+    }
+}
+
+fn decode_vector(bytes: &mut &[u8]) -> Result<Value, DecodeError> {
+    let mut vector = match take::<1>(bytes)?[0] {
+        1 => Vector::F32(Vec::new()),
+        2 => Vector::F64(Vec::new()),
+        _ => return Err(wrong(bytes, "an unknown width of a vector")),
+    };
+    loop {
+        match (take::<1>(bytes)?[0], &mut vector) {
+            (0, _) => return Ok(Value::Vector(vector)),
+            (1, Vector::F32(items)) => items.push(image_f32(u32::from_be_bytes(take(bytes)?))),
+            (1, Vector::F64(items)) => items.push(word_to_float(u64::from_be_bytes(take(bytes)?))),
+            _ => return Err(wrong(bytes, "a vector goes on with neither 0 nor 1")),
+        }
+    }
+}
+
+fn text(bytes: &mut &[u8]) -> Result<String, DecodeError> {
+    String::from_utf8(unescape(bytes)?).map_err(|_| wrong(bytes, "a string is not UTF-8"))
+}
+
+fn unescape(bytes: &mut &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let mut out = Vec::new();
+    loop {
+        match **bytes {
+            [0, 0, ..] => {
+                *bytes = &bytes[2..];
+                return Ok(out);
+            }
+            [0, 0xff, ..] => {
+                out.push(0);
+                *bytes = &bytes[2..];
+            }
+            [0, ..] => return Err(wrong(bytes, "a zero is not escaped")),
+            [byte, ..] => {
+                out.push(byte);
+                *bytes = &bytes[1..];
+            }
+            [] => return Err(wrong(bytes, "a string does not end")),
+        }
+    }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], DecodeError> {
+    let (head, tail) = bytes.split_first_chunk().ok_or_else(|| wrong(bytes, "it ends early"))?;
+    *bytes = tail;
+    Ok(*head)
+}
+
+fn wrong(bytes: &[u8], what: &'static str) -> DecodeError {
+    DecodeError { rest: bytes.len(), what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cmp::Ordering;
+
+    fn number() -> impl Strategy<Value = Value> {
+        // Around the powers of two, where floats begin to skip integers.
+        let near = (0..64_u32, -3..4_i64, any::<bool>()).prop_map(|(shift, off, minus)| {
+            let int = (1_u64 << shift).wrapping_add_signed(off);
+            if minus { Value::Int((int as i64).wrapping_neg()) } else { Value::id(int) }
+        });
+        prop_oneof![
+            any::<i64>().prop_map(Value::Int),
+            any::<u64>().prop_map(Value::id),
+            (-4..4_i64).prop_map(Value::Int),
+            (-8..8_i32).prop_map(|half| Value::Float(f64::from(half) / 2.0)),
+            any::<f64>().prop_map(Value::Float),
+            any::<u64>().prop_map(|bits| Value::Float(f64::from_bits(bits))),
+            near.clone(),
+            near.prop_map(|value| match value {
+                Value::Int(int) => Value::Float(int as f64),
+                Value::Id(id) => Value::Float(id as f64),
+                other => other,
+            }),
+            Just(Value::Float(-0.0)),
+        ]
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let bytes =
+            || proptest::collection::vec(prop_oneof![Just(0), Just(255), any::<u8>()], 0..6);
+        let text =
+            proptest::collection::vec(prop_oneof![Just('\0'), Just('a'), any::<char>()], 0..5);
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            number(),
+            number(),
+            text.prop_map(|chars| Value::Str(chars.into_iter().collect())),
+            bytes().prop_map(Value::Bytes),
+            any::<[u8; 16]>().prop_map(Value::Uuid),
+            proptest::collection::vec(any::<f32>(), 0..4)
+                .prop_map(|v| Value::Vector(Vector::F32(v))),
+            proptest::collection::vec(any::<f64>(), 0..4)
+                .prop_map(|v| Value::Vector(Vector::F64(v))),
+            any::<i32>().prop_map(|n| Value::Json(
+                Json::parse(&format!("{{\"b\": {n}, \"a\": []}}")).unwrap()
+            )),
+            (any::<i64>(), any::<bool>()).prop_map(|(timestamp_us, assert)| Value::Validity(
+                Validity { timestamp_us, assert }
+            )),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            proptest::collection::vec(inner, 0..4).prop_map(Value::List)
+        })
+    }
+
+    fn encoded(values: &[Value]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_tuple(values, &mut out);
+        out
+    }
+
+    /// Numbers compared without the keys: exactly, then integers first.
+    fn plain(a: &Value, b: &Value) -> Option<Ordering> {
+        let int = |value: &Value| match *value {
+            Value::Int(int) => Some(i128::from(int)),
+            Value::Id(id) => Some(i128::from(id)),
+            _ => None,
+        };
+        match (int(a), int(b), a, b) {
+            (Some(a), Some(b), ..) => Some(a.cmp(&b)),
+            (None, None, Value::Float(a), Value::Float(b)) => Some(a.total_cmp(b)),
+            (Some(a), None, _, Value::Float(b)) if !b.is_nan() => Some(against(a, *b)),
+            (None, Some(b), Value::Float(a), _) if !a.is_nan() => Some(against(b, *a).reverse()),
+            _ => None,
+        }
+    }
+
+    fn against(int: i128, float: f64) -> Ordering {
+        if float.abs() > 1e30 {
+            return if float > 0.0 { Ordering::Less } else { Ordering::Greater };
+        }
+        let whole = float.floor() as i128;
+        int.cmp(&whole).then(Ordering::Less)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn encoded_values_compare_as_values_do(a in value(), b in value()) {
+            prop_assert_eq!(a.cmp(&b), encoded(std::slice::from_ref(&a)).cmp(&encoded(std::slice::from_ref(&b))));
+        }
+
+        #[test]
+        fn encoded_tuples_compare_as_tuples_do(
+            a in proptest::collection::vec(value(), 0..3),
+            b in proptest::collection::vec(value(), 0..3),
+        ) {
+            prop_assert_eq!(a.cmp(&b), encoded(&a).cmp(&encoded(&b)));
+        }
+
+        #[test]
+        fn numbers_compare_exactly_and_integers_come_first(a in number(), b in number()) {
+            if let Some(want) = plain(&a, &b) {
+                prop_assert_eq!(a.cmp(&b), want);
+            }
+            prop_assert_eq!(a.cmp(&b), encoded(std::slice::from_ref(&a)).cmp(&encoded(std::slice::from_ref(&b))));
+        }
+
+        #[test]
+        fn tuples_come_back(values in proptest::collection::vec(value(), 0..4)) {
+            let found = decode_tuple(&encoded(&values)).unwrap();
+            prop_assert_eq!(encoded(&found), encoded(&values));
+            prop_assert_eq!(found, values);
+        }
+
+        #[test]
+        fn any_bytes_are_a_value_or_an_error(bytes in proptest::collection::vec(0..14_u8, 0..24)) {
+            if let Ok(values) = decode_tuple(&bytes) {
+                prop_assert_eq!(decode_tuple(&encoded(&values)).unwrap(), values);
+            }
+        }
+    }
+
+    #[test]
+    fn one_and_one_point_zero_are_two_keys_between_their_neighbours() {
+        let ascending = [Value::Float(0.9), Value::Int(1), Value::Float(1.0), Value::Float(1.1)];
+        assert!(ascending.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn lists_that_nest_too_deep_are_an_error() {
+        assert!(decode_tuple(&[LIST; 100_000]).is_err());
+    }
+}

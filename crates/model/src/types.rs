@@ -1,0 +1,261 @@
+//! Column types, and which values they take.
+
+use crate::{Json, Value, Vector};
+use std::fmt;
+
+/// Width of a vector's floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VectorKind {
+    /// 32 bits.
+    F32,
+    /// 64 bits.
+    F64,
+}
+
+/// What a column holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Any value, null included.
+    Any,
+    /// True or false.
+    Bool,
+    /// A signed 64-bit integer.
+    Int,
+    /// A vertex id: an unsigned 64-bit integer.
+    Id,
+    /// A 64-bit float.
+    Float,
+    /// Text.
+    String,
+    /// Bytes.
+    Bytes,
+    /// A UUID.
+    Uuid,
+    /// JSON.
+    Json,
+    /// A validity.
+    Validity,
+    /// A list of one type, of a given length or any.
+    List(Box<Type>, Option<u64>),
+    /// A list with a type for each place.
+    Tuple(Vec<Type>),
+    /// A vector of so many floats.
+    Vector(VectorKind, u64),
+    /// Null, or a value of the type.
+    Nullable(Box<Type>),
+}
+
+/// A value that a column does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeError {
+    /// What the column holds.
+    pub wanted: Type,
+    /// What came.
+    pub found: String,
+}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, found {}", self.wanted, self.found)
+    }
+}
+
+impl std::error::Error for TypeError {}
+
+impl Type {
+    /// Whether a value is one word.
+    #[must_use]
+    pub fn is_word(&self) -> bool {
+        matches!(self, Self::Bool | Self::Int | Self::Id | Self::Float)
+    }
+
+    /// The type without its `?`.
+    #[must_use]
+    pub fn without_null(&self) -> &Self {
+        match self {
+            Self::Nullable(inner) => inner.without_null(),
+            other => other,
+        }
+    }
+
+    /// The value as this type holds it: an integer becomes a float where one is wanted and a whole
+    /// float an integer, a list of numbers a vector, text a UUID.
+    ///
+    /// # Errors
+    /// [`TypeError`] where that would change what the value says.
+    pub fn coerce(&self, value: Value) -> Result<Value, TypeError> {
+        match (self, value) {
+            (Self::Any, value) => Ok(value),
+            (Self::Nullable(_), Value::Null) => Ok(Value::Null),
+            (Self::Nullable(inner), value) => inner.coerce(value),
+            (Self::Bool, value @ Value::Bool(_))
+            | (Self::Int, value @ Value::Int(_))
+            | (Self::Id, value @ Value::Id(_))
+            | (Self::Float, value @ Value::Float(_))
+            | (Self::String, value @ Value::Str(_))
+            | (Self::Bytes, value @ Value::Bytes(_))
+            | (Self::Uuid, value @ Value::Uuid(_))
+            | (Self::Json, value @ Value::Json(_))
+            | (Self::Validity, value @ Value::Validity(_)) => Ok(value),
+            (Self::Id, Value::Int(int)) if int >= 0 => Ok(Value::Int(int)),
+            (Self::Float, Value::Int(int)) => Ok(Value::Float(int as f64)),
+            (Self::Float, Value::Id(id)) => Ok(Value::Float(id as f64)),
+            (Self::Int, Value::Float(float)) if whole(float) => Ok(Value::Int(float as i64)),
+            (Self::Id, Value::Float(float)) if whole(float) && float >= 0.0 => {
+                Ok(Value::Int(float as i64))
+            }
+            (Self::Uuid, Value::Str(text)) => match parse_uuid(&text) {
+                Some(uuid) => Ok(Value::Uuid(uuid)),
+                None => Err(self.refuse(&Value::Str(text))),
+            },
+            (Self::Json, value) => self.to_json(&value),
+            (Self::List(item, len), Value::List(items)) => {
+                if len.is_some_and(|len| len != items.len() as u64) {
+                    return Err(self.refuse(&Value::List(items)));
+                }
+                let items = items.into_iter().map(|value| item.coerce(value));
+                Ok(Value::List(items.collect::<Result<_, _>>()?))
+            }
+            (Self::Tuple(types), Value::List(items)) if types.len() == items.len() => {
+                let items = types.iter().zip(items).map(|(item, value)| item.coerce(value));
+                Ok(Value::List(items.collect::<Result<_, _>>()?))
+            }
+            (Self::Vector(kind, len), value) => self.to_vector(*kind, *len, value),
+            (_, value) => Err(self.refuse(&value)),
+        }
+    }
+
+    fn to_vector(&self, kind: VectorKind, len: u64, value: Value) -> Result<Value, TypeError> {
+        let floats: Option<Vec<f64>> = match &value {
+            Value::List(items) => items
+                .iter()
+                .map(|item| match *item {
+                    Value::Int(int) => Some(int as f64),
+                    Value::Float(float) => Some(float),
+                    _ => None,
+                })
+                .collect(),
+            Value::Vector(Vector::F32(items)) => {
+                Some(items.iter().map(|&f| f64::from(f)).collect())
+            }
+            Value::Vector(Vector::F64(items)) => Some(items.clone()),
+            _ => None,
+        };
+        let floats = floats.filter(|floats| floats.len() as u64 == len);
+        let floats = floats.ok_or_else(|| self.refuse(&value))?;
+        Ok(Value::Vector(match kind {
+            VectorKind::F32 => Vector::F32(floats.into_iter().map(|f| f as f32).collect()),
+            VectorKind::F64 => Vector::F64(floats),
+        }))
+    }
+
+    /// Values whose literal is JSON become it; others do not.
+    fn to_json(&self, value: &Value) -> Result<Value, TypeError> {
+        let text = match value {
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Id(_)
+            | Value::Float(_)
+            | Value::Str(_)
+            | Value::List(_) => value.to_string(),
+            _ => return Err(self.refuse(value)),
+        };
+        Json::parse(&text).map(Value::Json).map_err(|_| self.refuse(value))
+    }
+
+    fn refuse(&self, value: &Value) -> TypeError {
+        let text = value.to_string();
+        let short: String = text.chars().take(40).collect();
+        let more = if short.len() < text.len() { "…" } else { "" };
+        let found = match value {
+            Value::Null => "null".to_owned(),
+            _ => format!("{} ({short}{more})", value.kind()),
+        };
+        TypeError { wanted: self.clone(), found }
+    }
+}
+
+/// Whether an `i64` says the same.
+fn whole(float: f64) -> bool {
+    float.fract() == 0.0 && (-(2_f64.powi(63))..2_f64.powi(63)).contains(&float)
+}
+
+/// 32 hexadecimal digits, with dashes anywhere between two bytes.
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let mut digits = text.bytes().filter(|&byte| byte != b'-');
+    let mut uuid = [0; 16];
+    for byte in &mut uuid {
+        let high = char::from(digits.next()?).to_digit(16)?;
+        let low = char::from(digits.next()?).to_digit(16)?;
+        *byte = (high << 4 | low) as u8;
+    }
+    digits.next().is_none().then_some(uuid)
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("Any"),
+            Self::Bool => f.write_str("Bool"),
+            Self::Int => f.write_str("Int"),
+            Self::Id => f.write_str("Id"),
+            Self::Float => f.write_str("Float"),
+            Self::String => f.write_str("String"),
+            Self::Bytes => f.write_str("Bytes"),
+            Self::Uuid => f.write_str("Uuid"),
+            Self::Json => f.write_str("Json"),
+            Self::Validity => f.write_str("Validity"),
+            Self::List(item, None) => write!(f, "[{item}]"),
+            Self::List(item, Some(len)) => write!(f, "[{item}; {len}]"),
+            Self::Tuple(types) => {
+                f.write_str("(")?;
+                for (i, item) in types.iter().enumerate() {
+                    write!(f, "{}{item}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str(")")
+            }
+            Self::Vector(VectorKind::F32, len) => write!(f, "<F32; {len}>"),
+            Self::Vector(VectorKind::F64, len) => write!(f, "<F64; {len}>"),
+            Self::Nullable(inner) => write!(f, "{inner}?"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wanted: &Type, given: Value, want: Result<Value, &str>) {
+        let found = wanted.coerce(given).map_err(|error| error.to_string());
+        assert_eq!(found, want.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn a_value_is_coerced_only_where_it_says_the_same() {
+        check(&Type::Float, Value::Int(2), Ok(Value::Float(2.0)));
+        check(&Type::Int, Value::Float(2.0), Ok(Value::Int(2)));
+        check(&Type::Int, Value::Float(2.5), Err("expected Int, found a Float (2.5)"));
+        check(
+            &Type::Int,
+            Value::Float(2_f64.powi(63)),
+            Err("expected Int, found a Float (9.223372036854776e18)"),
+        );
+        check(&Type::Id, Value::Int(-1), Err("expected Id, found an Int (-1)"));
+        check(&Type::Id, Value::Id(u64::MAX), Ok(Value::Id(u64::MAX)));
+        check(&Type::Int, Value::Null, Err("expected Int, found null"));
+        check(&Type::Nullable(Box::new(Type::Int)), Value::Null, Ok(Value::Null));
+        let vector = Type::Vector(VectorKind::F32, 2);
+        let list = Value::List(vec![Value::Int(1), Value::Float(0.5)]);
+        check(&vector, list.clone(), Ok(Value::Vector(Vector::F32(vec![1.0, 0.5]))));
+        check(
+            &Type::Vector(VectorKind::F32, 3),
+            list,
+            Err("expected <F32; 3>, found a list ([1, 0.5])"),
+        );
+        let uuid = "00112233-4455-6677-8899-aabbccddeeff";
+        let found = Type::Uuid.coerce(Value::Str(uuid.to_owned())).unwrap();
+        assert_eq!(found.to_string(), uuid);
+    }
+}

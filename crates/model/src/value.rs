@@ -1,0 +1,267 @@
+//! Values of every kind, and the one order they are in.
+
+use crate::number::{float_key, int_key};
+use std::cmp::{Ordering, Reverse};
+use std::fmt;
+
+/// A value.
+///
+/// Kinds ascend in the order they are declared in; all numbers are one kind. `Int(1)` and
+/// `Float(1.0)` are different values, both between 0.9 and 1.1, the integer first.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// False, then true.
+    Bool(bool),
+    /// A signed integer.
+    Int(i64),
+    /// A vertex id above `i64::MAX`; smaller ones are [`Value::Int`].
+    Id(u64),
+    /// A float, in IEEE total order: negative NaN first, positive NaN last.
+    Float(f64),
+    /// Text, in the order of its UTF-8 bytes.
+    Str(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A UUID, in the order of its bytes.
+    Uuid([u8; 16]),
+    /// Values; a list sorts before its extensions.
+    List(Vec<Value>),
+    /// Floats of one width.
+    Vector(Vector),
+    /// JSON.
+    Json(Json),
+    /// When something is said to hold.
+    Validity(Validity),
+}
+
+/// Floats of one width; `F32` before `F64`, then as lists of floats.
+#[derive(Clone, Debug)]
+pub enum Vector {
+    /// 32 bits each.
+    F32(Vec<f32>),
+    /// 64 bits each.
+    F64(Vec<f64>),
+}
+
+/// JSON as canonical text: no white space, names of an object sorted. In the order of the text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Json(String);
+
+impl Json {
+    /// Reads any JSON text.
+    ///
+    /// # Errors
+    /// Says where the text is not JSON, or nests deeper than 128 levels.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        let value: serde_json::Value = serde_json::from_str(text)?;
+        Ok(Self(sorted(value).to_string()))
+    }
+
+    /// Takes text that [`Json::parse`] made before.
+    pub(crate) fn from_canonical(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The canonical text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Sorts the names of objects, which maps keep in input order in some builds of the JSON crate.
+fn sorted(value: serde_json::Value) -> serde_json::Value {
+    match value {
+        serde_json::Value::Array(items) => items.into_iter().map(sorted).collect(),
+        serde_json::Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.into_iter().map(|(n, v)| (n, sorted(v))).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            serde_json::Value::Object(fields.into_iter().collect())
+        }
+        scalar => scalar,
+    }
+}
+
+/// From when on a fact holds, or does not. The newest sorts first, at one time the assertion first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Validity {
+    /// Microseconds since 1970-01-01 UTC.
+    pub timestamp_us: i64,
+    /// Whether it holds from then on.
+    pub assert: bool,
+}
+
+impl Ord for Validity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |validity: &Self| (Reverse(validity.timestamp_us), Reverse(validity.assert));
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Validity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Value {
+    /// A vertex id.
+    #[must_use]
+    pub fn id(id: u64) -> Self {
+        i64::try_from(id).map_or(Self::Id(id), Self::Int)
+    }
+
+    /// The kind as messages name it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a Bool",
+            Self::Int(_) | Self::Id(_) => "an Int",
+            Self::Float(_) => "a Float",
+            Self::Str(_) => "a String",
+            Self::Bytes(_) => "Bytes",
+            Self::Uuid(_) => "a Uuid",
+            Self::List(_) => "a list",
+            Self::Vector(_) => "a vector",
+            Self::Json(_) => "Json",
+            Self::Validity(_) => "a Validity",
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Bool(_) => 1,
+            Self::Int(_) | Self::Id(_) | Self::Float(_) => 2,
+            Self::Str(_) => 3,
+            Self::Bytes(_) => 4,
+            Self::Uuid(_) => 5,
+            Self::List(_) => 6,
+            Self::Vector(_) => 7,
+            Self::Json(_) => 8,
+            Self::Validity(_) => 9,
+        }
+    }
+
+    /// Where a number stands among the numbers.
+    pub(crate) fn number_key(&self) -> Option<(u64, u16)> {
+        match *self {
+            Self::Int(int) => Some(int_key(i128::from(int))),
+            Self::Id(id) => Some(int_key(i128::from(id))),
+            Self::Float(float) => Some(float_key(float)),
+            _ => None,
+        }
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
+            (Self::Str(a), Self::Str(b)) => a.cmp(b),
+            (Self::Bytes(a), Self::Bytes(b)) => a.cmp(b),
+            (Self::Uuid(a), Self::Uuid(b)) => a.cmp(b),
+            (Self::List(a), Self::List(b)) => a.cmp(b),
+            (Self::Vector(a), Self::Vector(b)) => a.cmp(b),
+            (Self::Json(a), Self::Json(b)) => a.cmp(b),
+            (Self::Validity(a), Self::Validity(b)) => a.cmp(b),
+            (a, b) => (a.rank(), a.number_key()).cmp(&(b.rank(), b.number_key())),
+        }
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Value {}
+
+impl Ord for Vector {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::F32(_), Self::F64(_)) => Ordering::Less,
+            (Self::F64(_), Self::F32(_)) => Ordering::Greater,
+            (Self::F32(a), Self::F32(b)) => order(a, b, f32::total_cmp),
+            (Self::F64(a), Self::F64(b)) => order(a, b, f64::total_cmp),
+        }
+    }
+}
+
+/// The order of two lists whose items `cmp` orders.
+fn order<T>(a: &[T], b: &[T], cmp: impl Fn(&T, &T) -> Ordering) -> Ordering {
+    let first = a.iter().zip(b).map(|(a, b)| cmp(a, b)).find(|order| order.is_ne());
+    first.unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+impl PartialOrd for Vector {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Vector {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Vector {}
+
+impl fmt::Display for Value {
+    /// As a literal of the query language, as far as it has one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => value.fmt(f),
+            Self::Int(value) => value.fmt(f),
+            Self::Id(value) => value.fmt(f),
+            // `{:?}` keeps the point of 1.0.
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Str(value) => write!(f, "{}", serde_json::Value::from(value.as_str())),
+            Self::Bytes(value) => {
+                f.write_str("0x")?;
+                value.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Self::Uuid(value) => {
+                for (i, byte) in value.iter().enumerate() {
+                    let dash = if [4, 6, 8, 10].contains(&i) { "-" } else { "" };
+                    write!(f, "{dash}{byte:02x}")?;
+                }
+                Ok(())
+            }
+            Self::List(items) => list(f, items, |item, f| item.fmt(f)),
+            Self::Vector(Vector::F32(items)) => list(f, items, |item, f| write!(f, "{item:?}")),
+            Self::Vector(Vector::F64(items)) => list(f, items, |item, f| write!(f, "{item:?}")),
+            Self::Json(json) => f.write_str(json.as_str()),
+            Self::Validity(Validity { timestamp_us, assert }) => {
+                write!(f, "validity({timestamp_us}, {assert})")
+            }
+        }
+    }
+}
+
+fn list<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: &[T],
+    show: impl Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
+    f.write_str("[")?;
+    for (i, item) in items.iter().enumerate() {
+        f.write_str(if i == 0 { "" } else { ", " })?;
+        show(item, f)?;
+    }
+    f.write_str("]")
+}
