@@ -1,0 +1,286 @@
+//! Each flag once, with its help.
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use quipu::{Durability, VertexType, WeightType};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  quipu import patents.quipu cites cit-Patents.csv
+  quipu neighbors patents.quipu cites 3858245 --out
+  quipu stats patents.quipu
+  quipu export patents.quipu cites - | head
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 corruption found, 130 interrupted.";
+
+/// Quipu: an embedded database for graphs, facts and counts.
+///
+/// A database is one folder. Commands that only read may run while another process writes it.
+#[derive(Debug, Parser)]
+#[command(name = "quipu", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Import(Import),
+    Stats(Stats),
+    Check(Check),
+    Neighbors(Neighbors),
+    Export(Export),
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  quipu import db.quipu roads roads.csv.gz --weight float64
+  quipu import db.quipu follows part-1.tsv part-2.tsv --on-error skip
+  quipu import db.quipu links wiki.csv --vertex str --columns from_title,to_title
+  zcat edges.gz | quipu import db.quipu g -
+  quipu import db.quipu g edges.parquet --json
+
+The database and the graph are created where they are not there. Each file is one step: it is
+imported whole or not at all. Ctrl-C stops and leaves the database as it was before the file.
+An edge that is there already gets the new weight; of several in a file the last one wins.";
+
+/// Import edges from text (CSV, TSV, white space; plain, gzip, Zstandard) or Parquet.
+///
+/// Delimiter and header are found out. Without --columns, source, target and weight are found by
+/// well-known names in the header, else they are the first columns in this order.
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct Import {
+    /// Folder of the database
+    pub(crate) db: PathBuf,
+    /// Name of the graph
+    pub(crate) graph: String,
+    /// Files to import; "-" is text from standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// What names a vertex; default: as in the graph, u64 in a new one
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) vertex: Option<Vertex>,
+    /// What an edge weighs; default: as in the graph, none in a new one
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) weight: Option<Weight>,
+    /// Source, target and perhaps weight: names in the header, or positions from 0
+    #[arg(long, value_delimiter = ',', num_args = 2..=3, value_name = "A,B[,C]")]
+    pub(crate) columns: Option<Vec<String>>,
+    /// What is between two columns: one character, "tab" or "space"; default: found out
+    #[arg(long, value_parser = delimiter, value_name = "CHAR")]
+    pub(crate) delimiter: Option<u8>,
+    /// The first record names the columns; default: found out
+    #[arg(long, action = ArgAction::SetTrue, overrides_with = "no_header")]
+    pub(crate) header: bool,
+    /// The first record is an edge
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) no_header: bool,
+    /// What a bad line does: end the import, or be left out and reported
+    #[arg(long, value_enum, default_value_t = OnError::Fail, value_name = "WHAT")]
+    pub(crate) on_error: OnError,
+    /// What a commit survives; an import is durable when it ends, whatever this says
+    #[arg(long, value_enum, default_value_t = Durable::Sync, value_name = "LEVEL")]
+    pub(crate) durability: Durable,
+    /// Memory for the import beside the cache, such as 256MB; more spills to disk
+    #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
+    pub(crate) memory_limit: u64,
+    /// Memory for cached blocks
+    #[arg(long, value_parser = size, default_value = "512MB", value_name = "SIZE")]
+    pub(crate) cache: u64,
+    /// Print one JSON object a file
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  quipu stats patents.quipu
+  quipu stats patents.quipu --json | jq '.graphs[] | {name, edges}'";
+
+/// Print what a database holds and how much room it takes.
+#[derive(Debug, Args)]
+#[command(after_help = STATS_EXAMPLES)]
+pub(crate) struct Stats {
+    /// Folder of the database
+    pub(crate) db: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  quipu check patents.quipu
+  quipu check patents.quipu --json || echo 'restore from a backup'
+
+Exit status 3 means that bytes on disk are not what was written; the message names the file.";
+
+/// Read every file: verify all checksums, the order of all rows, and that directions agree.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub(crate) struct Check {
+    /// Folder of the database
+    pub(crate) db: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const NEIGHBORS_EXAMPLES: &str = "\
+Examples:
+  quipu neighbors patents.quipu cites 3858245
+  quipu neighbors patents.quipu cites 3858245 --in --limit 20
+  quipu neighbors wiki.quipu links 'Inca Empire' --out --json";
+
+/// Print the neighbours of a vertex, one a line, in ascending order.
+///
+/// A vertex is not its own neighbour here, except with --out or --in where an edge says so.
+#[derive(Debug, Args)]
+#[command(after_help = NEIGHBORS_EXAMPLES)]
+pub(crate) struct Neighbors {
+    /// Folder of the database
+    pub(crate) db: PathBuf,
+    /// Name of the graph
+    pub(crate) graph: String,
+    /// The vertex
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) vertex: String,
+    /// Only where edges of the vertex lead to
+    #[arg(long, conflicts_with = "incoming")]
+    pub(crate) out: bool,
+    /// Only where edges to the vertex come from
+    #[arg(long = "in", id = "incoming")]
+    pub(crate) incoming: bool,
+    /// Print at most so many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  quipu export patents.quipu cites cites.parquet
+  quipu export patents.quipu cites cites.tsv --force
+  quipu export patents.quipu cites - | sort -t, -k2n | head
+
+What was exported can be imported again as it is.";
+
+/// Write all edges of a graph to a file: .csv, .tsv or .parquet, or "-" for CSV on standard output.
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(crate) struct Export {
+    /// Folder of the database
+    pub(crate) db: PathBuf,
+    /// Name of the graph
+    pub(crate) graph: String,
+    /// The file; its ending says the format
+    pub(crate) file: PathBuf,
+    /// Replace the file where it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Vertex {
+    /// Integers from 0 to 2^64 - 1
+    U64,
+    /// Integers from -2^63 to 2^63 - 1
+    I64,
+    /// Text
+    Str,
+}
+
+impl From<Vertex> for VertexType {
+    fn from(vertex: Vertex) -> Self {
+        match vertex {
+            Vertex::U64 => Self::U64,
+            Vertex::I64 => Self::I64,
+            Vertex::Str => Self::Str,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Weight {
+    /// 64-bit floats
+    Float64,
+    /// Signed 64-bit integers
+    Int64,
+    /// Nothing: an edge is there or it is not
+    None,
+}
+
+impl From<Weight> for WeightType {
+    fn from(weight: Weight) -> Self {
+        match weight {
+            Weight::Float64 => Self::Float,
+            Weight::Int64 => Self::Int,
+            Weight::None => Self::None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnError {
+    Fail,
+    Skip,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durable {
+    /// A power cut
+    Sync,
+    /// A killed process
+    Os,
+    /// Nothing until the next flush
+    None,
+}
+
+impl From<Durable> for Durability {
+    fn from(durable: Durable) -> Self {
+        match durable {
+            Durable::Sync => Self::Sync,
+            Durable::Os => Self::Os,
+            Durable::None => Self::None,
+        }
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    quipu::parse_bytes(text).map_err(|error| error.to_string())
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "tab" | "\\t" => Ok(b'\t'),
+        "space" => Ok(b' '),
+        _ => match text.as_bytes() {
+            [byte] if byte.is_ascii() => Ok(*byte),
+            _ => Err("one ASCII character, \"tab\" or \"space\" is needed".to_owned()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_delimiter_is_a_character_or_its_name() {
+        for (text, byte) in [(",", b','), ("tab", b'\t'), ("\\t", b'\t'), ("space", b' ')] {
+            assert_eq!(delimiter(text), Ok(byte), "{text:?}");
+        }
+        for text in ["", ",,", "ä"] {
+            assert!(delimiter(text).is_err(), "{text:?}");
+        }
+    }
+}

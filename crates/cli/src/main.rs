@@ -1,0 +1,48 @@
+//! The command `quipu`: import a graph, look into it, check it, take it out again.
+//!
+//! # Architecture invariants
+//! 1. Data goes to standard output; progress, notes and errors go to standard error. So a pipe
+//!    carries nothing but what was asked for.
+//! 2. No rule of the engine lives here; a command translates arguments, calls, prints.
+//! 3. Commands that only read open the database read-only: they run beside a writer.
+//! 4. The exit status says what happened: see [`failure::Failure::exit_code`].
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a face may use files and standard streams
+
+mod args;
+mod check;
+mod export;
+mod failure;
+mod import;
+mod interrupt;
+mod neighbors;
+mod output;
+mod stats;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use failure::Failure;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Clap prints its own errors and ends with status 2.
+    let arguments = Arguments::parse();
+    match run(&arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Standard error may be closed as well; then nobody is there to be told.
+            let _ = write!(std::io::stderr(), "{failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Import(arguments) => import::run(arguments),
+        Command::Stats(arguments) => stats::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Neighbors(arguments) => neighbors::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
+    }
+}

@@ -1,0 +1,63 @@
+//! `quipu stats`.
+
+use crate::args::Stats;
+use crate::failure::Failure;
+use crate::output::{bytes, count, open_to_read, plural, print, print_json, table};
+use quipu::{DatabaseStats, GraphStats};
+use serde_json::{Value, json};
+
+pub(crate) fn run(arguments: &Stats) -> Result<(), Failure> {
+    let database = open_to_read(&arguments.db)?;
+    let stats = database.stats()?;
+    if arguments.json { print_json(&as_json(&stats)) } else { print(&as_text(&stats)) }
+}
+
+fn as_json(stats: &DatabaseStats) -> Value {
+    let graph = |graph: &GraphStats| {
+        json!({
+            "name": graph.def.name,
+            "vertex": graph.def.vertex.to_string(),
+            "weight": graph.def.weight.to_string(),
+            "edges": graph.edges,
+            "vertices": graph.vertices,
+            "disk_bytes": graph.disk_bytes,
+            "memory_bytes": graph.memory_bytes,
+            "tables": graph.tables,
+        })
+    };
+    json!({
+        "disk_bytes": stats.disk_bytes,
+        "log_bytes": stats.log_bytes,
+        "commits": stats.commits,
+        "graphs": stats.graphs.iter().map(graph).collect::<Vec<_>>(),
+    })
+}
+
+fn as_text(stats: &DatabaseStats) -> String {
+    let mut text = format!(
+        "{} in tables, {} in the log, {}\n",
+        bytes(stats.disk_bytes),
+        bytes(stats.log_bytes),
+        plural(stats.commits, "commit", "commits"),
+    );
+    if stats.graphs.is_empty() {
+        return text + "no graphs\n";
+    }
+    let heads = ["graph", "vertices", "edges", "vertex", "weight", "in tables", "bytes an edge"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for graph in &stats.graphs {
+        // Edges that are still in the log and in memory have taken no room in tables.
+        let per_edge = graph.disk_bytes as f64 / graph.edges.max(1) as f64;
+        rows.push(vec![
+            graph.def.name.clone(),
+            count(graph.vertices),
+            count(graph.edges),
+            graph.def.vertex.to_string(),
+            graph.def.weight.to_string(),
+            bytes(graph.disk_bytes),
+            format!("{per_edge:.2}"),
+        ]);
+    }
+    text.push('\n');
+    text + &table(&rows)
+}
