@@ -232,3 +232,140 @@ fn heap_bytes(rows: &Rows, range: Range<usize>) -> u64 {
     };
     keys + rows.values.iter().filter_map(Column::as_bytes).map(bytes).sum::<u64>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::TreeOptions;
+    use crate::table::{BlockCache, Table, TableOptions};
+    use base::{ColumnShape, KeyRange, KeyRef, KeyShape, Projection};
+    use env::{Env, MemoryEnv};
+    use std::path::Path;
+
+    fn context() -> Arc<Context> {
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let folders = vec![PathBuf::from("/a"), PathBuf::from("/b")];
+        folders.iter().for_each(|folder| env.create_folder(folder).unwrap());
+        let table = TableOptions { block_rows_max: 8, ..TableOptions::default() };
+        let options = TreeOptions { table, table_bytes: 1000, ..TreeOptions::default() };
+        let cache = Arc::new(BlockCache::new(1 << 20));
+        Arc::new(Context::new(env, cache, folders, options, false, 1))
+    }
+
+    fn shape() -> Shape {
+        Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] }
+    }
+
+    /// `versions` of each of `keys`, whose strings no encoding makes short.
+    fn rows(keys: Range<u64>, versions: u64) -> Rows {
+        let mut rows = Rows::new(&shape());
+        for key in keys {
+            for seq in (1..=versions).rev() {
+                rows.keys.push(KeyRef::Words(&[key]));
+                rows.seqs.push(seq);
+                let mixed = base::checksum(&[key as u8, seq as u8]).to_le_bytes();
+                let Column::Bytes(bytes) = &mut rows.values[0] else { unreachable!() };
+                bytes.push(Some(&mixed));
+            }
+        }
+        rows
+    }
+
+    fn tombstone(lower: u64, upper: Option<u64>) -> RangeTombstone {
+        let upper = upper.map(|upper| Key::words(&[upper]));
+        RangeTombstone { range: KeyRange { lower: Key::words(&[lower]), upper }, seq: 9 }
+    }
+
+    fn open(context: &Context, metas: &[TableMeta]) -> Vec<Arc<Table>> {
+        metas.iter().map(|meta| Table::open(context, meta, &shape()).unwrap()).collect()
+    }
+
+    fn files(context: &Context) -> usize {
+        ["/a", "/b"].iter().map(|f| context.env.list(Path::new(f)).unwrap().len()).sum()
+    }
+
+    #[test]
+    fn tables_end_between_keys_and_hold_every_row() {
+        for versions in [1, 3, 50] {
+            let context = context();
+            let rows = rows(0..100, versions);
+            let mut writer = RunWriter::new(&context, &shape(), false, 0);
+            // In pieces that end within keys.
+            for start in (0..rows.len()).step_by(7) {
+                writer.add(&rows, start..rows.len().min(start + 7)).unwrap();
+            }
+            assert_eq!(writer.rows(), rows.len() as u64);
+            let metas = writer.finish().unwrap();
+            assert!(metas.len() > 1);
+            let between = |pair: &[TableMeta]| pair[0].summary.last_key < pair[1].summary.first_key;
+            assert!(metas.windows(2).all(between));
+            let mut found = Rows::new(&shape());
+            for table in open(&context, &metas) {
+                for i in 0..table.blocks() {
+                    let block = table.block(i, crate::table::Fill::Once).unwrap();
+                    block.append_versions(0..block.rows(), Projection::ALL, &mut found);
+                }
+            }
+            assert_eq!(found, rows);
+        }
+    }
+
+    #[test]
+    fn range_tombstones_are_cut_where_tables_end_and_lose_nothing() {
+        let context = context();
+        let rows = rows(100..200, 1);
+        let mut writer = RunWriter::new(&context, &shape(), false, 0);
+        writer.set_range_tombstones(vec![tombstone(5, Some(150)), tombstone(300, None)]);
+        writer.add(&rows, 0..rows.len()).unwrap();
+        let metas = writer.finish().unwrap();
+        assert!(metas.len() > 2);
+        let in_order = |pair: &[TableMeta]| pair[0].summary.last_key <= pair[1].summary.first_key;
+        assert!(metas.windows(2).all(in_order));
+        let tables = open(&context, &metas);
+        for key in [0, 5, 99, 120, 149, 150, 199, 299, 300, u64::MAX] {
+            let covers = |t: &&RangeTombstone| t.range.contains(KeyRef::Words(&[key]));
+            let times = tables.iter().flat_map(|t| t.range_tombstones()).filter(covers).count();
+            assert_eq!(times == 1, (5..150).contains(&key) || key >= 300, "key {key}");
+        }
+    }
+
+    #[test]
+    fn range_tombstones_alone_make_a_table() {
+        let context = context();
+        let mut writer = RunWriter::new(&context, &shape(), false, 0);
+        writer.set_range_tombstones(vec![tombstone(5, Some(6))]);
+        let metas = writer.finish().unwrap();
+        assert_eq!(open(&context, &metas)[0].range_tombstones(), [tombstone(5, Some(6))]);
+        let writer = RunWriter::new(&context, &shape(), false, 0);
+        assert_eq!(writer.finish().unwrap(), []);
+    }
+
+    #[test]
+    fn a_writer_that_is_dropped_leaves_no_file() {
+        let context = context();
+        let rows = rows(0..100, 1);
+        let mut writer = RunWriter::new(&context, &shape(), true, 0);
+        writer.add(&rows, 0..rows.len()).unwrap();
+        assert!(files(&context) > 1);
+        drop(writer);
+        assert_eq!(files(&context), 0);
+    }
+
+    #[test]
+    fn a_failed_table_leaves_no_file() {
+        let context = context();
+        let rows = rows(0..100, 1);
+        let mut writer = RunWriter::new(&context, &shape(), true, 0);
+        writer.add(&rows, 0..50).unwrap();
+        // The next file is there already, so creating it fails.
+        let before = files(&context);
+        for id in context.next_table_id()..context.next_table_id() + 3 {
+            let path = context.table_path(base::TableId(id), (id % 2) as u16);
+            context.env.create(&path).unwrap();
+        }
+        assert!(writer.add(&rows, 50..100).is_err());
+        drop(writer);
+        assert!(before > 0);
+        assert_eq!(files(&context), 3, "those of others stay");
+    }
+}

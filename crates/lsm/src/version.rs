@@ -236,3 +236,121 @@ fn first_key(table: &Table) -> KeyRef<'_> {
 fn last_key(table: &Table) -> KeyRef<'_> {
     table.meta().summary.last_key.as_ref()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{Context, TreeOptions};
+    use crate::rows::Rows;
+    use crate::run_writer::RunWriter;
+    use crate::table::{BlockCache, RangeTombstone};
+    use base::{ColumnShape, Key, KeyShape, Shape};
+    use env::{Env, MemoryEnv};
+
+    struct Tables {
+        context: Arc<Context>,
+        shape: Shape,
+    }
+
+    impl Tables {
+        fn new() -> Self {
+            let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+            env.create_folder("/t".as_ref()).unwrap();
+            let cache = Arc::new(BlockCache::new(1 << 20));
+            let folders = vec!["/t".into()];
+            let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
+            let values = vec![ColumnShape::Word { merge: None }];
+            Self { context: Arc::new(context), shape: Shape { key: KeyShape::Words(1), values } }
+        }
+
+        /// A table of the two keys; its last key is `last` as the bound of a tombstone if `open_end`.
+        fn table(&self, first: u64, last: u64, open_end: bool) -> TableMeta {
+            let mut writer = RunWriter::new(&self.context, &self.shape, false, 0);
+            let mut rows = Rows::new(&self.shape);
+            if open_end {
+                let range =
+                    KeyRange { lower: Key::words(&[first]), upper: Some(Key::words(&[last])) };
+                writer.set_range_tombstones(vec![RangeTombstone { range, seq: 3 }]);
+            }
+            for key in [first, last].into_iter().take(2 - usize::from(open_end)) {
+                rows.keys.push(KeyRef::Words(&[key]));
+                rows.values[0].push_null();
+            }
+            writer.add(&rows, 0..rows.len()).unwrap();
+            writer.finish().unwrap().remove(0)
+        }
+
+        fn apply(
+            &self,
+            version: &Version,
+            added: &[(u8, u64, &TableMeta)],
+            removed: &[&TableMeta],
+        ) -> Result<Version> {
+            let added = added.iter().map(|&(level, run, meta)| AddedTable {
+                level,
+                run,
+                meta: meta.clone(),
+            });
+            let removed = removed.iter().map(|meta| meta.id).collect();
+            let edit = TreeEdit { added: added.collect(), removed };
+            version.apply(&edit, &mut |meta| Table::open(&self.context, meta, &self.shape))
+        }
+    }
+
+    #[test]
+    fn an_edit_that_breaks_an_invariant_is_refused() {
+        let t = Tables::new();
+        let (a, b, c) = (t.table(1, 5, false), t.table(5, 9, false), t.table(10, 20, false));
+        let version = t.apply(&Version::empty(), &[(2, 0, &a)], &[]).unwrap();
+        assert!(t.apply(&version, &[(2, 0, &b)], &[]).is_err(), "5 is in both");
+        assert!(t.apply(&version, &[(2, 0, &a)], &[]).is_err(), "there already");
+        assert!(t.apply(&version, &[(7, 0, &c)], &[]).is_err(), "no such level");
+        assert!(t.apply(&version, &[], &[&b]).is_err(), "not there");
+        assert!(t.apply(&version, &[], &[&a, &a]).is_err(), "twice");
+        assert!(t.apply(&version, &[(2, 0, &c), (3, 0, &b)], &[]).is_ok());
+    }
+
+    #[test]
+    fn runs_of_level_0_are_newest_first_and_may_overlap() {
+        let t = Tables::new();
+        let (a, b) = (t.table(1, 5, false), t.table(2, 9, false));
+        let version = t.apply(&Version::empty(), &[(0, 1, &a), (0, 2, &b)], &[]).unwrap();
+        let numbers: Vec<u64> = version.level0.iter().map(|(number, _)| *number).collect();
+        assert_eq!((numbers, version.next_run()), (vec![2, 1], 3));
+        assert!(t.apply(&Version::empty(), &[(0, 1, &a), (0, 1, &b)], &[]).is_err(), "one run");
+    }
+
+    #[test]
+    fn a_moved_table_is_not_opened_again() {
+        let t = Tables::new();
+        let a = t.table(1, 5, false);
+        let version = t.apply(&Version::empty(), &[(0, 1, &a)], &[]).unwrap();
+        let added = vec![AddedTable { level: 6, run: 0, meta: a.clone() }];
+        let edit = TreeEdit { added, removed: vec![a.id] };
+        let moved = version.apply(&edit, &mut |_| panic!("opened")).unwrap();
+        assert_eq!((moved.level0.len(), moved.levels[5].tables.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_key_is_found_in_one_table_although_tombstones_touch() {
+        let t = Tables::new();
+        // Rows 1 and deletes up to 5, which the next table holds as a row.
+        let (a, b) = (t.table(1, 5, true), t.table(5, 9, false));
+        assert_eq!(a.summary.last_key, b.summary.first_key);
+        let version = t.apply(&Version::empty(), &[(6, 0, &a), (6, 0, &b)], &[]).unwrap();
+        let run = &version.levels[5];
+        let find = |key: u64| run.find(KeyRef::Words(&[key])).map(|table| table.meta().id);
+        assert_eq!([0, 1, 4].map(find), [None, Some(a.id), Some(a.id)]);
+        assert_eq!([5, 7, 9, 10].map(find), [Some(b.id), Some(b.id), Some(b.id), None]);
+        let overlapping = |lower: u64, upper: u64| {
+            let (lower, upper) = (Key::words(&[lower]), Some(Key::words(&[upper])));
+            run.overlapping(&KeyRange { lower, upper }).len()
+        };
+        assert_eq!(overlapping(0, 1), 0);
+        assert_eq!(overlapping(0, 5), 1);
+        assert_eq!(overlapping(4, 6), 2);
+        assert_eq!(overlapping(10, 99), 0);
+        assert!(!version.bottom_level_for(5, &KeyRange::all_words()));
+        assert!(version.bottom_level_for(6, &KeyRange::all_words()));
+    }
+}

@@ -58,12 +58,12 @@ fn key(shape: &Shape, n: u8) -> Key {
 
 /// Bytes that a write of `seq` to key `n` carries: short, long or absent.
 fn payload(n: u8, seq: u64) -> Vec<u8> {
-    vec![n ^ seq as u8; (seq as usize * 7 + usize::from(n)) % 50]
+    vec![n ^ seq as u8; (seq as usize * 7 + usize::from(n)) % 120]
 }
 
 fn options() -> TreeOptions {
     let table = TableOptions { block_rows_max: 8, ..TableOptions::default() };
-    TreeOptions { table, table_bytes: 1024, level0_runs: 2, level1_bytes: 3000, level_factor: 3 }
+    TreeOptions { table, table_bytes: 1024, level0_runs: 2, level1_bytes: 800, level_factor: 3 }
 }
 
 fn context(env: &Arc<dyn Env>, next_table_id: u64) -> Arc<Context> {
