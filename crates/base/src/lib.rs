@@ -19,3 +19,4 @@ pub use corruption::Corruption;
 pub use ids::{KeyspaceId, SeqNo, TableId};
 pub use key::{Key, KeyRange, KeyRef, WORDS_MAX};
 pub use shape::{ColumnShape, KeyShape, Kind, Merge, Shape};
+pub use shape::{float_to_word, int_to_word, word_to_float, word_to_int};
