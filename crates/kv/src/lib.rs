@@ -1,1 +1,240 @@
 //! The native engine: one write-ahead log over many trees, MVCC snapshots and group commit.
+//!
+//! # Architecture invariants
+//! 1. A commit is one record of one log, so it is atomic across keyspaces.
+//! 2. All trees are flushed together, by one manifest edit (see `inner`).
+//! 3. Types, graphs and queries are unknown here, as they are below.
+//! 4. Files, threads, clocks and randomness are reached through [`env::Env`] alone.
+
+mod bulk;
+mod commit;
+mod convert;
+mod follower;
+mod inner;
+mod maintenance;
+mod normalise;
+mod open;
+mod options;
+mod poison;
+mod reader;
+mod record;
+mod snapshots;
+mod transaction;
+mod trees;
+pub mod wal;
+
+pub use options::KvOptions;
+
+use base::{KeyspaceId, SeqNo};
+use bulk::KvBulk;
+use convert::tree_error;
+use env::Env;
+use inner::Inner;
+use lsm::manifest::VersionEdit;
+use lsm::tree::Tree;
+use reader::Held;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use store::{
+    BulkLoad, CheckReport, Durability, Error, ErrorKind, Isolation, KeyspaceInfo, KeyspaceStats,
+    NewKeyspace, Progress, Result, Snapshot, Store, StoreStats, Transaction, WriteBatch,
+};
+use transaction::KvTransaction;
+use trees::Entry;
+
+/// A database folder of the native engine, open.
+#[derive(Debug)]
+pub struct Kv {
+    inner: Arc<Inner>,
+}
+
+impl Kv {
+    /// Opens the database in `folder`, creating it where the options allow.
+    ///
+    /// # Errors
+    /// `Locked` where another process writes it, `Corruption` with file and offset, `InvalidInput`
+    /// where the folder holds something else or nothing.
+    pub fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Self> {
+        Ok(Self { inner: open::open(env, folder, options)? })
+    }
+
+    /// The folder it was opened in.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+}
+
+impl Drop for Kv {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+impl Store for Kv {
+    fn create_keyspaces(&self, new: &[NewKeyspace]) -> Result<Vec<KeyspaceId>> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        let _maintenance = inner.maintenance.lock();
+        let mut trees = (*inner.trees.load_full()).clone();
+        let mut next =
+            inner.manifest.lock().as_ref().map_or(0, |manifest| manifest.state().next_keyspace_id());
+        let mut edit = VersionEdit::default();
+        for keyspace in new {
+            let taken = trees.iter().any(|entry| entry.info.name == keyspace.name);
+            if taken || edit.keyspaces_added.iter().any(|added| added.name == keyspace.name) {
+                return Err(Error::new(
+                    ErrorKind::InvalidInput,
+                    format!("there is a keyspace \"{}\" already", keyspace.name),
+                ));
+            }
+            let id = KeyspaceId(next);
+            next += 1;
+            edit.keyspaces_added.push(lsm::manifest::AddedKeyspace {
+                id,
+                name: keyspace.name.clone(),
+                shape: keyspace.shape.clone(),
+                definition: keyspace.definition.clone(),
+            });
+            let info = KeyspaceInfo {
+                id,
+                name: keyspace.name.clone(),
+                shape: keyspace.shape.clone(),
+                definition: keyspace.definition.clone(),
+            };
+            let tree = Tree::open(Arc::clone(&inner.context), id, info.shape.clone(), &[])
+                .map_err(tree_error)?;
+            trees.insert(Arc::new(Entry { info, tree }));
+        }
+        edit.next_keyspace_id = Some(next);
+        inner.log_edit(&edit)?;
+        inner.trees.store(Arc::new(trees));
+        Ok(edit.keyspaces_added.iter().map(|added| added.id).collect())
+    }
+
+    fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        let _maintenance = inner.maintenance.lock();
+        // No commit may insert into a tree that is on its way out.
+        let _writer = inner.writer.lock();
+        let mut trees = (*inner.trees.load_full()).clone();
+        let mut dropped = Vec::new();
+        for id in ids {
+            trees.get(*id)?;
+            dropped.extend(trees.remove(*id));
+        }
+        inner.log_edit(&VersionEdit {
+            keyspaces_dropped: ids.to_vec(),
+            ..VersionEdit::default()
+        })?;
+        inner.trees.store(Arc::new(trees));
+        for entry in &dropped {
+            entry.tree.retire(&mut inner.obsolete.lock());
+        }
+        drop(dropped);
+        inner.collect_obsolete();
+        Ok(())
+    }
+
+    fn keyspaces(&self) -> Vec<KeyspaceInfo> {
+        self.inner.trees.load().iter().map(|entry| entry.info.clone()).collect()
+    }
+
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::new(Held::new(&self.inner))
+    }
+
+    fn begin(&self, isolation: Isolation) -> Box<dyn Transaction> {
+        Box::new(KvTransaction::new(&self.inner, isolation))
+    }
+
+    fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo> {
+        self.inner.commit(batch, None, existed)
+    }
+
+    fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
+        Ok(Box::new(KvBulk::new(&self.inner)?))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.inner.check_writable()?;
+        self.inner.flush_all()
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.inner.compact_everything()
+    }
+
+    fn stats(&self) -> StoreStats {
+        let inner = &self.inner;
+        let trees = inner.trees.load();
+        let keyspaces = trees.iter().map(|entry| {
+            let stats = entry.tree.stats();
+            let figures = KeyspaceStats {
+                disk_bytes: stats.levels.iter().map(|level| level.bytes).sum(),
+                disk_rows: stats.levels.iter().map(|level| level.rows).sum(),
+                memory_bytes: stats.memtable_bytes,
+                tables_per_level: stats.levels.iter().map(|level| level.tables).collect(),
+            };
+            (entry.info.clone(), figures)
+        });
+        StoreStats {
+            keyspaces: keyspaces.collect(),
+            log_bytes: inner.writer.lock().wal.as_ref().map_or(0, wal::Wal::live_bytes),
+            cache_bytes: inner.context.cache.used_bytes(),
+            seq: SeqNo(inner.snapshots.visible()),
+        }
+    }
+
+    fn check(&self, progress: Progress<'_>) -> Result<CheckReport> {
+        let inner = &self.inner;
+        lsm::manifest::Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
+        let trees = inner.trees.load_full();
+        let total: u64 = self.stats().keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum();
+        let mut report = CheckReport::default();
+        for entry in trees.iter() {
+            let before = report.bytes;
+            let found = entry
+                .tree
+                .verify(&mut |bytes| progress(before + bytes, total))
+                .map_err(tree_error)?;
+            report.files += found.tables;
+            report.bytes += found.bytes;
+            report.rows += found.rows;
+        }
+        Ok(report)
+    }
+
+    fn refresh(&self) -> Result<()> {
+        if self.inner.options.read_only { follower::refresh(&self.inner) } else { Ok(()) }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.inner.options.read_only
+    }
+
+    fn close(&self) -> Result<()> {
+        let inner = &self.inner;
+        if inner.options.read_only || inner.closing.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // What is in tables needs no replay at the next opening; under `none` it is kept only so.
+        let flushed = if inner.poison.check().is_ok() { inner.flush_all() } else { Ok(()) };
+        inner.closing.store(true, Ordering::Release);
+        // A running compaction sees `closing`; then nobody holds `compacting`.
+        drop(inner.compacting.lock());
+        drop(inner.maintenance.lock());
+        let mut writer = inner.writer.lock();
+        if inner.options.durability != Durability::None {
+            if let Some(wal) = writer.wal.take() {
+                wal.sync_handle().sync().map_err(|error| inner.poisoned_by_env(error))?;
+            }
+        }
+        inner.manifest.lock().take();
+        inner.collect_obsolete();
+        inner.lock.lock().take();
+        flushed
+    }
+}

@@ -1,0 +1,194 @@
+//! Bulk load: tables beside the log and the memtables, made visible by one manifest edit.
+//!
+//! # Invariants
+//! 1. Until the edit is in the manifest no table is named by it: a crash leaves files that the next
+//!    opening removes, and nothing else.
+//! 2. The tables carry no sequence numbers; the manifest gives them one for all (`global_seq`), so
+//!    a snapshot from before the load does not see them.
+//! 3. Memtables are flushed before the tables are placed: what a memtable holds would otherwise
+//!    shadow newer rows below it.
+
+use crate::convert::{env_error, tree_error};
+use crate::inner::Inner;
+use base::{KeyspaceId, SeqNo};
+use lsm::manifest::VersionEdit;
+use lsm::rows::Rows;
+use lsm::run_writer::RunWriter;
+use lsm::table::TableMeta;
+use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, SortedRows};
+
+/// Rows taken from a source at once.
+const ROWS_A_STEP: usize = 16 << 10;
+
+/// A bulk load in progress.
+pub(crate) struct KvBulk {
+    inner: Arc<Inner>,
+    written: Vec<(KeyspaceId, Vec<TableMeta>)>,
+}
+
+impl KvBulk {
+    pub(crate) fn new(inner: &Arc<Inner>) -> Result<Self> {
+        inner.check_writable()?;
+        Ok(Self { inner: Arc::clone(inner), written: Vec::new() })
+    }
+
+    fn remove_files(&mut self) {
+        for (_, tables) in self.written.drain(..) {
+            for table in tables {
+                // Best effort: the next opening removes what the manifest does not name.
+                let _ = self.inner.env.remove(&self.inner.context.table_path(table.id, table.folder));
+            }
+        }
+    }
+}
+
+impl Drop for KvBulk {
+    fn drop(&mut self) {
+        self.remove_files();
+    }
+}
+
+impl BulkLoad for KvBulk {
+    fn write(
+        &mut self,
+        keyspace: KeyspaceId,
+        partitions: Vec<Box<dyn SortedRows>>,
+    ) -> Result<BulkWritten> {
+        if self.written.iter().any(|(id, _)| *id == keyspace) {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("keyspace {} was written already in this load", keyspace.0),
+            ));
+        }
+        let trees = self.inner.trees.load_full();
+        let entry = trees.get(keyspace)?;
+        let bottom = entry.tree.is_empty_of_tables();
+        let shape = entry.info.shape.clone();
+        let context = Arc::clone(&self.inner.context);
+        // One failed partition stops the others at their next step.
+        let stop = Arc::new(AtomicBool::new(false));
+        let results = env::parallel(&*self.inner.env, partitions, move |mut rows| {
+            let result = write_partition(&context, &shape, bottom, &mut *rows, &stop);
+            if result.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            result
+        });
+        let mut tables = Vec::new();
+        let mut failed: Option<Error> = None;
+        for result in results {
+            match result {
+                Ok(more) => tables.extend(more),
+                // The cause counts, not the partitions that stopped because of it.
+                Err(error) => match &failed {
+                    Some(first) if first.kind() != ErrorKind::Cancelled => {}
+                    _ => failed = Some(error),
+                },
+            }
+        }
+        let written = BulkWritten {
+            rows: tables.iter().map(|table| table.summary.rows).sum(),
+            bytes: tables.iter().map(|table| table.summary.bytes).sum(),
+        };
+        self.written.push((keyspace, tables));
+        failed.map_or(Ok(written), Err)
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<SeqNo> {
+        let inner = Arc::clone(&self.inner);
+        inner.check_writable()?;
+        let _maintenance = inner.maintenance.lock();
+        inner.flush_sealed()?;
+        // From here to the publication no commit may come between: it would shadow rows of the load
+        // that are newer than it. The memtables' flush is the price, paid once a load.
+        let mut writer = inner.writer.lock();
+        inner.seal(&mut writer)?;
+        inner.flush_sealed_with(&mut writer)?;
+        let seq = writer.last_seq + 1;
+        let trees = inner.trees.load_full();
+        let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
+        for (keyspace, tables) in &mut self.written {
+            let tree = &trees.get(*keyspace)?.tree;
+            let (level, run) = if tree.is_empty_of_tables() {
+                (LEVEL_MAX as u8, 0)
+            } else {
+                (0, tree.next_run())
+            };
+            let mut change = TreeEdit::default();
+            for meta in tables {
+                meta.global_seq = seq;
+                change.added.push(AddedTable { level, run, meta: meta.clone() });
+            }
+            edit.trees.push((*keyspace, change));
+        }
+        inner.sync_table_folders()?;
+        edit.next_table_id = Some(inner.context.next_table_id());
+        inner.log_edit(&edit)?;
+        // The manifest owns the files now.
+        self.written.clear();
+        let newest = inner.snapshots.visible();
+        for (keyspace, change) in &edit.trees {
+            let tree = &trees.get(*keyspace)?.tree;
+            tree.install(change, &[], newest).map_err(|error| inner.poisoned_by(error))?;
+        }
+        writer.last_seq = seq;
+        inner.snapshots.publish(seq);
+        drop(writer);
+        inner.after_install();
+        drop(_maintenance);
+        inner.queue_compaction();
+        Ok(SeqNo(seq))
+    }
+}
+
+fn write_partition(
+    context: &Arc<lsm::context::Context>,
+    shape: &base::Shape,
+    bottom: bool,
+    source: &mut dyn SortedRows,
+    stop: &AtomicBool,
+) -> Result<Vec<TableMeta>> {
+    let mut out = RunWriter::new(context, shape, bottom, 0);
+    let mut batch = base::Batch::new(shape);
+    let mut rows = Rows::new(shape);
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+        }
+        batch.clear();
+        while batch.rows < ROWS_A_STEP && source.next_rows(&mut batch)? {}
+        if batch.rows == 0 {
+            break;
+        }
+        std::mem::swap(&mut rows.keys, &mut batch.keys);
+        std::mem::swap(&mut rows.values, &mut batch.values);
+        let count = batch.rows;
+        out.add(&rows, 0..count).map_err(tree_error)?;
+        std::mem::swap(&mut rows.keys, &mut batch.keys);
+        std::mem::swap(&mut rows.values, &mut batch.values);
+    }
+    out.finish().map_err(tree_error)
+}
+
+/// Removes table files that the manifest does not name: left by a crash in the middle of a load, a
+/// flush or a compaction.
+pub(crate) fn remove_strays(
+    env: &dyn env::Env,
+    context: &lsm::context::Context,
+    named: &dyn Fn(base::TableId) -> bool,
+) -> Result<()> {
+    for folder in &context.folders {
+        for name in env.list(folder).map_err(env_error)? {
+            let path = folder.join(&name);
+            if let Some(id) = lsm::context::parse_table_file_name(&path) {
+                if !named(id) {
+                    env.remove(&path).map_err(env_error)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! Committing: check, log, memtables, publish.
+//!
+//! # Why no queue of writers
+//! Everything under the writer lock takes about a microsecond: the log is mapped memory and the
+//! memtables are memory. Only the sync is slow, and that happens outside the lock: while one thread
+//! syncs, the others append; the next one to get the sync lock syncs for all of them. So threads
+//! share a sync (group commit) without handing each other their batches.
+
+use crate::inner::{Inner, Writer};
+use crate::normalise::normalise;
+use crate::record;
+use crate::trees::{Entry, Trees};
+use base::{Batch, KeyRange, KeyspaceId, Kind, Projection, SeqNo};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use store::{Durability, Error, ErrorKind, Kinds, Result, TableWrites, WriteBatch};
+
+/// What a transaction asks to be true when it commits.
+pub(crate) struct Validation<'a> {
+    /// The snapshot it read.
+    pub(crate) since: u64,
+    /// Ranges it read, under `serializable`.
+    pub(crate) reads: &'a [(KeyspaceId, KeyRange)],
+}
+
+impl Inner {
+    /// Commits a batch; see [`store::Store::write`].
+    pub(crate) fn commit(
+        self: &Arc<Self>,
+        batch: &WriteBatch,
+        validation: Option<&Validation<'_>>,
+        existed: Option<&mut Vec<bool>>,
+    ) -> Result<SeqNo> {
+        self.check_writable()?;
+        if batch.is_empty() {
+            return Ok(SeqNo(self.snapshots.visible()));
+        }
+        self.wait_for_room()?;
+        let mut guard = self.writer.lock();
+        let writer = &mut *guard;
+        let trees = self.trees.load();
+        let mut tables: Vec<Cow<'_, TableWrites>> = Vec::with_capacity(batch.tables.len());
+        for table in &batch.tables {
+            let entry = trees.get(table.keyspace)?;
+            check_shape(table, entry)?;
+            tables.push(normalise(table, &entry.info.shape));
+        }
+        if let Some(validation) = validation {
+            validate(&trees, &tables, validation, writer.last_seq)?;
+        }
+        if let Some(existed) = existed {
+            look_up(&trees, batch, &mut tables, writer.last_seq, existed)?;
+            if tables.iter().all(|t| t.rows.rows == 0 && t.delete_ranges.is_empty()) {
+                return Ok(SeqNo(writer.last_seq));
+            }
+        }
+        let seq = writer.last_seq + 1;
+        self.apply(writer, &trees, &tables, seq)?;
+        drop(guard);
+        if self.options.durability == Durability::Sync {
+            self.sync_to(seq)?;
+        }
+        Ok(SeqNo(seq))
+    }
+
+    /// Logs and inserts; the commit's point of no return is the log's append.
+    fn apply(
+        self: &Arc<Self>,
+        writer: &mut Writer,
+        trees: &Trees,
+        tables: &[Cow<'_, TableWrites>],
+        seq: u64,
+    ) -> Result<()> {
+        let mut bytes = 0;
+        if let Some(wal) = &mut writer.wal {
+            writer.payload.clear();
+            record::encode(tables, &mut writer.payload);
+            bytes = writer.payload.len() as u64;
+            wal.append(&[&seq.to_le_bytes(), &writer.payload])
+                .map_err(|error| self.poison.poison(error.into()))?;
+        }
+        let mut rows = 0;
+        for table in tables {
+            let tree = &trees.get(table.keyspace)?.tree;
+            for range in &table.delete_ranges {
+                tree.delete_range(range.clone(), seq);
+                rows += 1;
+            }
+            if table.rows.rows > 0 {
+                crate::convert::insert(tree, table, seq);
+                rows += table.rows.rows as u64;
+            }
+        }
+        writer.last_seq = seq;
+        if self.options.durability != Durability::Sync {
+            self.snapshots.publish(seq);
+        }
+        // An estimate: a skip-list node is about a hundred bytes beside its columns. The true sum is
+        // taken when the estimate says that it may be time to seal.
+        let added = bytes + 128 * rows;
+        let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;
+        if active >= self.options.memtable_bytes && !self.sealed.load(Ordering::Acquire) {
+            let true_bytes: u64 =
+                trees.iter().map(|entry| entry.tree.active_bytes()).sum();
+            self.active_bytes.store(true_bytes, Ordering::Relaxed);
+            if true_bytes >= self.options.memtable_bytes {
+                self.seal(writer)?;
+                self.queue_flush();
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns once the log is synced up to `seq`, and publishes it. Whoever waits for the lock
+    /// while another thread syncs usually finds its own commit synced too.
+    pub(crate) fn sync_to(&self, seq: u64) -> Result<()> {
+        let mut synced = self.synced.lock();
+        if *synced >= seq {
+            return Ok(());
+        }
+        self.poison.check()?;
+        let (file, upto) = {
+            let writer = self.writer.lock();
+            (writer.wal.as_ref().map(crate::wal::Wal::sync_handle), writer.last_seq)
+        };
+        if let Some(file) = file {
+            file.sync().map_err(|error| self.poisoned_by_env(error))?;
+        }
+        *synced = upto;
+        self.snapshots.publish(upto);
+        Ok(())
+    }
+
+    /// Slows writers that outrun flush and compaction: up to a millisecond a commit for each run too
+    /// many in level 0, and a full stop only while twice the memtable budget is unflushed.
+    fn wait_for_room(&self) -> Result<()> {
+        let runs = self.level0_runs.load(Ordering::Relaxed);
+        let soft = 3 * self.options.tree.level0_runs;
+        if runs > soft && self.compaction_error.lock().is_none() {
+            let delay_us = 50 * ((runs - soft) as u64).min(20);
+            self.progress.wait_until_timeout(delay_us, &mut || {
+                self.level0_runs.load(Ordering::Relaxed) <= soft
+            });
+        }
+        let full = || {
+            self.sealed.load(Ordering::Acquire)
+                && self.active_bytes.load(Ordering::Relaxed) >= self.options.memtable_bytes
+        };
+        if full() {
+            self.progress.wait_until(&mut || !full() || self.poison.check().is_err());
+            self.poison.check()?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn check_shape(table: &TableWrites, entry: &Entry) -> Result<()> {
+    let fits = match (&table.rows.keys, entry.info.shape.key) {
+        (base::Keys::Words(columns), base::KeyShape::Words(n)) => {
+            columns.len() == n as usize && columns.iter().all(|c| c.len() == table.rows.rows)
+        }
+        (base::Keys::Bytes(column), base::KeyShape::Bytes) => column.len() == table.rows.rows,
+        _ => false,
+    };
+    let kinds = match &table.kinds {
+        Kinds::Uniform(_) => true,
+        Kinds::PerRow(kinds) => kinds.len() == table.rows.rows,
+    };
+    let values = table.rows.values.len() == entry.info.shape.values.len()
+        && table.rows.values.iter().all(|column| column.len() == table.rows.rows);
+    if fits && kinds && values {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidInput,
+        format!("the rows written to keyspace \"{}\" do not have its shape", entry.info.name),
+    ))
+}
+
+/// First committer wins: fails where a row written, or under `serializable` a range read, has a
+/// version newer than the snapshot.
+fn validate(
+    trees: &Trees,
+    tables: &[Cow<'_, TableWrites>],
+    validation: &Validation<'_>,
+    last_seq: u64,
+) -> Result<()> {
+    let since = validation.since;
+    if last_seq == since {
+        return Ok(()); // nothing was committed since: nothing to look up
+    }
+    for table in tables {
+        let entry = trees.get(table.keyspace)?;
+        let view = entry.tree.view();
+        for i in 0..table.rows.rows {
+            let key = table.rows.keys.get(i);
+            let kind = table.kinds.get(i);
+            if view.conflicts(key.as_ref(), since, kind).map_err(crate::convert::tree_error)? {
+                return Err(conflict(entry));
+            }
+        }
+        for range in &table.delete_ranges {
+            if view.changed_in(range, since).map_err(crate::convert::tree_error)? {
+                return Err(conflict(entry));
+            }
+        }
+    }
+    for (keyspace, range) in validation.reads {
+        let entry = trees.get(*keyspace)?;
+        if entry.tree.view().changed_in(range, since).map_err(crate::convert::tree_error)? {
+            return Err(conflict(entry));
+        }
+    }
+    Ok(())
+}
+
+fn conflict(entry: &Entry) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "another transaction changed rows of \"{}\" that this one wrote or read\n\
+             hint: nothing was written; run the transaction again",
+            entry.info.name
+        ),
+    )
+}
+
+/// Tells for each row of `batch` whether its key is there, and takes the deletes of absent keys out
+/// of `tables`.
+fn look_up<'a>(
+    trees: &Trees,
+    batch: &'a WriteBatch,
+    tables: &mut [Cow<'a, TableWrites>],
+    last_seq: u64,
+    existed: &mut Vec<bool>,
+) -> Result<()> {
+    for (original, table) in batch.tables.iter().zip(tables) {
+        let entry = trees.get(original.keyspace)?;
+        let view = entry.tree.view();
+        let before = existed.len();
+        let present = |rows: &Batch, into: &mut Vec<bool>| {
+            let at = lsm::view::ReadAt { snapshot: last_seq, overlay: None };
+            let mut out = Batch::new(&entry.info.shape);
+            if rows.rows == 1 {
+                let key = rows.keys.get(0);
+                into.push(view.get(key.as_ref(), at, Projection::COUNT, &mut out)?);
+                return Ok(());
+            }
+            view.get_many(&rows.keys, at, Projection::COUNT, into, &mut out)
+        };
+        present(&original.rows, existed).map_err(crate::convert::tree_error)?;
+        let deletes = |table: &TableWrites| match &table.kinds {
+            Kinds::Uniform(kind) => *kind == Kind::Delete,
+            Kinds::PerRow(kinds) => kinds.contains(&Kind::Delete),
+        };
+        if !deletes(table) || existed[before..].iter().all(|&there| there) {
+            continue;
+        }
+        let mut there = Vec::new();
+        if matches!(table, Cow::Borrowed(_)) {
+            there.extend_from_slice(&existed[before..]);
+        } else {
+            present(&table.rows, &mut there).map_err(crate::convert::tree_error)?;
+        }
+        let kept: Vec<usize> = (0..table.rows.rows)
+            .filter(|&i| there[i] || table.kinds.get(i) != Kind::Delete)
+            .collect();
+        *table = Cow::Owned(select(table, entry, &kept));
+    }
+    Ok(())
+}
+
+/// The given rows of `table`.
+fn select(table: &TableWrites, entry: &Entry, rows: &[usize]) -> TableWrites {
+    let mut out = Batch::new(&entry.info.shape);
+    out.rows = rows.len();
+    for &i in rows {
+        out.keys.push(table.rows.keys.get(i).as_ref());
+        for (to, from) in out.values.iter_mut().zip(&table.rows.values) {
+            to.push_from(from, i);
+        }
+    }
+    TableWrites {
+        keyspace: table.keyspace,
+        kinds: Kinds::PerRow(rows.iter().map(|&i| table.kinds.get(i)).collect()),
+        rows: out,
+        delete_ranges: table.delete_ranges.clone(),
+    }
+}

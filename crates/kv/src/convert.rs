@@ -1,0 +1,52 @@
+//! Between the layers' types: kinds of rows on the way down, errors sorted by what the caller can do
+//! on the way up.
+
+use crate::wal::WalError;
+use env::EnvError;
+use lsm::memtable;
+use store::{Error, ErrorKind, Kinds, TableWrites};
+
+/// Inserts rows into a tree's memtable.
+pub(crate) fn insert(tree: &lsm::tree::Tree, table: &TableWrites, seq: u64) {
+    with_kinds(&table.kinds, |kinds| tree.insert(&table.rows, kinds, seq));
+}
+
+/// Calls `f` with the kinds as a memtable takes them.
+pub(crate) fn with_kinds<R>(kinds: &Kinds, f: impl FnOnce(memtable::Kinds<'_>) -> R) -> R {
+    match kinds {
+        Kinds::Uniform(kind) => f(memtable::Kinds::Uniform(*kind)),
+        Kinds::PerRow(kinds) => {
+            let kinds: Vec<u8> = kinds.iter().map(|kind| *kind as u8).collect();
+            f(memtable::Kinds::Each(&kinds))
+        }
+    }
+}
+
+/// Sorts a tree's error.
+pub(crate) fn tree_error(error: lsm::Error) -> Error {
+    match error {
+        lsm::Error::Env(error) => env_error(error),
+        lsm::Error::Corruption(corruption) => corruption.into(),
+        lsm::Error::Cancelled => Error::new(ErrorKind::Cancelled, "cancelled"),
+        other => Error::caused(ErrorKind::InvalidInput, other),
+    }
+}
+
+/// Sorts an environment's error.
+pub(crate) fn env_error(error: EnvError) -> Error {
+    match &error {
+        EnvError::Locked { .. } => Error::caused(ErrorKind::Locked, error),
+        _ => Error::caused(ErrorKind::Io, error),
+    }
+}
+
+impl From<WalError> for Error {
+    fn from(error: WalError) -> Self {
+        match error {
+            WalError::Env(error) => env_error(error),
+            WalError::Corruption(corruption) => corruption.into(),
+            WalError::Failed { .. } => Self::caused(ErrorKind::Poisoned, error),
+            WalError::Limit { .. } => Self::caused(ErrorKind::Limit, error),
+        }
+    }
+}

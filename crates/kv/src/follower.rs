@@ -1,0 +1,132 @@
+//! Reading beside a writer in another process: no lock, no writes, a snapshot that can be refreshed.
+//!
+//! # How it stays right while the writer goes on
+//! It reads the manifest, opens every table the manifest names (an open file outlives its name), and
+//! replays the log from where the manifest says. If the writer removed a table or reused a log
+//! segment in between, the attempt is thrown away and begins again with the newer manifest.
+
+use crate::convert::{env_error, tree_error};
+use crate::inner::Inner;
+use crate::open::{WAL, assemble, context, missing, open_trees, replay, table_folders};
+use crate::options::KvOptions;
+use crate::trees::Trees;
+use crate::wal::{Follow, WalReader};
+use base::Corruption;
+use env::Env;
+use lsm::manifest::{CURRENT, Manifest, State};
+use std::path::Path;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
+
+/// Attempts before a follower gives up on a writer that changes its files faster than they are read.
+const ATTEMPTS: usize = 100;
+
+/// Where a follower stands.
+#[derive(Debug)]
+pub(crate) struct Position {
+    state: State,
+    log: WalReader,
+    last_seq: u64,
+}
+
+pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
+    if !env.exists(&folder.join(CURRENT)) {
+        return Err(missing(folder));
+    }
+    let folders = table_folders(&*env, folder, &options)?;
+    let state = Manifest::read(&*env, folder).map_err(tree_error)?;
+    let context = context(&env, &options, folders, &state);
+    let inner = assemble(env, folder, options, context, Trees::default(), None, None);
+    refresh(&inner)?;
+    Ok(inner)
+}
+
+/// Moves on to what the writer has committed since.
+pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
+    let mut position = inner.follower.lock();
+    let mut last_error = None;
+    for _ in 0..ATTEMPTS {
+        let state = Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
+        if let Some(now) = position.as_mut() {
+            if now.state == state {
+                let trees = inner.trees.load_full();
+                match follow(&trees, now, &inner.folder)? {
+                    Followed::UpToDate => {
+                        inner.snapshots.publish(now.last_seq);
+                        return Ok(());
+                    }
+                    Followed::StartOver => {}
+                }
+            }
+        }
+        match rebuild(inner, state) {
+            Ok(Some((trees, new))) => {
+                inner.snapshots.publish(new.last_seq);
+                inner.trees.store(Arc::new(trees));
+                *position = Some(new);
+                return Ok(());
+            }
+            Ok(None) => {}
+            // A table that is gone although the manifest named it: the writer replaced it since.
+            Err(lsm::Error::Env(error)) if error.is_not_found() => {
+                last_error = Some(env_error(error));
+            }
+            Err(error) => return Err(tree_error(error)),
+        }
+    }
+    Err(last_error.unwrap_or_else(|| {
+        Error::new(
+            ErrorKind::Io,
+            "the writer replaces its files faster than they can be opened\nhint: try again",
+        )
+    }))
+}
+
+enum Followed {
+    UpToDate,
+    StartOver,
+}
+
+fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> {
+    let flushed = now.state.last_seq();
+    loop {
+        match now.log.next().map_err(Error::from)? {
+            Follow::Record(at, payload) => {
+                let seq = replay(trees, &payload, flushed).map_err(|what| {
+                    Corruption::new(&folder.join(WAL), at.offset, what)
+                })?;
+                now.last_seq = now.last_seq.max(seq);
+            }
+            Follow::End => return Ok(Followed::UpToDate),
+            Follow::Gone => return Ok(Followed::StartOver),
+        }
+    }
+}
+
+/// Opens everything the manifest names; `None` where the log moved on meanwhile.
+fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Option<(Trees, Position)>> {
+    let trees = match open_trees(&inner.context, &state) {
+        Ok(trees) => trees,
+        Err(error) => {
+            return Err(match error.cause::<env::EnvError>() {
+                Some(error) => error.clone().into(),
+                None => match error.cause::<Corruption>() {
+                    Some(corruption) => corruption.clone().into(),
+                    None => lsm::Error::Invalid(error.to_string()),
+                },
+            });
+        }
+    };
+    let log = WalReader::new(
+        Arc::clone(&inner.env),
+        &inner.folder.join(WAL),
+        state.wal_first_live(),
+    );
+    let last_seq = state.last_seq();
+    let mut position = Position { state, log, last_seq };
+    match follow(&trees, &mut position, &inner.folder) {
+        Ok(Followed::UpToDate) => Ok(Some((trees, position))),
+        Ok(Followed::StartOver) => Ok(None),
+        Err(error) => Err(lsm::Error::Invalid(error.to_string())),
+    }
+}

@@ -1,0 +1,126 @@
+//! What all handles of one open store share, and how its pieces are locked.
+//!
+//! # Locks, in the order they may be taken
+//! 0. `compacting`: around a whole compaction.
+//! 1. `maintenance`: one flush, bulk commit, keyspace change or compaction installation at a time.
+//! 2. `writer`: the log, the next sequence number, the active memtables. Held for microseconds, and
+//!    for a flush's moment by a bulk commit.
+//! 3. `manifest`: inside one of the above.
+//! 4. `snapshots`: a leaf.
+//!
+//! Readers take none of them but the last, and that only to hold a moment.
+//!
+//! # Invariants
+//! 1. A sequence number is published after every memtable holds its rows and, under `sync`, after
+//!    the log is synced past it. So a reader never sees what a power cut could take back.
+//! 2. At most one generation of sealed memtables exists. The log segment that was begun when it was
+//!    sealed is the first that recovery needs once the generation's tables are in the manifest.
+//! 3. A flush installs all trees' tables by one manifest edit: what a commit wrote to several
+//!    keyspaces reaches the tables together, also without a log.
+
+use crate::convert::{env_error, tree_error};
+use crate::options::KvOptions;
+use crate::poison::Poison;
+use crate::snapshots::Snapshots;
+use crate::trees::Trees;
+use crate::wal::Wal;
+use arc_swap::ArcSwap;
+use env::{Env, FolderLock, Signal};
+use lsm::context::Context;
+use lsm::manifest::Manifest;
+use parking_lot::Mutex;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use store::{Error, ErrorKind, Result};
+
+/// Everything the writer lock guards.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    /// `None` under durability `none`, and in a follower.
+    pub(crate) wal: Option<Wal>,
+    /// Sequence number of the newest commit, published or about to be.
+    pub(crate) last_seq: u64,
+    /// Reused for the encoded commit.
+    pub(crate) payload: Vec<u8>,
+}
+
+/// See the module's header.
+pub(crate) struct Inner {
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) folder: PathBuf,
+    pub(crate) options: KvOptions,
+    pub(crate) context: Arc<Context>,
+    pub(crate) trees: ArcSwap<Trees>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) poison: Poison,
+    pub(crate) maintenance: Mutex<()>,
+    pub(crate) writer: Mutex<Writer>,
+    pub(crate) manifest: Mutex<Option<Manifest>>,
+    /// Sequence number up to which the log is synced; the mutex is held while syncing, so that
+    /// whoever waits for it finds the work done.
+    pub(crate) synced: Mutex<u64>,
+    /// Told when a flush or a compaction ends, and when a sealed generation is gone.
+    pub(crate) progress: Arc<dyn Signal>,
+    /// A sealed generation waits for its flush.
+    pub(crate) sealed: AtomicBool,
+    /// First log segment that is needed once the sealed generation is in tables.
+    pub(crate) sealed_segment: AtomicU64,
+    /// Newest sequence number in the sealed generation.
+    pub(crate) sealed_seq: AtomicU64,
+    /// Runs in the deepest level 0 of all trees.
+    pub(crate) level0_runs: AtomicUsize,
+    /// One compaction at a time.
+    pub(crate) compacting: Mutex<()>,
+    pub(crate) flush_queued: AtomicBool,
+    pub(crate) compaction_queued: AtomicBool,
+    /// Tells running compactions to stop.
+    pub(crate) closing: Arc<AtomicBool>,
+    /// Bytes in active memtables at which a commit seals them, cheap to read.
+    pub(crate) active_bytes: AtomicU64,
+    /// Why compaction stopped, if it did; writes go on.
+    pub(crate) compaction_error: Mutex<Option<Error>>,
+    pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
+    /// Where a follower stands; `None` in a writer.
+    pub(crate) follower: Mutex<Option<crate::follower::Position>>,
+    /// Trees of dropped keyspaces whose files wait for their last reader.
+    pub(crate) obsolete: Mutex<lsm::tree::ObsoleteFiles>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kv").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// Fails unless the store may write.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"));
+        }
+        if self.closing.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::InvalidInput, "the database is closed"));
+        }
+        self.poison.check()
+    }
+
+    /// A failed write or sync of the log or the manifest: the first one poisons.
+    pub(crate) fn poisoned_by(&self, error: lsm::Error) -> Error {
+        self.poison.poison(tree_error(error))
+    }
+
+    /// As [`Inner::poisoned_by`], for the environment's errors.
+    pub(crate) fn poisoned_by_env(&self, error: env::EnvError) -> Error {
+        self.poison.poison(env_error(error))
+    }
+
+    /// Appends an edit to the manifest; a failure poisons.
+    pub(crate) fn log_edit(&self, edit: &lsm::manifest::VersionEdit) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        match manifest.as_mut() {
+            Some(manifest) => manifest.append(edit).map_err(|error| self.poisoned_by(error)),
+            None => Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only")),
+        }
+    }
+}

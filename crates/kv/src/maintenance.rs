@@ -1,0 +1,246 @@
+//! Flush and compaction: what happens behind the writers.
+
+use crate::convert::{env_error, tree_error};
+use crate::inner::{Inner, Writer};
+use env::JobKind;
+use lsm::compaction::Choice;
+use lsm::manifest::VersionEdit;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use store::{Durability, Result};
+
+impl Inner {
+    /// Seals every active memtable and begins a new log segment, which is then the first that
+    /// recovery needs once the sealed generation is in tables. The caller saw that none is sealed.
+    pub(crate) fn seal(&self, writer: &mut Writer) -> Result<()> {
+        debug_assert!(!self.sealed.load(Ordering::Acquire), "one sealed generation at a time");
+        if self.options.durability == Durability::Sync {
+            // A flush relies on every row it sees being published.
+            if let Some(wal) = &writer.wal {
+                wal.sync_handle().sync().map_err(|error| self.poisoned_by_env(error))?;
+            }
+        }
+        self.snapshots.publish(writer.last_seq);
+        let mut any = false;
+        for entry in self.trees.load().iter() {
+            any |= entry.tree.seal().is_some();
+        }
+        if any {
+            if let Some(wal) = &mut writer.wal {
+                let segment = wal.rotate().map_err(|error| self.poison.poison(error.into()))?;
+                self.sealed_segment.store(segment, Ordering::Release);
+            }
+            self.sealed_seq.store(writer.last_seq, Ordering::Release);
+            self.sealed.store(true, Ordering::Release);
+        }
+        self.active_bytes.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Queues a flush of the sealed generation unless one is queued.
+    pub(crate) fn queue_flush(self: &Arc<Self>) {
+        if !self.flush_queued.swap(true, Ordering::AcqRel) {
+            let inner = Arc::clone(self);
+            let job = move || {
+                inner.flush_queued.store(false, Ordering::Release);
+                let guard = inner.maintenance.lock();
+                // A failure has poisoned the store, and the next writer is told.
+                let _ = inner.flush_sealed();
+                drop(guard);
+                inner.progress.notify();
+                inner.queue_compaction();
+            };
+            self.env.spawn(JobKind::Flush, Box::new(job));
+        }
+    }
+
+    /// Moves everything that is committed now into tables. Holds `maintenance`.
+    pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
+        let guard = self.maintenance.lock();
+        self.flush_sealed()?;
+        {
+            let mut writer = self.writer.lock();
+            self.seal(&mut writer)?;
+        }
+        self.flush_sealed()?;
+        drop(guard);
+        self.progress.notify();
+        self.queue_compaction();
+        Ok(())
+    }
+
+    /// Writes the sealed generation, if there is one, into tables and lets its log go. The caller
+    /// holds `maintenance`.
+    pub(crate) fn flush_sealed(&self) -> Result<()> {
+        let Some(segment) = self.write_sealed()? else { return Ok(()) };
+        self.release_log(&mut self.writer.lock(), segment)
+    }
+
+    /// As [`Inner::flush_sealed`] for a caller that holds the writer lock too.
+    pub(crate) fn flush_sealed_with(&self, writer: &mut Writer) -> Result<()> {
+        let Some(segment) = self.write_sealed()? else { return Ok(()) };
+        self.release_log(writer, segment)
+    }
+
+    fn release_log(&self, writer: &mut Writer, segment: u64) -> Result<()> {
+        match &mut writer.wal {
+            Some(wal) => wal.release(segment).map_err(|error| self.poison.poison(error.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes and installs the sealed generation's tables; returns the first log segment still
+    /// needed, or `None` where nothing was sealed.
+    fn write_sealed(&self) -> Result<Option<u64>> {
+        if !self.sealed.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        self.poison.check()?;
+        let protected = self.snapshots.protected();
+        let newest = protected.last().copied().unwrap_or(0);
+        let trees = self.trees.load_full();
+        let mut edit = VersionEdit {
+            last_seq: Some(self.sealed_seq.load(Ordering::Acquire)),
+            ..VersionEdit::default()
+        };
+        let segment = self.sealed_segment.load(Ordering::Acquire);
+        if self.options.durability != Durability::None {
+            edit.wal_first_live = Some(segment);
+        }
+        let mut flushed = Vec::new();
+        for entry in trees.iter() {
+            let done = entry
+                .tree
+                .flush_sealed(&protected)
+                .map_err(|error| self.poisoned_by(error))?;
+            if let Some(done) = done {
+                edit.trees.push((entry.info.id, done.edit.clone()));
+                flushed.push((entry, done));
+            }
+        }
+        self.sync_table_folders()?;
+        edit.next_table_id = Some(self.context.next_table_id());
+        self.log_edit(&edit)?;
+        for (entry, done) in flushed {
+            entry
+                .tree
+                .install(&done.edit, &done.memtables, newest)
+                .map_err(|error| self.poisoned_by(error))?;
+        }
+        self.sealed.store(false, Ordering::Release);
+        self.after_install();
+        Ok(Some(segment))
+    }
+
+    /// Makes the names of new tables durable, before the manifest names them.
+    pub(crate) fn sync_table_folders(&self) -> Result<()> {
+        for folder in &self.context.folders {
+            self.env.sync_folder(folder).map_err(|error| self.poisoned_by_env(error))?;
+        }
+        Ok(())
+    }
+
+    /// Files that lost their last reader go; writers learn how deep level 0 is.
+    pub(crate) fn after_install(&self) {
+        let trees = self.trees.load();
+        let runs = trees.iter().map(|entry| entry.tree.level0_runs()).max().unwrap_or(0);
+        self.level0_runs.store(runs, Ordering::Relaxed);
+        self.collect_obsolete();
+        self.progress.notify();
+    }
+
+    /// Removes the files of tables that nothing refers to any more.
+    pub(crate) fn collect_obsolete(&self) {
+        for entry in self.trees.load().iter() {
+            entry.tree.collect_obsolete();
+        }
+        self.obsolete.lock().collect(&*self.env);
+    }
+
+    /// Queues compaction until nothing is due, unless it is queued or switched off.
+    pub(crate) fn queue_compaction(self: &Arc<Self>) {
+        if !self.options.auto_compaction
+            || self.compaction_error.lock().is_some()
+            || self.closing.load(Ordering::Acquire)
+            || self.compaction_queued.swap(true, Ordering::AcqRel)
+        {
+            return;
+        }
+        let inner = Arc::clone(self);
+        let job = move || {
+            let step = inner.compact_step();
+            inner.compaction_queued.store(false, Ordering::Release);
+            match step {
+                // One step a job, so that the environment decides between it and other work.
+                Ok(true) => inner.queue_compaction(),
+                Ok(false) => {}
+                Err(error) => {
+                    // Reads and writes go on without compaction; stats and check tell why.
+                    if error.kind() != store::ErrorKind::Cancelled {
+                        *inner.compaction_error.lock() = Some(error);
+                    }
+                }
+            }
+            inner.progress.notify();
+        };
+        self.env.spawn(JobKind::Compaction, Box::new(job));
+    }
+
+    /// Does the most urgent compaction; false where none is due.
+    fn compact_step(self: &Arc<Self>) -> Result<bool> {
+        let _one = self.compacting.lock();
+        self.poison.check()?;
+        let trees = self.trees.load_full();
+        for entry in trees.iter() {
+            let choice = entry.tree.choose_compaction();
+            if matches!(choice, Choice::Nothing) {
+                continue;
+            }
+            self.compact_with(entry, &choice)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn compact_with(&self, entry: &crate::trees::Entry, choice: &Choice) -> Result<()> {
+        let protected = self.snapshots.protected();
+        let newest = protected.last().copied().unwrap_or(0);
+        let edit = entry
+            .tree
+            .compact(choice, &protected, &self.closing)
+            .map_err(tree_error)?;
+        let _guard = self.maintenance.lock();
+        if self.trees.load().get(entry.info.id).is_err() {
+            // Dropped meanwhile: its new tables have no one to name them.
+            for added in &edit.added {
+                let path = self.context.table_path(added.meta.id, added.meta.folder);
+                self.env.remove(&path).map_err(env_error)?;
+            }
+            return Ok(());
+        }
+        self.sync_table_folders()?;
+        self.log_edit(&VersionEdit {
+            trees: vec![(entry.info.id, edit.clone())],
+            next_table_id: Some(self.context.next_table_id()),
+            ..VersionEdit::default()
+        })?;
+        entry.tree.install(&edit, &[], newest).map_err(|error| self.poisoned_by(error))?;
+        self.after_install();
+        Ok(())
+    }
+
+    /// Merges every keyspace into one run.
+    pub(crate) fn compact_everything(self: &Arc<Self>) -> Result<()> {
+        self.check_writable()?;
+        self.flush_all()?;
+        let _one = self.compacting.lock();
+        for entry in self.trees.load_full().iter() {
+            let choice = entry.tree.choose_full_compaction();
+            if !matches!(choice, Choice::Nothing) {
+                self.compact_with(entry, &choice)?;
+            }
+        }
+        *self.compaction_error.lock() = None;
+        Ok(())
+    }
+}

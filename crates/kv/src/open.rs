@@ -1,0 +1,252 @@
+//! Opening: lock, manifest, trees, then the log on top.
+
+use crate::bulk::remove_strays;
+use crate::convert::{env_error, tree_error};
+use crate::inner::{Inner, Writer};
+use crate::options::KvOptions;
+use crate::poison::Poison;
+use crate::record;
+use crate::snapshots::Snapshots;
+use crate::trees::{Entry, Trees};
+use crate::wal::{Wal, WalOptions};
+use arc_swap::ArcSwap;
+use base::{Corruption, TableId};
+use env::{Env, LogMode};
+use lsm::context::Context;
+use lsm::manifest::{CURRENT, Manifest, State};
+use lsm::table::BlockCache;
+use lsm::tree::Tree;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result};
+
+const LOCK: &str = "LOCK";
+const TABLES: &str = "tables";
+pub(crate) const WAL: &str = "wal";
+
+/// Opens or creates the database in `folder`.
+pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
+    if options.read_only {
+        return crate::follower::open(env, folder, options);
+    }
+    let exists = env.exists(&folder.join(CURRENT));
+    if !exists {
+        if !options.create {
+            return Err(missing(folder));
+        }
+        env.create_folder(folder).map_err(env_error)?;
+        let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
+            name != LOCK && name != TABLES && name != WAL && !name.starts_with("MANIFEST-")
+                && !name.starts_with(CURRENT)
+        });
+        if let Some(name) = stranger {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "{} is no Quipu database and not empty: it holds \"{name}\"\n\
+                     hint: name an empty or a new folder",
+                    folder.display()
+                ),
+            ));
+        }
+    }
+    let lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
+    let folders = table_folders(&*env, folder, &options)?;
+    let (manifest, state) = if exists {
+        Manifest::open(Arc::clone(&env), folder).map_err(tree_error)?
+    } else {
+        let manifest = Manifest::create(Arc::clone(&env), folder).map_err(tree_error)?;
+        let state = manifest.state().clone();
+        (manifest, state)
+    };
+    let context = context(&env, &options, folders, &state);
+    remove_strays(&*env, &context, &|id| named(&state).contains(&id))?;
+    let trees = open_trees(&context, &state)?;
+    let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock));
+    recover(&inner, &state)?;
+    Ok(inner)
+}
+
+pub(crate) fn missing(folder: &Path) -> Error {
+    Error::new(
+        ErrorKind::InvalidInput,
+        format!("there is no Quipu database in {}", folder.display()),
+    )
+}
+
+/// The database's own table folder first, then those the user named; all exist afterwards.
+pub(crate) fn table_folders(
+    env: &dyn Env,
+    folder: &Path,
+    options: &KvOptions,
+) -> Result<Vec<std::path::PathBuf>> {
+    let mut folders = vec![folder.join(TABLES)];
+    folders.extend(options.table_folders.iter().cloned());
+    if !options.read_only {
+        for folder in &folders {
+            env.create_folder(folder).map_err(env_error)?;
+        }
+    }
+    Ok(folders)
+}
+
+pub(crate) fn context(
+    env: &Arc<dyn Env>,
+    options: &KvOptions,
+    folders: Vec<std::path::PathBuf>,
+    state: &State,
+) -> Arc<Context> {
+    Arc::new(Context::new(
+        Arc::clone(env),
+        Arc::new(BlockCache::new(options.cache_bytes)),
+        folders,
+        options.tree.clone(),
+        options.direct_reads,
+        state.next_table_id(),
+    ))
+}
+
+/// Numbers of all tables that the manifest names.
+fn named(state: &State) -> BTreeSet<TableId> {
+    state.keyspaces().flat_map(|keyspace| keyspace.tables.iter().map(|t| t.meta.id)).collect()
+}
+
+pub(crate) fn open_trees(context: &Arc<Context>, state: &State) -> Result<Trees> {
+    let mut trees = Trees::default();
+    for keyspace in state.keyspaces() {
+        for table in &keyspace.tables {
+            if usize::from(table.meta.folder) >= context.folders.len() {
+                return Err(Error::new(
+                    ErrorKind::InvalidInput,
+                    format!(
+                        "table {} lies in table folder {}, but only {} were given\n\
+                         hint: open the database with the same table folders as before",
+                        table.meta.id,
+                        table.meta.folder,
+                        context.folders.len()
+                    ),
+                ));
+            }
+        }
+        let info = KeyspaceInfo {
+            id: keyspace.id,
+            name: keyspace.name.clone(),
+            shape: keyspace.shape.clone(),
+            definition: keyspace.definition.clone(),
+        };
+        let tree =
+            Tree::open(Arc::clone(context), keyspace.id, info.shape.clone(), &keyspace.tables)
+                .map_err(tree_error)?;
+        trees.insert(Arc::new(Entry { info, tree }));
+    }
+    Ok(trees)
+}
+
+pub(crate) fn assemble(
+    env: Arc<dyn Env>,
+    folder: &Path,
+    options: KvOptions,
+    context: Arc<Context>,
+    trees: Trees,
+    manifest: Option<Manifest>,
+    lock: Option<Box<dyn env::FolderLock>>,
+) -> Arc<Inner> {
+    Arc::new(Inner {
+        progress: env.signal(),
+        env,
+        folder: folder.to_owned(),
+        options,
+        context,
+        trees: ArcSwap::from_pointee(trees),
+        snapshots: Snapshots::default(),
+        poison: Poison::default(),
+        maintenance: Mutex::new(()),
+        compacting: Mutex::new(()),
+        writer: Mutex::new(Writer { wal: None, last_seq: 0, payload: Vec::new() }),
+        manifest: Mutex::new(manifest),
+        synced: Mutex::new(0),
+        sealed: false.into(),
+        sealed_segment: 0.into(),
+        sealed_seq: 0.into(),
+        level0_runs: 0.into(),
+        flush_queued: false.into(),
+        compaction_queued: false.into(),
+        closing: Arc::new(false.into()),
+        active_bytes: 0.into(),
+        compaction_error: Mutex::new(None),
+        lock: Mutex::new(lock),
+        follower: Mutex::new(None),
+        obsolete: Mutex::default(),
+    })
+}
+
+/// Replays the log onto the trees and makes it ready for new commits.
+fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
+    let wal_folder = inner.folder.join(WAL);
+    inner.env.create_folder(&wal_folder).map_err(env_error)?;
+    let options = WalOptions {
+        segment_bytes: inner.options.wal_segment_bytes,
+        // A mapped log costs no system call a commit; where each commit is synced, the page faults
+        // after every sync would cost more than they save (figures in docs/formats/wal.md).
+        mode: match inner.options.durability {
+            Durability::Sync => LogMode::Write,
+            Durability::Os | Durability::None => LogMode::Mapped,
+        },
+        ..WalOptions::default()
+    };
+    let trees = inner.trees.load_full();
+    let mut last_seq = state.last_seq();
+    let flushed = last_seq;
+    let wal = Wal::open(
+        Arc::clone(&inner.env),
+        &wal_folder,
+        state.wal_first_live(),
+        options,
+        &mut |position, payload| {
+            let seq = replay(&trees, payload, flushed)
+                .map_err(|what| Corruption::new(&position.file, position.offset, what))?;
+            last_seq = last_seq.max(seq);
+            Ok(())
+        },
+    )?;
+    let mut writer = inner.writer.lock();
+    writer.last_seq = last_seq;
+    inner.snapshots.publish(last_seq);
+    *inner.synced.lock() = 0;
+    let none = inner.options.durability == Durability::None;
+    writer.wal = Some(wal);
+    let replayed: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
+    inner.active_bytes.store(replayed, std::sync::atomic::Ordering::Relaxed);
+    if none || replayed >= inner.options.memtable_bytes {
+        inner.seal(&mut writer)?;
+        inner.flush_sealed_with(&mut writer)?;
+    }
+    if none {
+        writer.wal = None;
+    }
+    drop(writer);
+    inner.after_install();
+    inner.queue_compaction();
+    Ok(())
+}
+
+/// Applies one commit that is newer than the tables; returns its sequence number.
+pub(crate) fn replay(trees: &Trees, payload: &[u8], flushed: u64) -> std::result::Result<u64, String> {
+    let (seq, batch) =
+        record::decode(payload, &|id| trees.get(id).ok().map(|entry| &entry.info.shape))?;
+    if seq <= flushed {
+        return Ok(seq);
+    }
+    for table in &batch.tables {
+        let tree = &trees.get(table.keyspace).map_err(|error| error.to_string())?.tree;
+        for range in &table.delete_ranges {
+            tree.delete_range(range.clone(), seq);
+        }
+        if table.rows.rows > 0 {
+            crate::convert::insert(tree, table, seq);
+        }
+    }
+    Ok(seq)
+}

@@ -1,0 +1,227 @@
+//! Reading: the newest state, a held moment, and a moment under a transaction's own writes.
+
+use crate::convert::tree_error;
+use crate::inner::Inner;
+use crate::trees::{Entry, Trees};
+use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
+use lsm::memtable::Memtable;
+use lsm::view::{Cursor, ReadAt, SuperVersion};
+use std::sync::Arc;
+use store::{Read, Result, Scan, Snapshot};
+
+/// A moment held in an open store.
+pub(crate) struct Held {
+    pub(crate) inner: Arc<Inner>,
+    /// The keyspaces of that moment: one that is dropped later can still be read.
+    pub(crate) trees: Arc<Trees>,
+    pub(crate) seq: u64,
+}
+
+impl Held {
+    pub(crate) fn new(inner: &Arc<Inner>) -> Self {
+        // The keyspaces first: one created after this moment is then empty at it, never half there.
+        let trees = inner.trees.load_full();
+        let seq = inner.snapshots.acquire();
+        Self { inner: Arc::clone(inner), trees, seq }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.inner.snapshots.release(self.seq);
+    }
+}
+
+/// One view of one tree at one moment, perhaps under a transaction's writes.
+pub(crate) struct At<'a> {
+    pub(crate) view: &'a Arc<SuperVersion>,
+    pub(crate) entry: &'a Entry,
+    pub(crate) seq: u64,
+    pub(crate) overlay: Option<&'a Arc<Memtable>>,
+}
+
+impl At<'_> {
+    fn read_at(&self) -> ReadAt<'_> {
+        ReadAt { snapshot: self.seq, overlay: self.overlay.map(|overlay| &**overlay) }
+    }
+
+    pub(crate) fn get(&self, key: KeyRef<'_>, p: Projection, out: &mut Batch) -> Result<bool> {
+        self.view.get(key, self.read_at(), p, out).map_err(tree_error)
+    }
+
+    pub(crate) fn get_many(
+        &self,
+        keys: &Keys,
+        p: Projection,
+        present: &mut Vec<bool>,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.view.get_many(keys, self.read_at(), p, present, out).map_err(tree_error)
+    }
+
+    pub(crate) fn scan_into(
+        &self,
+        range: &KeyRange,
+        p: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.view.scan_into(range, self.read_at(), p, limit, out).map_err(tree_error)
+    }
+
+    pub(crate) fn prefix_many(
+        &self,
+        first_words: &[u64],
+        p: Projection,
+        offsets: &mut Vec<u64>,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.view.prefix_many(first_words, self.read_at(), p, offsets, out).map_err(tree_error)
+    }
+
+    pub(crate) fn scan(&self, range: KeyRange, p: Projection) -> Result<Box<dyn Scan>> {
+        let overlay = self.overlay.cloned();
+        let cursor = self.view.cursor(self.entry.tree.context(), range, self.seq, overlay, p);
+        Ok(Box::new(Stream { cursor }))
+    }
+
+    pub(crate) fn count(&self) -> Result<u64> {
+        self.view.count(self.read_at()).map_err(tree_error)
+    }
+
+    pub(crate) fn first_words(&self, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
+        self.view.first_words(self.read_at(), visit).map_err(tree_error)
+    }
+}
+
+/// A cursor holds its tables and memtables, so it needs no registered moment.
+struct Stream {
+    cursor: Cursor,
+}
+
+impl Scan for Stream {
+    fn next_batch(&mut self, rows_max: usize, out: &mut Batch) -> Result<bool> {
+        self.cursor.next_batch(rows_max, out).map_err(tree_error)
+    }
+}
+
+impl Inner {
+    /// Calls `f` with a view of the newest state.
+    ///
+    /// The number is read before the view, so the view holds all that the number promises. A
+    /// compaction that ended in between may have dropped what only the older number sees; its view
+    /// says so, and the newer number is read.
+    fn latest<R>(&self, keyspace: KeyspaceId, f: impl FnOnce(&At<'_>) -> Result<R>) -> Result<R> {
+        let trees = self.trees.load();
+        let entry = trees.get(keyspace)?;
+        loop {
+            let seq = self.snapshots.visible();
+            let view = entry.tree.view();
+            if view.oldest_readable <= seq {
+                return f(&At { view: &view, entry, seq, overlay: None });
+            }
+        }
+    }
+}
+
+/// Implements [`Read`] through one method that makes an [`At`] for a keyspace.
+macro_rules! read_through {
+    ($type:ty, $with:ident) => {
+        impl Read for $type {
+            fn get(
+                &self,
+                keyspace: KeyspaceId,
+                key: KeyRef<'_>,
+                projection: Projection,
+                out: &mut Batch,
+            ) -> Result<bool> {
+                self.$with(keyspace, |at| at.get(key, projection, out))
+            }
+
+            fn get_many(
+                &self,
+                keyspace: KeyspaceId,
+                keys: &Keys,
+                projection: Projection,
+                present: &mut Vec<bool>,
+                out: &mut Batch,
+            ) -> Result<()> {
+                self.$with(keyspace, |at| at.get_many(keys, projection, present, out))
+            }
+
+            fn scan_into(
+                &self,
+                keyspace: KeyspaceId,
+                range: &KeyRange,
+                projection: Projection,
+                limit: usize,
+                out: &mut Batch,
+            ) -> Result<()> {
+                self.$with(keyspace, |at| at.scan_into(range, projection, limit, out))
+            }
+
+            fn prefix_many(
+                &self,
+                keyspace: KeyspaceId,
+                first_words: &[u64],
+                projection: Projection,
+                offsets: &mut Vec<u64>,
+                out: &mut Batch,
+            ) -> Result<()> {
+                self.$with(keyspace, |at| at.prefix_many(first_words, projection, offsets, out))
+            }
+
+            fn scan(
+                &self,
+                keyspace: KeyspaceId,
+                range: KeyRange,
+                projection: Projection,
+            ) -> Result<Box<dyn Scan>> {
+                self.$with(keyspace, |at| at.scan(range, projection))
+            }
+
+            fn count(&self, keyspace: KeyspaceId) -> Result<u64> {
+                self.$with(keyspace, |at| at.count())
+            }
+
+            fn first_words(
+                &self,
+                keyspace: KeyspaceId,
+                visit: &mut dyn FnMut(&[u64]),
+            ) -> Result<()> {
+                self.$with(keyspace, |at| at.first_words(visit))
+            }
+        }
+    };
+}
+pub(crate) use read_through;
+
+impl crate::Kv {
+    fn with_latest<R>(
+        &self,
+        keyspace: KeyspaceId,
+        f: impl FnOnce(&At<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.inner.latest(keyspace, f)
+    }
+}
+read_through!(crate::Kv, with_latest);
+
+impl Held {
+    pub(crate) fn with<R>(
+        &self,
+        keyspace: KeyspaceId,
+        f: impl FnOnce(&At<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let entry = self.trees.get(keyspace)?;
+        let view = entry.tree.view();
+        f(&At { view: &view, entry, seq: self.seq, overlay: None })
+    }
+}
+read_through!(Held, with);
+
+impl Snapshot for Held {
+    fn seq(&self) -> SeqNo {
+        SeqNo(self.seq)
+    }
+}

@@ -1,0 +1,77 @@
+//! Which moments are held, so that flush and compaction keep what they see.
+//!
+//! # Why registration reads the newest number under the lock
+//! A job asks for the held moments and the newest published number in one step. A snapshot that
+//! registers later reads a number at least as new, and so needs nothing the job may drop.
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The held moments and the newest published one.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    /// Newest sequence number that readers may see.
+    visible: AtomicU64,
+    held: Mutex<BTreeMap<u64, usize>>,
+}
+
+impl Snapshots {
+    /// Newest published sequence number.
+    pub(crate) fn visible(&self) -> u64 {
+        self.visible.load(Ordering::Acquire)
+    }
+
+    /// Publishes commits up to `seq`; never goes back.
+    pub(crate) fn publish(&self, seq: u64) {
+        self.visible.fetch_max(seq, Ordering::AcqRel);
+    }
+
+    /// Holds the newest moment.
+    pub(crate) fn acquire(&self) -> u64 {
+        let mut held = self.held.lock();
+        let seq = self.visible();
+        *held.entry(seq).or_insert(0) += 1;
+        seq
+    }
+
+    /// Lets a moment go that [`Snapshots::acquire`] gave.
+    pub(crate) fn release(&self, seq: u64) {
+        let mut held = self.held.lock();
+        if let Some(count) = held.get_mut(&seq) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&seq);
+            }
+        }
+    }
+
+    /// All held moments and the newest, ascending; the last is the newest.
+    pub(crate) fn protected(&self) -> Vec<u64> {
+        let held = self.held.lock();
+        let visible = self.visible();
+        let mut all: Vec<u64> = held.keys().copied().collect();
+        if all.last() != Some(&visible) {
+            all.push(visible);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_held_twice_is_protected_until_both_let_go() {
+        let snapshots = Snapshots::default();
+        snapshots.publish(5);
+        let (a, b) = (snapshots.acquire(), snapshots.acquire());
+        snapshots.publish(9);
+        assert_eq!(snapshots.protected(), [5, 9]);
+        snapshots.release(a);
+        assert_eq!(snapshots.protected(), [5, 9]);
+        snapshots.release(b);
+        assert_eq!(snapshots.protected(), [9]);
+    }
+}

@@ -1,0 +1,231 @@
+//! Transactions: a held moment, an overlay of own writes, and what was read.
+//!
+//! # Why an overlay of memtables
+//! A read under a transaction is then the merge that every read is, with one more source on top;
+//! nothing about visibility is written twice.
+
+use crate::commit::Validation;
+use crate::inner::Inner;
+use crate::normalise::normalise;
+use crate::reader::{At, Held, read_through};
+use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo};
+use lsm::memtable::Memtable;
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::{
+    Error, ErrorKind, Isolation, Kinds, Read, Result, Scan, TableWrites, Transaction, WriteBatch,
+};
+
+/// Own writes of one keyspace.
+struct Overlay {
+    memtable: Arc<Memtable>,
+    /// Number of the newest write: later ones win.
+    writes: u64,
+}
+
+/// A transaction of the native engine.
+pub(crate) struct KvTransaction {
+    held: Held,
+    isolation: Isolation,
+    overlays: RwLock<BTreeMap<KeyspaceId, Overlay>>,
+    reads: RwLock<Vec<(KeyspaceId, KeyRange)>>,
+}
+
+impl KvTransaction {
+    pub(crate) fn new(inner: &Arc<Inner>, isolation: Isolation) -> Self {
+        Self {
+            held: Held::new(inner),
+            isolation,
+            overlays: RwLock::default(),
+            reads: RwLock::default(),
+        }
+    }
+
+    fn with<R>(&self, keyspace: KeyspaceId, f: impl FnOnce(&At<'_>) -> Result<R>) -> Result<R> {
+        let entry = self.held.trees.get(keyspace)?;
+        let overlay =
+            self.overlays.read().get(&keyspace).map(|overlay| Arc::clone(&overlay.memtable));
+        let view = entry.tree.view();
+        f(&At { view: &view, entry, seq: self.held.seq, overlay: overlay.as_ref() })
+    }
+
+    fn note(&self, keyspace: KeyspaceId, range: impl FnOnce() -> KeyRange) {
+        if self.isolation == Isolation::Serializable {
+            self.reads.write().push((keyspace, range()));
+        }
+    }
+
+    fn all(&self, keyspace: KeyspaceId) -> Result<KeyRange> {
+        Ok(match self.held.trees.get(keyspace)?.info.shape.key {
+            base::KeyShape::Words(_) => KeyRange::all_words(),
+            base::KeyShape::Bytes => KeyRange::all_bytes(),
+        })
+    }
+
+    /// Everything written, each key once, in key order.
+    fn batch(&self) -> Result<WriteBatch> {
+        let mut batch = WriteBatch::default();
+        for (&keyspace, overlay) in &*self.overlays.read() {
+            let shape = &self.held.trees.get(keyspace)?.info.shape;
+            let (rows, kinds) = overlay.memtable.fold();
+            let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
+            let delete_ranges = overlay.memtable.deleted_ranges();
+            let table =
+                TableWrites { keyspace, kinds: Kinds::PerRow(kinds), rows, delete_ranges };
+            debug_assert!(matches!(normalise(&table, shape), std::borrow::Cow::Borrowed(_)));
+            batch.tables.push(table);
+        }
+        Ok(batch)
+    }
+}
+
+/// The range of exactly one key.
+fn exactly(key: KeyRef<'_>) -> KeyRange {
+    match key {
+        KeyRef::Words(words) => KeyRange::prefix_words(words),
+        KeyRef::Bytes(bytes) => {
+            let mut upper = bytes.to_vec();
+            upper.push(0);
+            KeyRange { lower: base::Key::bytes(bytes), upper: Some(base::Key::Bytes(upper)) }
+        }
+    }
+}
+
+/// Reads without a record of what was read.
+struct Unrecorded<'a>(&'a KvTransaction);
+
+impl Unrecorded<'_> {
+    fn with<R>(&self, keyspace: KeyspaceId, f: impl FnOnce(&At<'_>) -> Result<R>) -> Result<R> {
+        self.0.with(keyspace, f)
+    }
+}
+read_through!(Unrecorded<'_>, with);
+
+impl Read for KvTransaction {
+    fn get(
+        &self,
+        keyspace: KeyspaceId,
+        key: KeyRef<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        self.note(keyspace, || exactly(key));
+        Unrecorded(self).get(keyspace, key, projection, out)
+    }
+
+    fn get_many(
+        &self,
+        keyspace: KeyspaceId,
+        keys: &Keys,
+        projection: Projection,
+        present: &mut Vec<bool>,
+        out: &mut Batch,
+    ) -> Result<()> {
+        for i in 0..if self.isolation == Isolation::Serializable { keys.len() } else { 0 } {
+            self.note(keyspace, || exactly(keys.get(i).as_ref()));
+        }
+        Unrecorded(self).get_many(keyspace, keys, projection, present, out)
+    }
+
+    fn scan_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.note(keyspace, || range.clone());
+        Unrecorded(self).scan_into(keyspace, range, projection, limit, out)
+    }
+
+    fn prefix_many(
+        &self,
+        keyspace: KeyspaceId,
+        first_words: &[u64],
+        projection: Projection,
+        offsets: &mut Vec<u64>,
+        out: &mut Batch,
+    ) -> Result<()> {
+        for &word in first_words {
+            self.note(keyspace, || KeyRange::prefix_words(&[word]));
+        }
+        Unrecorded(self).prefix_many(keyspace, first_words, projection, offsets, out)
+    }
+
+    fn scan(
+        &self,
+        keyspace: KeyspaceId,
+        range: KeyRange,
+        projection: Projection,
+    ) -> Result<Box<dyn Scan>> {
+        self.note(keyspace, || range.clone());
+        Unrecorded(self).scan(keyspace, range, projection)
+    }
+
+    fn count(&self, keyspace: KeyspaceId) -> Result<u64> {
+        let all = self.all(keyspace)?;
+        self.note(keyspace, || all);
+        Unrecorded(self).count(keyspace)
+    }
+
+    fn first_words(&self, keyspace: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
+        let all = self.all(keyspace)?;
+        self.note(keyspace, || all);
+        Unrecorded(self).first_words(keyspace, visit)
+    }
+}
+
+impl Transaction for KvTransaction {
+    fn seq(&self) -> SeqNo {
+        SeqNo(self.held.seq)
+    }
+
+    fn write(&self, batch: &WriteBatch) -> Result<()> {
+        self.held.inner.check_writable()?;
+        let mut overlays = self.overlays.write();
+        for table in &batch.tables {
+            let entry = self.held.trees.get(table.keyspace)?;
+            crate::commit::check_shape(table, entry)?;
+            let shape = &entry.info.shape;
+            let overlay = overlays.entry(table.keyspace).or_insert_with(|| Overlay {
+                memtable: Arc::new(Memtable::new(shape)),
+                writes: 0,
+            });
+            for range in &table.delete_ranges {
+                overlay.writes += 1;
+                overlay.memtable.delete_range(range.clone(), overlay.writes);
+            }
+            if table.rows.rows > 0 {
+                overlay.writes += 1;
+                let table = normalise(table, shape);
+                crate::convert::with_kinds(&table.kinds, |kinds| {
+                    overlay.memtable.insert(&table.rows, kinds, overlay.writes);
+                });
+            }
+        }
+        let bytes: u64 = overlays.values().map(|overlay| overlay.memtable.bytes()).sum();
+        let limit = self.held.inner.options.transaction_bytes_max;
+        if bytes > limit {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!(
+                    "the transaction's writes take {bytes} bytes, the limit is {limit}\n\
+                     hint: commit in smaller steps, or import in bulk"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<SeqNo> {
+        let batch = self.batch()?;
+        if batch.is_empty() {
+            return Ok(SeqNo(self.held.seq));
+        }
+        let reads = self.reads.read();
+        let validation = Validation { since: self.held.seq, reads: &reads };
+        self.held.inner.commit(&batch, Some(&validation), None)
+    }
+}
