@@ -127,6 +127,7 @@ impl Index {
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        varint::put(out, self.blocks() as u64);
         let mut scratch = Vec::new();
         let mut put = |encode: &dyn Fn(&mut Vec<u8>)| {
             scratch.clear();
@@ -134,7 +135,6 @@ impl Index {
             varint::put_bytes(out, &scratch);
         };
         let lengths: Vec<u64> = self.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        put(&|out| varint::put(out, self.blocks() as u64));
         put(&|out| words::encode(&lengths, out));
         put(&|out| words::encode(&self.rows, out));
         put(&|out| self.checksums.iter().for_each(|sum| out.extend_from_slice(&sum.to_le_bytes())));
@@ -153,7 +153,7 @@ impl Index {
     /// Decodes the fences of a table whose blocks end at or before byte `end`.
     pub(super) fn decode(mut from: &[u8], shape: KeyShape, end: u64) -> Result<Self, Malformed> {
         let from = &mut from;
-        let blocks = take_varint(&mut take_bytes(from)?)?;
+        let blocks = take_varint(from)?;
         // Each block takes some bytes, so this bounds what is allocated below.
         if blocks > end {
             return Err(Malformed("more blocks than bytes"));

@@ -197,7 +197,11 @@ impl Properties {
         put_key(of.first_key.as_ref(), out);
         put_key(of.last_key.as_ref(), out);
         for handle in [self.tombstones, self.key_filter, self.first_word_filter] {
-            handle.put(out);
+            varint::put(out, handle.bytes);
+            if handle.bytes > 0 {
+                varint::put(out, handle.offset);
+                out.extend_from_slice(&handle.checksum.to_le_bytes());
+            }
         }
     }
 
@@ -230,10 +234,21 @@ impl Properties {
         };
         Ok(Self {
             summary,
-            tombstones: Handle::take(bytes)?,
-            key_filter: Handle::take(bytes)?,
-            first_word_filter: Handle::take(bytes)?,
+            tombstones: take_part(bytes)?,
+            key_filter: take_part(bytes)?,
+            first_word_filter: take_part(bytes)?,
         })
+    }
+}
+
+/// Handle of a part that a table may lack.
+fn take_part(bytes: &mut &[u8]) -> Result<Handle, Malformed> {
+    match take_varint(bytes)? {
+        0 => Ok(Handle::default()),
+        len => {
+            let offset = take_varint(bytes)?;
+            Ok(Handle { offset, bytes: len, checksum: take_u64(bytes)? })
+        }
     }
 }
 

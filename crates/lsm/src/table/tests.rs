@@ -33,10 +33,6 @@ struct Row {
 
 const WORD: ColumnShape = ColumnShape::Word { merge: None };
 
-fn tiny() -> TableOptions {
-    TableOptions { block_rows_max: 7, block_bytes_max: 100, filter_bits: 10, compress: true }
-}
-
 fn context(cache_bytes: u64) -> Context {
     let env = Arc::new(MemoryEnv::new(1));
     env.create_folder(Path::new("t")).unwrap();
@@ -66,20 +62,35 @@ fn to_rows(shape: &Shape, rows: &[Row]) -> Rows {
     out
 }
 
-/// Writes the rows in pieces that end at `cuts` and describes the table.
-fn build(
-    context: &Context,
-    shape: &Shape,
-    options: &TableOptions,
+/// How a test's table is written.
+#[derive(Clone, Debug)]
+struct How {
+    options: TableOptions,
     bottom: bool,
     global_seq: u64,
-    rows: &[Row],
-    cuts: &[usize],
-    tombstones: &[RangeTombstone],
-) -> TableMeta {
+    /// Rows at which one input ends and the next begins.
+    cuts: Vec<usize>,
+    tombstones: Vec<RangeTombstone>,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        let options = TableOptions {
+            block_rows_max: 7,
+            block_bytes_max: 100,
+            filter_bits: 10,
+            compress: true,
+        };
+        Self { options, bottom: true, global_seq: 0, cuts: vec![], tombstones: vec![] }
+    }
+}
+
+/// Writes the rows and describes the table.
+fn build(context: &Context, shape: &Shape, rows: &[Row], how: &How) -> TableMeta {
+    let How { options, bottom, global_seq, cuts, tombstones } = how.clone();
     let (id, folder, path) = context.new_table();
     let file = context.env.create(&path).unwrap();
-    let mut builder = TableBuilder::new(file, shape.clone(), options.clone(), bottom);
+    let mut builder = TableBuilder::new(file, shape.clone(), options, bottom);
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.min(&rows.len()).to_owned()).collect();
     cuts.extend([0, rows.len()]);
     cuts.sort_unstable();
@@ -90,7 +101,7 @@ fn build(
         builder.add(&input, piece[0] - from..piece[1] - from).unwrap();
     }
     for tombstone in tombstones {
-        builder.add_range_tombstone(tombstone.clone()).unwrap();
+        builder.add_range_tombstone(tombstone).unwrap();
     }
     let estimate = builder.bytes_estimate();
     let summary = builder.finish().unwrap();
@@ -405,8 +416,8 @@ proptest! {
             KeyShape::Words(_) => vec![RangeTombstone { range, seq: 4 }],
             KeyShape::Bytes => vec![],
         };
-        let meta =
-            build(&context, &shape, &options, bottom, global, &rows, &cuts, &tombstones);
+        let how = How { options, bottom, global_seq: global, cuts, tombstones };
+        let meta = build(&context, &shape, &rows, &how);
         let summary = &meta.summary;
         prop_assert_eq!(summary.rows, rows.len() as u64);
         let of_kind = |kind| rows.iter().filter(|row| row.kind == kind as u8).count() as u64;
@@ -420,7 +431,7 @@ proptest! {
         }
 
         let table = Table::open(&context, &meta, &shape).unwrap();
-        prop_assert_eq!(table.range_tombstones(), &tombstones[..]);
+        prop_assert_eq!(table.range_tombstones(), &how.tombstones[..]);
         let mut read = rows;
         read.iter_mut().for_each(|row| row.seq = if row.seq == 0 { global } else { row.seq });
         check_blocks(&table, &shape, &read, Projection { keys, values });
@@ -481,8 +492,9 @@ fn sample_table() -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
     let context = context(1 << 20);
     let (shape, rows) = sample();
     let range = KeyRange::prefix_words(&[3]);
-    let tombstones = [RangeTombstone { range, seq: 9 }];
-    let meta = build(&context, &shape, &tiny(), false, 0, &rows, &[], &tombstones);
+    let tombstones = vec![RangeTombstone { range, seq: 9 }];
+    let how = How { bottom: false, tombstones, ..How::default() };
+    let meta = build(&context, &shape, &rows, &how);
     let path = context.table_path(meta.id, meta.folder);
     let bytes = context.env.read_file(&path).unwrap();
     assert_eq!(read_all(&context, &meta, &shape).unwrap(), rows);
@@ -519,7 +531,7 @@ fn a_table_cut_short_anywhere_is_corruption() {
 fn another_table_under_this_name_is_corruption() {
     let (context, meta, shape, mut rows, _) = sample_table();
     rows[7].values[0] = Some(Value::Word(1));
-    let other = build(&context, &shape, &tiny(), false, 0, &rows, &[], &[]);
+    let other = build(&context, &shape, &rows, &How { bottom: false, ..How::default() });
     let swapped = TableMeta { id: other.id, ..meta.clone() };
     let read = read_all(&context, &swapped, &shape);
     assert!(matches!(read, Err(Error::Corruption(_))), "{read:?}");
@@ -572,14 +584,15 @@ proptest! {
 fn an_empty_table_and_one_of_tombstones_alone_open() {
     let context = context(0);
     let shape = Shape { key: KeyShape::Words(2), values: vec![] };
-    let empty = build(&context, &shape, &tiny(), true, 0, &[], &[], &[]);
+    let empty = build(&context, &shape, &[], &How::default());
     let table = Table::open(&context, &empty, &shape).unwrap();
     assert_eq!(table.blocks(), 0);
     assert_eq!(table.block_for(KeyRef::Words(&[1, 2])), None);
 
     let range = KeyRange { lower: Key::words(&[4]), upper: Some(Key::words(&[9])) };
-    let tombstones = [RangeTombstone { range: range.clone(), seq: 77 }];
-    let meta = build(&context, &shape, &tiny(), true, 0, &[], &[], &tombstones);
+    let tombstones = vec![RangeTombstone { range: range.clone(), seq: 77 }];
+    let how = How { tombstones: tombstones.clone(), ..How::default() };
+    let meta = build(&context, &shape, &[], &how);
     assert_eq!(
         (&meta.summary.first_key, &meta.summary.last_key),
         (&range.lower, &Key::words(&[9]))
@@ -606,8 +619,9 @@ fn edges(sources: u64, degree: u64) -> (Shape, Vec<Row>) {
 fn an_adjacency_that_fits_lies_in_one_block() {
     let context = context(0);
     let (shape, rows) = edges(50, 9);
-    let options = TableOptions { block_rows_max: 80, ..tiny() };
-    let meta = build(&context, &shape, &options, true, 0, &rows, &[33, 100], &[]);
+    let mut how = How { cuts: vec![33, 100], ..How::default() };
+    how.options.block_rows_max = 80;
+    let meta = build(&context, &shape, &rows, &how);
     let table = Table::open(&context, &meta, &shape).unwrap();
     for i in 0..50 {
         let blocks = table.blocks_overlapping(&KeyRange::prefix_words(&[i]));
@@ -619,7 +633,7 @@ fn an_adjacency_that_fits_lies_in_one_block() {
 fn a_scan_pushes_no_block_out() {
     let (shape, rows) = edges(200, 5);
     let context = context(40 << 10);
-    let meta = build(&context, &shape, &tiny(), true, 0, &rows, &[], &[]);
+    let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
     table.block(0, Fill::Keep).unwrap();
     let misses = context.cache.misses();
@@ -635,13 +649,13 @@ fn a_scan_pushes_no_block_out() {
 fn the_cache_keeps_its_budget_and_the_blocks_that_are_hit() {
     let (shape, rows) = edges(300, 5);
     let probe = context(1 << 30);
-    let meta = build(&probe, &shape, &tiny(), true, 0, &rows, &[], &[]);
+    let meta = build(&probe, &shape, &rows, &How::default());
     let fixed = {
         let _table = Table::open(&probe, &meta, &shape).unwrap();
         probe.cache.used_bytes()
     };
     let context = context(fixed + (8 << 10));
-    let meta = build(&context, &shape, &tiny(), true, 0, &rows, &[], &[]);
+    let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
     table.block(3, Fill::Keep).unwrap();
     for i in 4..table.blocks() {
@@ -659,20 +673,16 @@ fn the_cache_keeps_its_budget_and_the_blocks_that_are_hit() {
 fn readers_on_many_threads_share_a_cache_that_is_too_small() {
     let (shape, rows) = edges(100, 5);
     let context = context(40 << 10);
-    let meta = build(&context, &shape, &tiny(), true, 0, &rows, &[], &[]);
+    let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
-    std::thread::scope(|scope| {
-        for thread in 0..4_u64 {
-            let table = &table;
-            scope.spawn(move || {
-                for step in 0..2000 {
-                    let key = [(step * 37 + thread * 11) % 100, step % 5];
-                    let block = table.block_for(KeyRef::Words(&key)).unwrap();
-                    let block = table.block(block, Fill::Keep).unwrap();
-                    let row = block.find(KeyRef::Words(&key)).unwrap();
-                    assert_eq!(block.key(row), Key::words(&key));
-                }
-            });
+    let env = MemoryEnv::new(4);
+    env::parallel(&env, (0..4_u64).collect(), move |thread| {
+        for step in 0..2000 {
+            let key = [(step * 37 + thread * 11) % 100, step % 5];
+            let block = table.block_for(KeyRef::Words(&key)).unwrap();
+            let block = table.block(block, Fill::Keep).unwrap();
+            let row = block.find(KeyRef::Words(&key)).unwrap();
+            assert_eq!(block.key(row), Key::words(&key));
         }
     });
     assert!(context.cache.used_bytes() <= context.cache.budget_bytes());
@@ -685,4 +695,40 @@ fn the_id_in_a_damaged_file_is_named() {
     let error = read_bytes(&context, &meta, &shape, &bytes).unwrap_err().to_string();
     let name = crate::context::table_file_name(TableId(meta.id.0 + 1));
     assert!(error.contains(&name) && error.contains("checksum"), "{error}");
+}
+
+/// The worked example of `docs/formats/sstable.md`, byte for byte.
+#[test]
+fn the_format_page_shows_what_is_written() {
+    let context = context(0);
+    let shape = Shape { key: KeyShape::Words(2), values: vec![WORD] };
+    let rows: Vec<Row> = [(7, 20, 5), (7, 21, 5), (9, 4, 5)]
+        .into_iter()
+        .map(|(source, target, weight)| Row {
+            key: Key::words(&[source, target]),
+            seq: 0,
+            kind: Kind::Put as u8,
+            values: vec![Some(Value::Word(weight))],
+        })
+        .collect();
+    let mut how = How::default();
+    how.options.filter_bits = 0;
+    let meta = build(&context, &shape, &rows, &how);
+    let bytes = context.env.read_file(&context.table_path(meta.id, meta.folder)).unwrap();
+    let hex: String = bytes
+        .chunks(16)
+        .map(|line| line.iter().map(|byte| format!("{byte:02x} ")).collect::<String>() + "\n")
+        .collect();
+    println!("{hex}");
+    let page = include_str!("../../../../docs/formats/sstable.md");
+    let shown: Vec<&str> = page
+        .lines()
+        .skip_while(|line| *line != "```hex")
+        .skip(1)
+        .take_while(|line| *line != "```")
+        .map(|line| line.split('|').next().unwrap_or_default())
+        .collect();
+    let shown: Vec<&str> = shown.iter().flat_map(|line| line.split_whitespace()).collect();
+    assert_eq!(shown, hex.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(read_all(&context, &meta, &shape).unwrap(), rows);
 }
