@@ -4,6 +4,7 @@
 //! the store; the same code reads the newest state, a held snapshot and a transaction.
 
 pub mod graph;
+pub mod import;
 mod transaction;
 
 pub use transaction::SharedTransaction;

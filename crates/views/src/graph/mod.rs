@@ -11,6 +11,7 @@
 
 mod check;
 mod edges;
+mod export;
 mod names;
 mod read;
 mod scan;
@@ -25,7 +26,8 @@ pub use scan::EdgeScan;
 
 use crate::SharedTransaction;
 use base::KeyspaceId;
-use names::Dictionary;
+pub(crate) use edges::weight_words;
+pub(crate) use names::Dictionary;
 use relation::{Definition, check_name, invalid};
 use std::fmt;
 use std::sync::Arc;
@@ -148,6 +150,19 @@ impl Graph {
             GraphPart::Ids => dictionary.map(|dictionary| dictionary.ids),
             GraphPart::Names => dictionary.map(|dictionary| dictionary.names),
         }
+    }
+
+    /// The store, where the graph is neither in a transaction nor at a snapshot.
+    pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
+        match &self.source {
+            Source::Store(store) => Some(store),
+            Source::Snapshot(_) | Source::Transaction(_) => None,
+        }
+    }
+
+    /// The dictionary of text vertices.
+    pub(crate) fn dictionary(&self) -> Option<&Dictionary> {
+        self.core.dictionary.as_ref()
     }
 
     fn weighted(&self) -> bool {

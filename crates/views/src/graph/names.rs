@@ -44,11 +44,11 @@ pub enum VertexColumn {
 }
 
 /// The dictionary of a graph whose vertices are text.
-pub(super) struct Dictionary {
-    pub(super) ids: KeyspaceId,
-    pub(super) names: KeyspaceId,
+pub(crate) struct Dictionary {
+    pub(crate) ids: KeyspaceId,
+    pub(crate) names: KeyspaceId,
     /// No id from here on is known to be taken. Held while ids are handed out.
-    next: Mutex<u64>,
+    pub(crate) next: Mutex<u64>,
 }
 
 impl Dictionary {
@@ -220,7 +220,7 @@ impl Graph {
         })
     }
 
-    fn check_list(&self, list: VertexList<'_>) -> Result<()> {
+    pub(crate) fn check_list(&self, list: VertexList<'_>) -> Result<()> {
         if list.kind() == self.core.def.vertex {
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl Dictionary {
     }
 
     /// The least id from `from` on above which none is taken.
-    fn free_id(&self, read: &dyn Read, from: u64) -> Result<u64> {
+    pub(crate) fn free_id(&self, read: &dyn Read, from: u64) -> Result<u64> {
         let mut rows = Batch {
             rows: 0,
             keys: Keys::Words(vec![Vec::new()]),

@@ -1,0 +1,129 @@
+//! A graph out: text or Parquet, edge by edge, in memory that does not grow with the graph.
+
+use super::{Edges, Graph, VertexColumn, VertexType, WeightType, Weights, damaged};
+use ingest::EdgeChunk;
+use ingest::parquet_edges::ParquetEdgeWriter;
+use std::io::Write;
+use store::{Error, ErrorKind, Result};
+
+/// Edges read, translated and written at once.
+const EDGES: usize = 1 << 16;
+
+impl Graph {
+    /// Writes all edges, by source and then target, as delimited text with a header line; how many
+    /// there were. `progress` is told how many edges are out and says whether to go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] where `out` fails, [`ErrorKind::Cancelled`] where `progress` says so.
+    pub fn export_csv(
+        &self,
+        out: &mut dyn Write,
+        delimiter: u8,
+        progress: &dyn Fn(u64) -> bool,
+    ) -> Result<u64> {
+        let (vertex, weight) = self.ingest_types();
+        let writer = ingest::TextEdgeWriter::new(delimiter, vertex, weight);
+        let mut text = Vec::new();
+        writer.header(&mut text);
+        let edges = self.export(progress, |chunk| {
+            writer.edges(chunk, &mut text);
+            out.write_all(&text).map_err(io_error)?;
+            text.clear();
+            Ok(())
+        })?;
+        // What an empty graph has: the header.
+        out.write_all(&text).and_then(|()| out.flush()).map_err(io_error)?;
+        Ok(edges)
+    }
+
+    /// Writes all edges, by source and then target, as Parquet with the columns `source`, `target`
+    /// and, where there are weights, `weight`; how many there were.
+    ///
+    /// # Errors
+    /// As [`Graph::export_csv`].
+    pub fn export_parquet(
+        &self,
+        out: impl Write + Send,
+        progress: &dyn Fn(u64) -> bool,
+    ) -> Result<u64> {
+        let (vertex, weight) = self.ingest_types();
+        let mut writer = ParquetEdgeWriter::new(out, vertex, weight).map_err(export_error)?;
+        let edges = self.export(progress, |chunk| writer.write(chunk).map_err(export_error))?;
+        writer.finish().map_err(export_error)?.flush().map_err(io_error)?;
+        Ok(edges)
+    }
+
+    fn export(
+        &self,
+        progress: &dyn Fn(u64) -> bool,
+        mut write: impl FnMut(&EdgeChunk) -> Result<()>,
+    ) -> Result<u64> {
+        let mut scan = self.scan_edges()?;
+        let mut edges = Edges::default();
+        let mut chunk = EdgeChunk::default();
+        let mut exported = 0;
+        while scan.next_edges(EDGES, &mut edges)? {
+            self.fill(&mut edges, &mut chunk)?;
+            write(&chunk)?;
+            exported += chunk.len() as u64;
+            if !progress(exported) {
+                return Err(Error::new(ErrorKind::Cancelled, "the export was stopped"));
+            }
+        }
+        Ok(exported)
+    }
+
+    /// Turns edges into a chunk as writers take it; leaves `edges` without them.
+    fn fill(&self, edges: &mut Edges, chunk: &mut EdgeChunk) -> Result<()> {
+        chunk.reset(self.ingest_types().1);
+        if self.def().vertex == VertexType::Str {
+            for (words, texts) in
+                [(&edges.src, &mut chunk.src_str), (&edges.dst, &mut chunk.dst_str)]
+            {
+                let VertexColumn::Str(names) = self.to_vertices(words)? else {
+                    return Err(damaged("the graph has no dictionary"));
+                };
+                for i in 0..names.len() {
+                    let name = std::str::from_utf8(names.get(i));
+                    texts.push(name.map_err(|_| damaged("a vertex's name is not UTF-8"))?);
+                }
+            }
+        } else {
+            std::mem::swap(&mut edges.src, &mut chunk.src);
+            std::mem::swap(&mut edges.dst, &mut chunk.dst);
+        }
+        chunk.weights = match std::mem::take(&mut edges.weight) {
+            Weights::None => ingest::Weights::None,
+            Weights::Float(weights) => ingest::Weights::Float(weights),
+            Weights::Int(weights) => ingest::Weights::Int(weights),
+        };
+        Ok(())
+    }
+
+    /// The graph's types in the words of `ingest`.
+    pub(crate) fn ingest_types(&self) -> (ingest::VertexType, ingest::WeightType) {
+        let vertex = match self.def().vertex {
+            VertexType::U64 => ingest::VertexType::U64,
+            VertexType::I64 => ingest::VertexType::I64,
+            VertexType::Str => ingest::VertexType::Str,
+        };
+        let weight = match self.def().weight {
+            WeightType::None => ingest::WeightType::None,
+            WeightType::Float => ingest::WeightType::Float,
+            WeightType::Int => ingest::WeightType::Int,
+        };
+        (vertex, weight)
+    }
+}
+
+fn io_error(error: std::io::Error) -> Error {
+    Error::caused(ErrorKind::Io, error)
+}
+
+fn export_error(error: ingest::Error) -> Error {
+    let kind = match error {
+        ingest::Error::Io { .. } => ErrorKind::Io,
+        ingest::Error::Input(_) => ErrorKind::InvalidInput,
+    };
+    Error::caused(kind, error)
+}

@@ -1,0 +1,119 @@
+//! The calls that a user sees.
+
+use super::feed::{BatchFeed, ColumnFeed, Feed, FileReader, ParquetFeed, TextFeed};
+use super::progress::{ProgressFn, Watch};
+use super::report::{ImportOptions, ImportReport};
+use super::run::Run;
+use crate::graph::{Graph, VertexList, WeightsRef};
+use arrow_array::RecordBatch;
+use env::{Env, ReadOptions};
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
+
+/// # Imports
+///
+/// All of them replace the weight of edges that are there, become visible at once and durable when
+/// they return, and change nothing when they fail. Readers and writers of the graph go on
+/// meanwhile, except that new text vertices wait for the end of an import of text vertices.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] with the place in the input (the cause is an
+/// [`ingest::InputError`]); [`ErrorKind::Limit`] where the memory limit is too small and there is
+/// no folder to spill to; [`ErrorKind::Cancelled`] when `progress` returns `false`;
+/// [`ErrorKind::Io`] where the input cannot be read; and failures of the store.
+impl Graph {
+    /// Imports a text of edges: CSV or its kin, plain, gzip or Zstandard, with two or three columns
+    /// or a header that names them.
+    pub fn import_csv(
+        &self,
+        env: &Arc<dyn Env>,
+        path: &Path,
+        options: &ImportOptions,
+        progress: ProgressFn<'_>,
+    ) -> Result<ImportReport> {
+        let mut watch = Watch::new(env, progress);
+        let run = Run::new(self, env, options)?;
+        let file = FileReader::open(env, path, &watch.counters)?;
+        watch.bytes_total = Some(file.bytes_total());
+        let name = path.display().to_string();
+        let (text, bytes) = (run.text_options(), run.chunk_bytes());
+        run.import(watch, move || {
+            Ok(Feed::Text(TextFeed::open(Box::new(file), &name, &text, bytes)?))
+        })
+    }
+
+    /// The same from a stream, which may be compressed; `name` is for messages.
+    pub fn import_reader(
+        &self,
+        env: &Arc<dyn Env>,
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        options: &ImportOptions,
+        progress: ProgressFn<'_>,
+    ) -> Result<ImportReport> {
+        let watch = Watch::new(env, progress);
+        let run = Run::new(self, env, options)?;
+        let (text, bytes, name) = (run.text_options(), run.chunk_bytes(), name.to_owned());
+        let reader = super::feed::counted(reader, &watch.counters);
+        run.import(watch, move || Ok(Feed::Text(TextFeed::open(reader, &name, &text, bytes)?)))
+    }
+
+    /// Imports a Parquet file with two or three columns, or some that are named as edges' are.
+    pub fn import_parquet(
+        &self,
+        env: &Arc<dyn Env>,
+        path: &Path,
+        options: &ImportOptions,
+        progress: ProgressFn<'_>,
+    ) -> Result<ImportReport> {
+        let mut watch = Watch::new(env, progress);
+        let run = Run::new(self, env, options)?;
+        let file = env
+            .open_read(path, ReadOptions::default())
+            .map_err(|error| Error::caused(ErrorKind::Io, error))?;
+        let bytes = file.len_bytes().map_err(|error| Error::caused(ErrorKind::Io, error))?;
+        watch.bytes_total = Some(bytes);
+        let (name, edges) = (path.display().to_string(), run.text_options().edges);
+        let counters = Arc::clone(&watch.counters);
+        run.import(watch, move || {
+            Ok(Feed::Parquet(ParquetFeed::open(file, bytes, &name, &edges, &counters)?))
+        })
+    }
+
+    /// Imports Arrow record batches, whose columns are found as in Parquet; `name` is for messages.
+    /// An error of the iterator ends the import and is handed through.
+    pub fn import_arrow(
+        &self,
+        env: &Arc<dyn Env>,
+        batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
+        name: &str,
+        options: &ImportOptions,
+        progress: ProgressFn<'_>,
+    ) -> Result<ImportReport> {
+        let watch = Watch::new(env, progress);
+        let run = Run::new(self, env, options)?;
+        let edges = run.text_options().edges;
+        run.import_here(watch, &mut BatchFeed::new(batches, name, edges))
+    }
+
+    /// Imports columns in memory: an edge from `src[i]` to `dst[i]` for each `i`. Without weights
+    /// each weighs 1.
+    pub fn import_columns(
+        &self,
+        env: &Arc<dyn Env>,
+        src: VertexList<'_>,
+        dst: VertexList<'_>,
+        weights: Option<WeightsRef<'_>>,
+        options: &ImportOptions,
+        progress: ProgressFn<'_>,
+    ) -> Result<ImportReport> {
+        let mut watch = Watch::new(env, progress);
+        let run = Run::new(self, env, options)?;
+        let mut feed = ColumnFeed::new(self, src, dst, weights)?;
+        watch.bytes_total = Some(feed.bytes_total());
+        run.import_here(watch, &mut feed)
+    }
+}

@@ -1,0 +1,378 @@
+//! Where rows come from, cut into pieces that workers parse apart.
+//!
+//! # Invariants
+//! 1. Pieces are numbered from 0 without gaps, in input order; rows of one piece are in order.
+
+use super::progress::Counters;
+use super::spill::io;
+use crate::graph::{Graph, VertexList, WeightsRef};
+use arrow_array::RecordBatch;
+use env::{Env, RandomReadFile, ReadOptions};
+use ingest::arrow_edges::read_batch;
+use ingest::parquet_edges::{ParquetEdges, ReadAt};
+use ingest::{
+    Chunk, Dialect, EdgeChunk, EdgeOptions, InputError, Splitter, TextOptions, Weights,
+    decompressor, i64_to_word, parse_chunk, sniff,
+};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
+
+/// Rows of a piece of columns.
+const COLUMN_ROWS: usize = 256 << 10;
+
+/// Bytes asked of the kernel ahead of what is read.
+const READ_AHEAD_BYTES: u64 = 8 << 20;
+
+/// Rows that a worker parses at a time.
+pub(super) struct Piece {
+    pub(super) number: u64,
+    pub(super) content: Content,
+}
+
+pub(super) enum Content {
+    Text(Chunk, Arc<Dialect>),
+    RowGroup(Arc<ParquetFile>, usize),
+    Batch(RecordBatch, Arc<BatchPlace>),
+    Edges(EdgeChunk),
+}
+
+pub(super) type ParquetFile = ParquetEdges<ReadAt<ReadExactAt>>;
+type ReadExactAt = Box<dyn Fn(u64, &mut [u8]) -> std::io::Result<()> + Send + Sync>;
+
+pub(super) struct BatchPlace {
+    name: String,
+    first_row: u64,
+    edges: EdgeOptions,
+}
+
+/// Pieces that jobs take.
+pub(super) enum Feed {
+    Text(TextFeed),
+    Parquet(ParquetFeed),
+}
+
+impl Feed {
+    /// The next piece; a text's is in `buffer`'s memory.
+    pub(super) fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Piece>> {
+        match self {
+            Self::Text(feed) => feed.next(buffer),
+            Self::Parquet(feed) => Ok(feed.next()),
+        }
+    }
+}
+
+/// Memory of a worker, used again for its next piece.
+#[derive(Default)]
+pub(super) struct Buffers {
+    pub(super) text: Vec<u8>,
+    pub(super) edges: EdgeChunk,
+}
+
+impl Piece {
+    /// Parses the rows and hands them to `each`, in order.
+    pub(super) fn parse(
+        self,
+        buffers: &mut Buffers,
+        each: &mut dyn FnMut(&EdgeChunk) -> Result<()>,
+    ) -> Result<()> {
+        match self.content {
+            Content::Text(chunk, dialect) => {
+                let parsed = parse_chunk(&dialect, &chunk, &mut buffers.edges);
+                buffers.text = chunk.bytes;
+                parsed.map_err(wrong)?;
+                each(&buffers.edges)
+            }
+            Content::RowGroup(file, index) => {
+                file.read_row_group(index).map_err(failed)?.iter().try_for_each(each)
+            }
+            Content::Batch(batch, place) => {
+                let BatchPlace { name, first_row, edges } = &*place;
+                read_batch(&batch, name, *first_row, edges, &mut buffers.edges).map_err(wrong)?;
+                each(&buffers.edges)
+            }
+            Content::Edges(edges) => each(&edges),
+        }
+    }
+}
+
+fn wrong(error: InputError) -> Error {
+    Error::caused(ErrorKind::InvalidInput, error)
+}
+
+fn failed(error: ingest::Error) -> Error {
+    match error {
+        ingest::Error::Input(error) => wrong(error),
+        ingest::Error::Io { .. } => Error::caused(ErrorKind::Io, error),
+    }
+}
+
+/// A text in chunks.
+pub(super) struct TextFeed {
+    splitter: Splitter<Box<dyn Read + Send>>,
+    dialect: Arc<Dialect>,
+}
+
+impl TextFeed {
+    /// Reads the first bytes and finds out what they mean.
+    pub(super) fn open(
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        options: &TextOptions,
+        chunk_bytes: usize,
+    ) -> Result<Self> {
+        let (_, plain) = decompressor(reader)
+            .map_err(|source| failed(ingest::Error::Io { file: name.to_owned(), source }))?;
+        let mut splitter = Splitter::with_chunk_bytes(plain, name, chunk_bytes);
+        let head = splitter.head().map_err(failed)?;
+        let dialect = Arc::new(sniff(head, name, options).map_err(wrong)?);
+        Ok(Self { splitter, dialect })
+    }
+
+    fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Piece>> {
+        let chunk = self.splitter.next(&self.dialect, buffer).map_err(failed)?;
+        Ok(chunk.map(|chunk| Piece {
+            number: chunk.seq,
+            content: Content::Text(chunk, Arc::clone(&self.dialect)),
+        }))
+    }
+}
+
+/// A Parquet file in row groups.
+pub(super) struct ParquetFeed {
+    file: Arc<ParquetFile>,
+    next: usize,
+}
+
+impl ParquetFeed {
+    pub(super) fn open(
+        file: Arc<dyn RandomReadFile>,
+        bytes: u64,
+        name: &str,
+        edges: &EdgeOptions,
+        counters: &Arc<Counters>,
+    ) -> Result<Self> {
+        let counters = Arc::clone(counters);
+        let read: ReadExactAt = Box::new(move |position, buffer| {
+            file.read_at(buffer, position).map_err(std::io::Error::other)?;
+            Counters::add(&counters.bytes_read, buffer.len() as u64);
+            Ok(())
+        });
+        let file = ParquetEdges::open(ReadAt::new(bytes, read), name, edges).map_err(failed)?;
+        Ok(Self { file: Arc::new(file), next: 0 })
+    }
+
+    fn next(&mut self) -> Option<Piece> {
+        let index = self.next;
+        if index == self.file.row_group_count() {
+            return None;
+        }
+        self.next += 1;
+        let content = Content::RowGroup(Arc::clone(&self.file), index);
+        Some(Piece { number: index as u64, content })
+    }
+}
+
+/// Pieces that only the calling thread can make, because they borrow from the caller.
+pub(super) trait LocalFeed {
+    fn next(&mut self, counters: &Counters) -> Result<Option<Piece>>;
+}
+
+/// Record batches of an iterator.
+pub(super) struct BatchFeed<'a> {
+    batches: &'a mut dyn Iterator<Item = Result<RecordBatch>>,
+    name: String,
+    edges: EdgeOptions,
+    next: u64,
+    rows: u64,
+}
+
+impl<'a> BatchFeed<'a> {
+    pub(super) fn new(
+        batches: &'a mut dyn Iterator<Item = Result<RecordBatch>>,
+        name: &str,
+        edges: EdgeOptions,
+    ) -> Self {
+        Self { batches, name: name.to_owned(), edges, next: 0, rows: 0 }
+    }
+}
+
+impl LocalFeed for BatchFeed<'_> {
+    fn next(&mut self, counters: &Counters) -> Result<Option<Piece>> {
+        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+        Counters::add(&counters.bytes_read, batch.get_array_memory_size() as u64);
+        let (name, edges) = (self.name.clone(), self.edges.clone());
+        let place = Arc::new(BatchPlace { name, first_row: self.rows, edges });
+        self.rows += batch.num_rows() as u64;
+        let piece = Piece { number: self.next, content: Content::Batch(batch, place) };
+        self.next += 1;
+        Ok(Some(piece))
+    }
+}
+
+/// Columns of the caller's.
+pub(super) struct ColumnFeed<'a> {
+    src: VertexList<'a>,
+    dst: VertexList<'a>,
+    weights: ColumnWeights<'a>,
+    at: usize,
+    next: u64,
+}
+
+enum ColumnWeights<'a> {
+    None,
+    /// Each weighs 1.
+    Ones {
+        float: bool,
+    },
+    Given(WeightsRef<'a>),
+}
+
+impl<'a> ColumnFeed<'a> {
+    /// # Errors
+    /// Columns of different lengths, or not of the graph's types.
+    pub(super) fn new(
+        graph: &Graph,
+        src: VertexList<'a>,
+        dst: VertexList<'a>,
+        weights: Option<WeightsRef<'a>>,
+    ) -> Result<Self> {
+        graph.check_list(src)?;
+        graph.check_list(dst)?;
+        if src.len() != dst.len() {
+            let message = format!("{} sources, but {} targets", src.len(), dst.len());
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        // Says no to a wrong type; the words of no rows are none.
+        let none = weights.map(|weights| match weights {
+            WeightsRef::Float(_) => WeightsRef::Float(&[]),
+            WeightsRef::Int(_) => WeightsRef::Int(&[]),
+        });
+        crate::graph::weight_words(graph.def().weight, none, 0, &mut Vec::new())?;
+        if let Some(weights) = weights.filter(|weights| weights.len() != src.len()) {
+            let message = format!("{} edges, but {} weights", src.len(), weights.len());
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let weights = match (graph.def().weight, weights) {
+            (_, Some(weights)) => ColumnWeights::Given(weights),
+            (relation::WeightType::None, None) => ColumnWeights::None,
+            (relation::WeightType::Float, None) => ColumnWeights::Ones { float: true },
+            (relation::WeightType::Int, None) => ColumnWeights::Ones { float: false },
+        };
+        Ok(Self { src, dst, weights, at: 0, next: 0 })
+    }
+
+    pub(super) fn bytes_total(&self) -> u64 {
+        let given = if matches!(self.weights, ColumnWeights::Given(_)) { 8 } else { 0 };
+        let all = 0..self.src.len();
+        list_bytes(self.src, all.clone())
+            + list_bytes(self.dst, all.clone())
+            + given * all.len() as u64
+    }
+}
+
+fn list_bytes(list: VertexList<'_>, range: std::ops::Range<usize>) -> u64 {
+    match list {
+        VertexList::U64(_) | VertexList::I64(_) => 8 * range.len() as u64,
+        VertexList::Str(list) => list[range].iter().map(|text| text.len() as u64).sum(),
+    }
+}
+
+impl LocalFeed for ColumnFeed<'_> {
+    fn next(&mut self, counters: &Counters) -> Result<Option<Piece>> {
+        let range = self.at..(self.at + COLUMN_ROWS).min(self.src.len());
+        if range.is_empty() {
+            return Ok(None);
+        }
+        self.at = range.end;
+        let mut edges = EdgeChunk::default();
+        for (list, words, texts) in [
+            (self.src, &mut edges.src, &mut edges.src_str),
+            (self.dst, &mut edges.dst, &mut edges.dst_str),
+        ] {
+            match list {
+                VertexList::U64(list) => words.extend_from_slice(&list[range.clone()]),
+                VertexList::I64(list) => {
+                    words.extend(list[range.clone()].iter().map(|&vertex| i64_to_word(vertex)));
+                }
+                VertexList::Str(list) => list[range.clone()].iter().for_each(|t| texts.push(t)),
+            }
+            Counters::add(&counters.bytes_read, list_bytes(list, range.clone()));
+        }
+        edges.weights = match self.weights {
+            ColumnWeights::None => Weights::None,
+            ColumnWeights::Ones { float: true } => Weights::Float(vec![1.0; range.len()]),
+            ColumnWeights::Ones { float: false } => Weights::Int(vec![1; range.len()]),
+            ColumnWeights::Given(given) => {
+                Counters::add(&counters.bytes_read, 8 * range.len() as u64);
+                match given {
+                    WeightsRef::Float(given) => Weights::Float(given[range].to_vec()),
+                    WeightsRef::Int(given) => Weights::Int(given[range].to_vec()),
+                }
+            }
+        };
+        let piece = Piece { number: self.next, content: Content::Edges(edges) };
+        self.next += 1;
+        Ok(Some(piece))
+    }
+}
+
+/// A file of the environment, read front to back.
+pub(super) struct FileReader {
+    file: Arc<dyn RandomReadFile>,
+    at: u64,
+    bytes: u64,
+    /// Up to where the kernel was asked to read.
+    ahead: u64,
+    counters: Arc<Counters>,
+}
+
+impl FileReader {
+    pub(super) fn open(env: &Arc<dyn Env>, path: &Path, counters: &Arc<Counters>) -> Result<Self> {
+        let file = env.open_read(path, ReadOptions::default()).map_err(io)?;
+        let bytes = file.len_bytes().map_err(io)?;
+        Ok(Self { file, at: 0, bytes, ahead: 0, counters: Arc::clone(counters) })
+    }
+
+    pub(super) fn bytes_total(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Read for FileReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = usize::try_from(self.bytes - self.at).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        if self.at + length as u64 + READ_AHEAD_BYTES / 2 > self.ahead && self.ahead < self.bytes {
+            let from = self.ahead.max(self.at);
+            self.file.read_ahead(from, READ_AHEAD_BYTES);
+            self.ahead = from + READ_AHEAD_BYTES;
+        }
+        self.file.read_at(&mut buffer[..length], self.at).map_err(std::io::Error::other)?;
+        self.at += length as u64;
+        Counters::add(&self.counters.bytes_read, length as u64);
+        Ok(length)
+    }
+}
+
+/// A reader whose bytes are counted.
+pub(super) fn counted(
+    reader: Box<dyn Read + Send>,
+    counters: &Arc<Counters>,
+) -> Box<dyn Read + Send> {
+    Box::new(Counted { reader, counters: Arc::clone(counters) })
+}
+
+struct Counted {
+    reader: Box<dyn Read + Send>,
+    counters: Arc<Counters>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.reader.read(buffer)?;
+        Counters::add(&self.counters.bytes_read, bytes as u64);
+        Ok(bytes)
+    }
+}

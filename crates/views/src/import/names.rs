@@ -1,0 +1,359 @@
+//! Text vertices of an import: from texts to ids, and the dictionary's new rows.
+//!
+//! # Why turns
+//! New texts get ids in order of first appearance, so the one step that hands out ids takes pieces
+//! in input order. Before its turn a worker has reduced its piece to distinct texts with their
+//! hashes, after it the rest of the piece is a table look-up; both run in parallel.
+//!
+//! # Invariants
+//! 1. The caller holds the graph's dictionary lock from the first turn to the commit.
+//! 2. A worker that waits for its turn waits for workers with earlier pieces only.
+
+use crate::graph::Dictionary;
+use base::{Batch, BytesColumn, Column, Keys, KeyspaceId, Projection, WordColumn};
+use env::{Env, Signal};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use ingest::{EdgeChunk, StrColumn};
+use parking_lot::RwLock;
+use std::hash::BuildHasher;
+use std::ops::Range;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result, Snapshot, SortedRows};
+
+/// Rows handed out at once.
+const STEP_ROWS: usize = 8 << 10;
+
+/// Texts of an import and their ids.
+pub(super) struct Names {
+    hasher: RandomState,
+    state: RwLock<State>,
+    turn: Arc<dyn Signal>,
+    /// Where texts are looked up that are new to this import; `None` where there are none yet.
+    known: Option<Arc<dyn Snapshot>>,
+    ids: KeyspaceId,
+    limit_bytes: u64,
+}
+
+struct State {
+    /// The piece whose turn it is.
+    next_piece: u64,
+    /// The first piece that failed: later ones get no turn.
+    failed: Option<u64>,
+    texts: Interner,
+    first_new: u64,
+    next_id: u64,
+}
+
+/// Distinct texts in order of first appearance.
+#[derive(Default)]
+struct Interner {
+    heap: Vec<u8>,
+    ends: Vec<u64>,
+    ids: Vec<u64>,
+    table: HashTable<u32>,
+}
+
+/// The texts of some rows, each once.
+pub(super) struct Distinct {
+    texts: StrColumn,
+    hashes: Vec<u64>,
+    /// Index into `texts` for each end.
+    src: Vec<u32>,
+    dst: Vec<u32>,
+}
+
+impl Interner {
+    fn get(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.heap[start as usize..self.ends[i] as usize]
+    }
+
+    fn find(&self, text: &[u8], hash: u64) -> Option<u64> {
+        let found = self.table.find(hash, |&i| self.get(i as usize) == text)?;
+        Some(self.ids[*found as usize])
+    }
+
+    fn insert(&mut self, text: &[u8], hash: u64, id: u64, hasher: &RandomState) {
+        let index = self.ids.len() as u32;
+        self.heap.extend_from_slice(text);
+        self.ends.push(self.heap.len() as u64);
+        self.ids.push(id);
+        let Self { heap, ends, table, .. } = self;
+        table.insert_unique(hash, index, |&i| {
+            let start = if i == 0 { 0 } else { ends[i as usize - 1] };
+            hasher.hash_one(&heap[start as usize..ends[i as usize] as usize])
+        });
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.heap.capacity()
+            + 8 * (self.ends.capacity() + self.ids.capacity())
+            + self.table.allocation_size()) as u64
+    }
+}
+
+impl Distinct {
+    /// Finds each text of the rows once.
+    pub(super) fn of(rows: &EdgeChunk, names: &Names) -> Self {
+        let edges = rows.src_str.len();
+        let mut distinct = Self {
+            texts: StrColumn::default(),
+            hashes: Vec::new(),
+            src: Vec::with_capacity(edges),
+            dst: Vec::with_capacity(edges),
+        };
+        let mut table: HashTable<u32> = HashTable::new();
+        for (src, dst) in rows.src_str.iter().zip(rows.dst_str.iter()) {
+            let index = distinct.index(src, &mut table, &names.hasher);
+            distinct.src.push(index);
+            let index = distinct.index(dst, &mut table, &names.hasher);
+            distinct.dst.push(index);
+        }
+        distinct
+    }
+
+    fn index(&mut self, text: &str, table: &mut HashTable<u32>, hasher: &RandomState) -> u32 {
+        let hash = hasher.hash_one(text.as_bytes());
+        let (texts, hashes) = (&mut self.texts, &mut self.hashes);
+        // Equal hashes are not enough, but unequal ones are: most wrong candidates end there.
+        let same = |&i: &u32| hashes[i as usize] == hash && texts.get(i as usize) == Some(text);
+        if let Some(found) = table.find(hash, same) {
+            return *found;
+        }
+        let index = hashes.len() as u32;
+        texts.push(text);
+        hashes.push(hash);
+        table.insert_unique(hash, index, |&i| hashes[i as usize]);
+        index
+    }
+
+    /// The words of sources and targets, given the ids of the distinct texts.
+    pub(super) fn words(&self, ids: &[u64]) -> (Vec<u64>, Vec<u64>) {
+        let words = |ends: &[u32]| ends.iter().map(|&i| ids[i as usize]).collect();
+        (words(&self.src), words(&self.dst))
+    }
+}
+
+impl Names {
+    /// `from` is what the dictionary's lock guards.
+    pub(super) fn new(
+        env: &dyn Env,
+        snapshot: &Arc<dyn Snapshot>,
+        dictionary: &Dictionary,
+        from: u64,
+        limit_bytes: u64,
+    ) -> Result<Self> {
+        let known = snapshot.count(dictionary.ids)? > 0;
+        let next_id = dictionary.free_id(&**snapshot, from)?;
+        let texts = Interner::default();
+        let first_new = next_id;
+        Ok(Self {
+            hasher: RandomState::default(),
+            state: RwLock::new(State { next_piece: 0, failed: None, texts, first_new, next_id }),
+            turn: env.signal(),
+            known: known.then(|| Arc::clone(snapshot)),
+            ids: dictionary.ids,
+            limit_bytes,
+        })
+    }
+
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> u64 {
+        self.state.read().texts.bytes()
+    }
+
+    /// The id that is free after the import.
+    pub(super) fn next_id(&self) -> u64 {
+        self.state.read().next_id
+    }
+
+    /// The id before the first that this import handed out.
+    pub(super) fn first_new(&self) -> u64 {
+        self.state.read().first_new
+    }
+
+    /// Waits for the piece's turn and gives every text of it an id. Every piece has exactly one
+    /// turn, which ends here, or in [`Names::fail`].
+    pub(super) fn assign(&self, piece: u64, distinct: &[Distinct]) -> Result<Vec<Vec<u64>>> {
+        let mut turn = false;
+        self.turn.wait_until(&mut || {
+            let state = self.state.read();
+            turn = state.next_piece == piece;
+            turn || state.failed.is_some_and(|failed| failed < piece)
+        });
+        if !turn {
+            return Err(Error::new(ErrorKind::Cancelled, "an earlier piece of the input failed"));
+        }
+        let mut state = self.state.write();
+        let assigned = distinct.iter().map(|distinct| self.intern(&mut state, distinct)).collect();
+        state.next_piece += 1;
+        drop(state);
+        self.turn.notify();
+        assigned
+    }
+
+    /// Tells waiting workers that they wait in vain.
+    pub(super) fn fail(&self, piece: u64) {
+        let mut state = self.state.write();
+        state.failed = Some(state.failed.map_or(piece, |failed| failed.min(piece)));
+        drop(state);
+        self.turn.notify();
+    }
+
+    fn intern(&self, state: &mut State, distinct: &Distinct) -> Result<Vec<u64>> {
+        let mut ids = Vec::with_capacity(distinct.texts.len());
+        let mut unknown = Vec::new();
+        for (i, (text, &hash)) in distinct.texts.iter().zip(&distinct.hashes).enumerate() {
+            let found = state.texts.find(text.as_bytes(), hash);
+            if found.is_none() {
+                unknown.push(i);
+            }
+            ids.push(found.unwrap_or_default());
+        }
+        let stored = self.look_up(distinct, &unknown)?;
+        for (at, &i) in unknown.iter().enumerate() {
+            let text = distinct.texts.get(i).unwrap_or_default();
+            let id = stored.as_ref().and_then(|stored| stored[at]).unwrap_or_else(|| {
+                state.next_id += 1;
+                state.next_id - 1
+            });
+            state.texts.insert(text.as_bytes(), distinct.hashes[i], id, &self.hasher);
+            ids[i] = id;
+        }
+        let bytes = state.texts.bytes();
+        if bytes > self.limit_bytes || state.texts.ids.len() >= u32::MAX as usize - (1 << 24) {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!(
+                    "{} names of vertices take {} MiB so far, {} MiB are allowed for them\n\
+                     hint: raise memory_limit to at least twice that",
+                    state.texts.ids.len(),
+                    bytes >> 20,
+                    self.limit_bytes >> 20
+                ),
+            ));
+        }
+        Ok(ids)
+    }
+
+    /// The ids of texts that the store knows; `None` where it knows none at all.
+    fn look_up(&self, distinct: &Distinct, which: &[usize]) -> Result<Option<Vec<Option<u64>>>> {
+        let Some(snapshot) = &self.known else { return Ok(None) };
+        let mut keys = BytesColumn::default();
+        for &i in which {
+            keys.push(Some(distinct.texts.get(i).unwrap_or_default().as_bytes()));
+        }
+        let mut rows = ids_batch();
+        let mut present = Vec::new();
+        let projection = Projection { keys: 0, values: 1 };
+        snapshot.get_many(self.ids, &Keys::Bytes(keys), projection, &mut present, &mut rows)?;
+        let ids = rows.value_words(0).iter().zip(present);
+        Ok(Some(ids.map(|(&id, present)| present.then_some(id)).collect()))
+    }
+
+    /// The new rows `text => id` and `id => text`, in partitions; empty where no text is new.
+    pub(super) fn partitions(self: &Arc<Self>, parts: usize) -> [Vec<Box<dyn SortedRows>>; 2] {
+        let state = self.state.read();
+        let texts = &state.texts;
+        let new: Vec<u32> = (0..texts.ids.len())
+            .filter(|&i| texts.ids[i] >= state.first_new)
+            .map(|i| i as u32)
+            .collect();
+        if new.is_empty() {
+            return [Vec::new(), Vec::new()];
+        }
+        let mut by_id: Vec<Box<dyn SortedRows>> = Vec::new();
+        // New texts were interned in the order of their ids.
+        for slice in new.chunks(new.len().div_ceil(parts.max(1))) {
+            let (names, indexes) = (Arc::clone(self), slice.to_vec());
+            by_id.push(Box::new(NewNames { names, indexes, at: 0, by_text: false }));
+        }
+        let mut sample: Vec<u64> = new
+            .iter()
+            .step_by((new.len() >> 12).max(1))
+            .map(|&i| prefix(texts.get(i as usize)))
+            .collect();
+        sample.sort_unstable();
+        let mut splitters: Vec<u64> =
+            (1..parts.max(1)).map(|part| sample[part * sample.len() / parts]).collect();
+        splitters.dedup();
+        let mut groups = vec![Vec::new(); splitters.len() + 1];
+        for &i in &new {
+            let prefix = prefix(texts.get(i as usize));
+            groups[splitters.partition_point(|splitter| *splitter <= prefix)].push(i);
+        }
+        let mut by_text: Vec<Box<dyn SortedRows>> = Vec::new();
+        for indexes in groups.into_iter().filter(|indexes| !indexes.is_empty()) {
+            let names = Arc::clone(self);
+            by_text.push(Box::new(NewNames { names, indexes, at: 0, by_text: true }));
+        }
+        [by_text, by_id]
+    }
+}
+
+/// An empty batch of `text => id`.
+fn ids_batch() -> Batch {
+    let keys = Keys::Bytes(BytesColumn::default());
+    Batch { rows: 0, keys, values: vec![Column::Words(WordColumn::default())] }
+}
+
+/// The first eight bytes as a word that sorts as they do.
+fn prefix(text: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = text.len().min(8);
+    bytes[..length].copy_from_slice(&text[..length]);
+    u64::from_be_bytes(bytes)
+}
+
+/// Rows of the dictionary.
+struct NewNames {
+    names: Arc<Names>,
+    /// Of texts; sorted when the first rows are asked for, so that partitions sort in parallel.
+    indexes: Vec<u32>,
+    at: usize,
+    by_text: bool,
+}
+
+impl SortedRows for NewNames {
+    fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
+        if self.at == 0 && self.by_text {
+            self.sort();
+        }
+        let range: Range<usize> = self.at..(self.at + STEP_ROWS).min(self.indexes.len());
+        if range.is_empty() {
+            return Ok(false);
+        }
+        self.at = range.end;
+        let state = self.names.state.read();
+        for &i in &self.indexes[range] {
+            let (text, id) = (state.texts.get(i as usize), state.texts.ids[i as usize]);
+            match (&mut out.keys, out.values.first_mut()) {
+                (Keys::Bytes(keys), Some(Column::Words(values))) => {
+                    keys.push(Some(text));
+                    values.words.push(id);
+                }
+                (Keys::Words(keys), Some(Column::Bytes(values))) => {
+                    keys[0].push(id);
+                    values.push(Some(text));
+                }
+                _ => unreachable!("rows of a dictionary have one key and one value"),
+            }
+            out.rows += 1;
+        }
+        Ok(true)
+    }
+}
+
+impl NewNames {
+    fn sort(&mut self) {
+        let state = self.names.state.read();
+        let mut keyed: Vec<(u64, u32)> =
+            self.indexes.iter().map(|&i| (prefix(state.texts.get(i as usize)), i)).collect();
+        keyed.sort_unstable_by(|a, b| {
+            let text = |i: u32| state.texts.get(i as usize);
+            a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1)))
+        });
+        self.indexes = keyed.into_iter().map(|(_, i)| i).collect();
+    }
+}

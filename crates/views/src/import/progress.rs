@@ -1,0 +1,163 @@
+//! Progress and cancellation: jobs count, the calling thread tells.
+//!
+//! # Why the calling thread only watches
+//! The callback may borrow from its caller, so no job can hold it. The work runs in jobs, which
+//! add to shared counters, and the thread that called waits, tells the callback and passes its
+//! answer on as a flag. So a callback runs on one thread, some times a second, however fast or
+//! slow the work is, and a slow one slows nothing.
+
+use env::{Env, JobKind};
+use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use store::{Error, ErrorKind, Result};
+
+/// Between two calls of the callback.
+const TELL_EVERY_US: u64 = 50_000;
+
+/// Shares of the whole job that reading and one direction are, as measured for text.
+const READ_SHARE: f64 = 0.5;
+const DIRECTION_SHARE: f64 = 0.24;
+
+/// What an import is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Reading the input.
+    Read,
+    /// Writing edges by source.
+    Forward,
+    /// Writing edges by target.
+    Reverse,
+    /// Making them visible.
+    Commit,
+}
+
+/// How far an import is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ImportProgress {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Bytes of input read.
+    pub bytes_read: u64,
+    /// Bytes of input there are, where that is known.
+    pub bytes_total: Option<u64>,
+    /// Rows read.
+    pub rows: u64,
+    /// Part of the whole job that is done, estimated, from 0 to 1.
+    pub fraction: f64,
+    /// Seconds since it began.
+    pub seconds: f64,
+}
+
+/// Told how far an import is, at the start of every phase and some times a second; `false` stops
+/// it. Runs on the thread that called.
+pub type ProgressFn<'a> = &'a (dyn Fn(&ImportProgress) -> bool + Send + Sync);
+
+/// Counters that jobs add to.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) bytes_read: AtomicU64,
+    pub(super) rows_read: AtomicU64,
+    /// Rows sorted in the present direction.
+    pub(super) rows_sorted: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Counters {
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] after the callback said so.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Cancelled, "the import was cancelled"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(counter: &AtomicU64, more: u64) {
+        counter.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+/// One import, seen from the thread that called.
+pub(super) struct Watch<'a> {
+    env: Arc<dyn Env>,
+    tell: ProgressFn<'a>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) bytes_total: Option<u64>,
+    began_us: u64,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(env: &Arc<dyn Env>, tell: ProgressFn<'a>) -> Self {
+        let began_us = env.monotonic_us();
+        Self { env: Arc::clone(env), tell, counters: Arc::default(), bytes_total: None, began_us }
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.env.monotonic_us().saturating_sub(self.began_us) as f64 / 1e6
+    }
+
+    /// Tells the callback.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] when it says so.
+    pub(super) fn tell(&self, phase: Phase) -> Result<()> {
+        let progress = self.progress(phase);
+        if !(self.tell)(&progress) {
+            self.counters.stop.store(true, Ordering::Relaxed);
+        }
+        self.counters.check()
+    }
+
+    fn progress(&self, phase: Phase) -> ImportProgress {
+        let bytes_read = self.counters.bytes_read.load(Ordering::Relaxed);
+        let rows = self.counters.rows_read.load(Ordering::Relaxed);
+        let sorted = self.counters.rows_sorted.load(Ordering::Relaxed);
+        let part = |done: u64, all: u64| (done as f64 / all.max(1) as f64).min(1.0);
+        let fraction = match phase {
+            Phase::Read => READ_SHARE * self.bytes_total.map_or(0.0, |all| part(bytes_read, all)),
+            Phase::Forward => READ_SHARE + DIRECTION_SHARE * part(sorted, rows),
+            Phase::Reverse => READ_SHARE + DIRECTION_SHARE * (1.0 + part(sorted, rows)),
+            Phase::Commit => READ_SHARE + 2.0 * DIRECTION_SHARE,
+        };
+        let (bytes_total, seconds) = (self.bytes_total, self.seconds());
+        ImportProgress { phase, bytes_read, bytes_total, rows, fraction, seconds }
+    }
+
+    /// Runs `work` in a job and tells the callback meanwhile. The result is the work's: when the
+    /// callback says no, the work finds out through [`Counters::check`].
+    pub(super) fn run<R, F>(&self, phase: Phase, work: F) -> Result<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&Arc<dyn Env>) -> Result<R> + Send + 'static,
+    {
+        self.counters.rows_sorted.store(0, Ordering::Relaxed);
+        self.tell(phase)?;
+        let slot = Arc::new(Mutex::new(None));
+        let signal = self.env.signal();
+        let (env, result, done) = (Arc::clone(&self.env), Arc::clone(&slot), Arc::clone(&signal));
+        let job = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&env)));
+            // The job's handle goes first, so that the caller may be the one who drops the last.
+            drop(env);
+            *result.lock() = Some(outcome);
+            done.notify();
+        };
+        self.env.spawn(JobKind::Foreground, Box::new(job));
+        loop {
+            let mut ready = || slot.lock().is_some();
+            if signal.wait_until_timeout(TELL_EVERY_US, &mut ready) {
+                break;
+            }
+            // A refusal sets the flag that the work checks; its error comes back as the result.
+            let _ = self.tell(phase);
+        }
+        let outcome = slot.lock().take();
+        match outcome {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => resume_unwind(panic),
+            None => unreachable!("the wait ended because there is an outcome"),
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The steps of an import, in order.
+
+use super::feed::{Feed, LocalFeed};
+use super::names::Names;
+use super::progress::{Counters, Phase, Watch};
+use super::report::{ImportOptions, ImportReport};
+use super::sink::{Collected, Sink};
+use super::sorter::{Direction, Sorter, Unscattered};
+use crate::graph::{Graph, GraphPart, VertexType, WeightType};
+use base::{Batch, Key, KeyRange, Keys, KeyspaceId, Projection};
+use env::Env;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, Scan, Snapshot, SortedRows, Store};
+
+/// Rows of a bucket: keys and their copy are 512 KiB, half of a usual second cache.
+pub(super) const BUCKET_ROWS: u64 = 32 << 10;
+
+/// Partitions a worker, so that workers end at about the same time.
+const PARTS_A_WORKER: usize = 4;
+
+/// Fewer rows are no partition of their own: each begins a table.
+const PART_ROWS_MIN: u64 = 1 << 20;
+
+/// Where at most one row in this many is new, rows that exist are counted by look-ups; else by a
+/// scan beside the sorted rows.
+const LOOK_UP_SHARE: u64 = 16;
+
+/// An import before it begins.
+pub(super) struct Run<'g> {
+    graph: &'g Graph,
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    options: ImportOptions,
+}
+
+/// What writing needs of a graph; jobs share it.
+#[derive(Clone)]
+struct Target {
+    forward: KeyspaceId,
+    reverse: KeyspaceId,
+    dictionary: Option<[KeyspaceId; 2]>,
+    edge_shape: base::Shape,
+    snapshot: Arc<dyn Snapshot>,
+    /// Edges there are before.
+    edges: u64,
+}
+
+impl<'g> Run<'g> {
+    pub(super) fn new(
+        graph: &'g Graph,
+        env: &Arc<dyn Env>,
+        options: &ImportOptions,
+    ) -> Result<Self> {
+        let Some(store) = graph.store() else {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "an import is a commit of its own: it needs a graph outside of transactions and \
+                 snapshots",
+            ));
+        };
+        let (store, env, mut options) = (Arc::clone(store), Arc::clone(env), options.clone());
+        if store.is_read_only() {
+            return Err(Error::new(ErrorKind::ReadOnly, "the database is open for reading only"));
+        }
+        options.text.edges.vertex = match graph.def().vertex {
+            VertexType::U64 => ingest::VertexType::U64,
+            VertexType::I64 => ingest::VertexType::I64,
+            VertexType::Str => ingest::VertexType::Str,
+        };
+        options.text.edges.weight = match graph.def().weight {
+            WeightType::None => ingest::WeightType::None,
+            WeightType::Float => ingest::WeightType::Float,
+            WeightType::Int => ingest::WeightType::Int,
+        };
+        Ok(Self { graph, store, env, options })
+    }
+
+    pub(super) fn text_options(&self) -> ingest::TextOptions {
+        self.options.text.clone()
+    }
+
+    /// Bytes of text that a worker parses at a time: small against the memory limit.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        let share = self.options.memory_limit_bytes / (16 * self.workers());
+        (share as usize).clamp(16 << 10, ingest::CHUNK_BYTES)
+    }
+
+    fn workers(&self) -> u64 {
+        self.env.parallelism() as u64
+    }
+
+    /// Bytes of rows in memory, and rows of a bucket. The rest of the limit is for text, parsed
+    /// columns and the other form of a piece on every worker while it is scattered.
+    fn limits(&self) -> (u64, u64) {
+        let limit = self.options.memory_limit_bytes;
+        let buffers = 5 * self.workers() * self.chunk_bytes() as u64;
+        let rows = limit.saturating_sub(buffers).max(limit / 2);
+        // A bucket in work is about 40 bytes a row.
+        (rows, (limit / (400 * self.workers())).clamp(1 << 10, BUCKET_ROWS))
+    }
+
+    /// Imports a feed that jobs read.
+    pub(super) fn import(
+        &self,
+        watch: Watch<'_>,
+        open: impl FnOnce() -> Result<Feed> + Send + 'static,
+    ) -> Result<ImportReport> {
+        self.with_sink(watch, |watch, sink| {
+            let sink = Arc::clone(sink);
+            watch.run(Phase::Read, move |env| sink.read_all(env, open()?))
+        })
+    }
+
+    /// Imports a feed that only this thread can read.
+    pub(super) fn import_here(
+        &self,
+        watch: Watch<'_>,
+        feed: &mut dyn LocalFeed,
+    ) -> Result<ImportReport> {
+        self.with_sink(watch, |watch, sink| {
+            let tell = || watch.tell(Phase::Read);
+            let spill = || {
+                let sink = Arc::clone(sink);
+                watch.run(Phase::Read, move |env| sink.spill(env))
+            };
+            sink.read_local(&self.env, feed, &tell, &spill)
+        })
+    }
+
+    fn with_sink(
+        &self,
+        watch: Watch<'_>,
+        read: impl FnOnce(&Watch<'_>, &Arc<Sink>) -> Result<()>,
+    ) -> Result<ImportReport> {
+        // Held to the end: what is new to this import must stay new.
+        let mut next_id = self.graph.dictionary().map(|dictionary| dictionary.next.lock());
+        let target = self.target()?;
+        let limits = self.limits();
+        let names = match (self.graph.dictionary(), &next_id) {
+            (Some(dictionary), Some(next)) => {
+                let limit = self.options.memory_limit_bytes / 2;
+                let names = Names::new(&*self.env, &target.snapshot, dictionary, **next, limit)?;
+                Some(Arc::new(names))
+            }
+            _ => None,
+        };
+        let (folder, shape) = (self.options.spill_folder.clone(), target.edge_shape.clone());
+        let sink = Arc::new(Sink::new(&watch.counters, names.clone(), limits, folder, shape));
+        read(&watch, &sink)?;
+        let report = self.write(&watch, &sink, &target, names.as_ref())?;
+        if let (Some(next), Some(names)) = (&mut next_id, &names) {
+            **next = names.next_id();
+        }
+        Ok(report)
+    }
+
+    fn target(&self) -> Result<Target> {
+        let def = self.graph.def();
+        let id = |part| {
+            let missing = || Error::new(ErrorKind::InvalidInput, "the graph lacks a keyspace");
+            self.graph.keyspace(part).ok_or_else(missing)
+        };
+        let dictionary = match def.vertex {
+            VertexType::Str => Some([id(GraphPart::Ids)?, id(GraphPart::Names)?]),
+            VertexType::U64 | VertexType::I64 => None,
+        };
+        let snapshot = self.store.snapshot();
+        let forward = id(GraphPart::Forward)?;
+        Ok(Target {
+            forward,
+            reverse: id(GraphPart::Reverse)?,
+            dictionary,
+            edge_shape: def.shape(GraphPart::Forward),
+            edges: snapshot.count(forward)?,
+            snapshot,
+        })
+    }
+
+    fn write(
+        &self,
+        watch: &Watch<'_>,
+        sink: &Arc<Sink>,
+        target: &Target,
+        names: Option<&Arc<Names>>,
+    ) -> Result<ImportReport> {
+        let Collected { forward, reverse_runs, skipped, skipped_count, spilled_bytes, repeated } =
+            sink.collect();
+        let rows = watch.counters.rows_read.load(Ordering::Relaxed);
+        let mut report = ImportReport {
+            rows,
+            skipped: skipped_count,
+            skipped_lines: skipped,
+            bytes_read: watch.counters.bytes_read.load(Ordering::Relaxed),
+            bytes_written: spilled_bytes,
+            ..ImportReport::default()
+        };
+        if rows == 0 {
+            for phase in [Phase::Forward, Phase::Reverse, Phase::Commit] {
+                watch.tell(phase)?;
+            }
+            report.seconds = watch.seconds();
+            return Ok(report);
+        }
+        let bulk = self.store.begin_bulk()?;
+        let (job, counters) = (target.clone(), Arc::clone(&watch.counters));
+        let Forward { bulk, written, pieces, repeated: more, existing } =
+            watch.run(Phase::Forward, move |env| job.forward(env, bulk, forward, &counters))?;
+        report.edges = written.rows;
+        report.duplicates = repeated + more + existing;
+        report.bytes_written += written.bytes;
+        let reverse = Unscattered { runs: reverse_runs, ..pieces };
+        let (job, counters, texts) = (target.clone(), Arc::clone(&watch.counters), names.cloned());
+        let (bulk, bytes) = watch.run(Phase::Reverse, move |env| {
+            job.reverse(env, bulk, reverse, texts.as_ref(), &counters)
+        })?;
+        report.bytes_written += bytes;
+        watch.tell(Phase::Commit)?;
+        if let (Some(names), Some(dictionary)) = (names, self.graph.dictionary()) {
+            // Transactions name vertices without this lock when they commit.
+            if dictionary.free_id(&*self.store, names.first_new())? != names.first_new() {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    "a transaction named new vertices while the import ran; run the import again",
+                ));
+            }
+        }
+        bulk.commit()?;
+        report.seconds = watch.seconds();
+        Ok(report)
+    }
+}
+
+/// What the first direction leaves.
+struct Forward {
+    bulk: Box<dyn BulkLoad>,
+    written: BulkWritten,
+    /// Rows in memory; spans and runs are those of the other direction, runs still missing.
+    pieces: Unscattered,
+    repeated: u64,
+    existing: u64,
+}
+
+impl Target {
+    fn forward(
+        &self,
+        env: &Arc<dyn Env>,
+        mut bulk: Box<dyn BulkLoad>,
+        rows: Unscattered,
+        counters: &Arc<Counters>,
+    ) -> Result<Forward> {
+        let ([first, second], bucket_rows) = (rows.spans, rows.bucket_rows);
+        let weighted = rows.weighted;
+        let direction = Arc::new(Direction::new(&**env, rows, false, counters)?);
+        let existing = Arc::new(AtomicU64::new(0));
+        let parts = direction.parts(PARTS_A_WORKER * env.parallelism(), PART_ROWS_MIN);
+        let rows = counters.rows_read.load(Ordering::Relaxed);
+        let partitions = parts.into_iter().map(|buckets| {
+            let existing = (self.edges > 0).then(|| Existing {
+                snapshot: Arc::clone(&self.snapshot),
+                keyspace: self.forward,
+                shape: self.edge_shape.clone(),
+                look_up: rows < self.edges / LOOK_UP_SHARE,
+                scan: None,
+                found: Arc::clone(&existing),
+            });
+            Partition::boxed(&direction, buckets, existing)
+        });
+        let written = bulk.write(self.forward, partitions.collect())?;
+        let repeated = direction.repeated.load(Ordering::Relaxed);
+        let pieces = Arc::into_inner(direction).map(Direction::into_pieces).ok_or_else(|| {
+            Error::new(ErrorKind::Io, "the store keeps partitions that it has written")
+        })?;
+        let spans = [second, first];
+        let pieces = Unscattered { runs: Vec::new(), pieces, spans, weighted, bucket_rows };
+        let existing = existing.load(Ordering::Relaxed);
+        Ok(Forward { bulk, written, pieces, repeated, existing })
+    }
+
+    /// The second direction and the dictionary; the bytes written.
+    fn reverse(
+        &self,
+        env: &Arc<dyn Env>,
+        mut bulk: Box<dyn BulkLoad>,
+        rows: Unscattered,
+        names: Option<&Arc<Names>>,
+        counters: &Arc<Counters>,
+    ) -> Result<(Box<dyn BulkLoad>, u64)> {
+        let direction = Arc::new(Direction::new(&**env, rows, true, counters)?);
+        let parts = PARTS_A_WORKER * env.parallelism();
+        let ranges = direction.parts(parts, PART_ROWS_MIN);
+        let partitions =
+            ranges.into_iter().map(|b| Partition::boxed(&direction, b, None)).collect();
+        let mut bytes = bulk.write(self.reverse, partitions)?.bytes;
+        drop(direction);
+        if let (Some(names), Some(keyspaces)) = (names, self.dictionary) {
+            for (keyspace, partitions) in keyspaces.into_iter().zip(names.partitions(parts)) {
+                counters.check()?;
+                if !partitions.is_empty() {
+                    bytes += bulk.write(keyspace, partitions)?.bytes;
+                }
+            }
+        }
+        counters.check()?;
+        Ok((bulk, bytes))
+    }
+}
+
+/// Consecutive buckets of a direction.
+struct Partition {
+    direction: Arc<Direction>,
+    buckets: Range<usize>,
+    sorter: Sorter,
+    existing: Option<Existing>,
+}
+
+impl Partition {
+    fn boxed(
+        direction: &Arc<Direction>,
+        buckets: Range<usize>,
+        existing: Option<Existing>,
+    ) -> Box<dyn SortedRows> {
+        let (direction, sorter) = (Arc::clone(direction), Sorter::default());
+        Box::new(Self { direction, buckets, sorter, existing })
+    }
+}
+
+impl SortedRows for Partition {
+    fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
+        let before = out.rows;
+        while out.rows == before {
+            self.direction.counters.check()?;
+            let Some(bucket) = self.buckets.next() else { return Ok(false) };
+            self.sorter.sort(&self.direction, bucket, out)?;
+        }
+        if let Some(existing) = &mut self.existing {
+            existing.count(out, before)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Counts rows that were there before the import.
+struct Existing {
+    snapshot: Arc<dyn Snapshot>,
+    keyspace: KeyspaceId,
+    shape: base::Shape,
+    look_up: bool,
+    /// The rows that are there from about the last one counted on.
+    scan: Option<Stored>,
+    found: Arc<AtomicU64>,
+}
+
+struct Stored {
+    scan: Box<dyn Scan>,
+    rows: Batch,
+    at: usize,
+    ended: bool,
+}
+
+impl Existing {
+    /// Counts the rows of `out` from `from` on; they follow those counted before.
+    fn count(&mut self, out: &Batch, from: usize) -> Result<()> {
+        let (first, second) = (&out.key_words(0)[from..], &out.key_words(1)[from..]);
+        let found = if self.look_up {
+            let mut present = Vec::with_capacity(first.len());
+            let keys = Keys::Words(vec![first.to_vec(), second.to_vec()]);
+            let mut rows = Batch::new(&self.shape);
+            self.snapshot.get_many(
+                self.keyspace,
+                &keys,
+                Projection::COUNT,
+                &mut present,
+                &mut rows,
+            )?;
+            present.iter().filter(|present| **present).count() as u64
+        } else {
+            self.merge(first, second)?
+        };
+        self.found.fetch_add(found, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn merge(&mut self, first: &[u64], second: &[u64]) -> Result<u64> {
+        if self.scan.is_none() {
+            let lower = Key::words(&[first[0], second[0]]);
+            let range = KeyRange { lower, upper: None };
+            let scan = self.snapshot.scan(self.keyspace, range, Projection::KEYS)?;
+            let rows = Batch::new(&self.shape);
+            self.scan = Some(Stored { scan, rows, at: 0, ended: false });
+        }
+        let Some(stored) = &mut self.scan else { return Ok(0) };
+        let mut found = 0;
+        for (&a, &b) in first.iter().zip(second) {
+            match stored.seek((a, b))? {
+                Some(pair) => found += u64::from(pair == (a, b)),
+                None => break,
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Rows of the store asked for at once.
+const SCAN_ROWS: usize = 16 << 10;
+
+impl Stored {
+    /// The first row at or after `pair`.
+    fn seek(&mut self, pair: (u64, u64)) -> Result<Option<(u64, u64)>> {
+        loop {
+            let (first, second) = (self.rows.key_words(0), self.rows.key_words(1));
+            while let (Some(&a), Some(&b)) = (first.get(self.at), second.get(self.at)) {
+                if (a, b) >= pair {
+                    return Ok(Some((a, b)));
+                }
+                self.at += 1;
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.rows.clear();
+            self.at = 0;
+            self.ended = !self.scan.next_batch(SCAN_ROWS, &mut self.rows)?;
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Where parsed rows are kept until everything is read.
+
+use super::feed::{Buffers, Feed, LocalFeed, Piece};
+use super::names::{Distinct, Names};
+use super::progress::Counters;
+use super::rows::{Rows, Span, WeightWords, weight_words};
+use super::sorter::{Direction, Sorter, Unscattered};
+use super::spill::{Blocks, RunFile, RunWriter};
+use base::Batch;
+use env::Env;
+use ingest::{EdgeChunk, InputError};
+use parking_lot::Mutex;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use store::{Error, ErrorKind, Result};
+
+/// Messages about skipped rows that a report has.
+const SKIPPED_KEPT_MAX: usize = 10;
+
+/// Collects rows from workers.
+pub(super) struct Sink {
+    pub(super) counters: Arc<Counters>,
+    pub(super) names: Option<Arc<Names>>,
+    /// Bytes of rows, and of the dictionary of text vertices, that may be in memory.
+    pub(super) rows_bytes_max: u64,
+    pub(super) bucket_rows: u64,
+    pub(super) spill_folder: Option<PathBuf>,
+    pub(super) edge_shape: base::Shape,
+    held: Mutex<Held>,
+}
+
+/// What was read.
+struct Held {
+    /// By number of the piece and of the chunk in it.
+    rows: Vec<((u64, usize), Rows)>,
+    bytes: u64,
+    spans: [Span; 2],
+    /// By number of the piece.
+    skipped: Vec<(u64, InputError)>,
+    skipped_count: u64,
+    /// The failure of the first piece that failed.
+    failed: Option<(u64, Error)>,
+    /// Sorted runs, older first: by source and by target.
+    runs: [Vec<Arc<RunFile>>; 2],
+    spilled_bytes: u64,
+    /// Rows that repeated a pair within a run.
+    repeated: u64,
+}
+
+/// Everything that was read.
+pub(super) struct Collected {
+    pub(super) forward: Unscattered,
+    pub(super) reverse_runs: Vec<Arc<RunFile>>,
+    pub(super) skipped: Vec<InputError>,
+    pub(super) skipped_count: u64,
+    pub(super) spilled_bytes: u64,
+    pub(super) repeated: u64,
+}
+
+impl Sink {
+    pub(super) fn new(
+        counters: &Arc<Counters>,
+        names: Option<Arc<Names>>,
+        limits: (u64, u64),
+        spill_folder: Option<PathBuf>,
+        edge_shape: base::Shape,
+    ) -> Self {
+        Self {
+            counters: Arc::clone(counters),
+            names,
+            rows_bytes_max: limits.0,
+            bucket_rows: limits.1,
+            spill_folder,
+            edge_shape,
+            held: Mutex::new(Held {
+                rows: Vec::new(),
+                bytes: 0,
+                spans: [Span::EMPTY; 2],
+                skipped: Vec::new(),
+                skipped_count: 0,
+                failed: None,
+                runs: [Vec::new(), Vec::new()],
+                spilled_bytes: 0,
+                repeated: 0,
+            }),
+        }
+    }
+
+    fn weighted(&self) -> bool {
+        !self.edge_shape.values.is_empty()
+    }
+
+    /// Reads the feed to its end, parsing on all workers.
+    pub(super) fn read_all(self: &Arc<Self>, env: &Arc<dyn Env>, feed: Feed) -> Result<()> {
+        let feed = Arc::new(Mutex::new(Some(feed)));
+        loop {
+            let (sink, shared) = (Arc::clone(self), Arc::clone(&feed));
+            let workers = vec![(); env.parallelism()];
+            env::parallel(&**env, workers, move |()| sink.work(&shared));
+            self.first_failure()?;
+            if feed.lock().is_none() {
+                return Ok(());
+            }
+            self.spill(env)?;
+        }
+    }
+
+    /// Parses pieces until the feed ends, memory is full, or something fails.
+    fn work(&self, feed: &Mutex<Option<Feed>>) {
+        let mut buffers = Buffers::default();
+        loop {
+            let text = std::mem::take(&mut buffers.text);
+            let mut open = feed.lock();
+            let Some(pieces) = open.as_mut() else { return };
+            if self.is_full() || self.held.lock().failed.is_some() {
+                return;
+            }
+            match self.counters.check().and_then(|()| pieces.next(text)) {
+                Ok(Some(piece)) => {
+                    drop(open);
+                    self.take(piece, &mut buffers);
+                }
+                Ok(None) => {
+                    *open = None;
+                    return;
+                }
+                Err(error) => {
+                    // After all pieces that were handed out: the failure of one of them is earlier
+                    // in the input.
+                    return self.fail(u64::MAX, error);
+                }
+            }
+        }
+    }
+
+    /// Reads a feed of the calling thread's in groups that are parsed in parallel. `tell` is called
+    /// between groups.
+    pub(super) fn read_local(
+        self: &Arc<Self>,
+        env: &Arc<dyn Env>,
+        feed: &mut dyn LocalFeed,
+        tell: &dyn Fn() -> Result<()>,
+        spill: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        loop {
+            tell()?;
+            let mut group = Vec::new();
+            while group.len() < env.parallelism() {
+                match feed.next(&self.counters)? {
+                    Some(piece) => group.push(piece),
+                    None => break,
+                }
+            }
+            if group.is_empty() {
+                return Ok(());
+            }
+            let sink = Arc::clone(self);
+            env::parallel(&**env, group, move |piece| sink.take(piece, &mut Buffers::default()));
+            self.first_failure()?;
+            if self.is_full() {
+                spill()?;
+            }
+        }
+    }
+
+    fn first_failure(&self) -> Result<()> {
+        self.held.lock().failed.take().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    fn fail(&self, piece: u64, error: Error) {
+        let mut held = self.held.lock();
+        if held.failed.as_ref().is_none_or(|(first, _)| piece < *first) {
+            held.failed = Some((piece, error));
+        }
+        drop(held);
+        if let Some(names) = &self.names {
+            names.fail(piece);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let names = self.names.as_ref().map_or(0, |names| names.bytes());
+        let held = self.held.lock().bytes;
+        held > 0 && held + names > self.rows_bytes_max
+    }
+
+    /// Parses a piece and keeps its rows.
+    fn take(&self, piece: Piece, buffers: &mut Buffers) {
+        let number = piece.number;
+        let result = match &self.names {
+            None => self.take_words(piece, buffers),
+            Some(names) => self.take_texts(piece, names, buffers),
+        };
+        if let Err(error) = result {
+            self.fail(number, error);
+        }
+    }
+
+    fn take_words(&self, piece: Piece, buffers: &mut Buffers) -> Result<()> {
+        let number = piece.number;
+        let mut chunk = 0;
+        piece.parse(buffers, &mut |edges| {
+            self.skip(number, edges);
+            self.keep((number, chunk), &edges.src, &edges.dst, weight_words(edges));
+            chunk += 1;
+            self.counters.check()
+        })
+    }
+
+    fn take_texts(&self, piece: Piece, names: &Arc<Names>, buffers: &mut Buffers) -> Result<()> {
+        let number = piece.number;
+        let (mut distinct, mut weights) = (Vec::new(), Vec::new());
+        piece.parse(buffers, &mut |edges| {
+            self.skip(number, edges);
+            distinct.push(Distinct::of(edges, names));
+            weights.push(weight_words(edges));
+            self.counters.check()
+        })?;
+        let ids = names.assign(number, &distinct)?;
+        for (chunk, ((distinct, ids), weights)) in
+            distinct.iter().zip(&ids).zip(weights).enumerate()
+        {
+            let (src, dst) = distinct.words(ids);
+            self.keep((number, chunk), &src, &dst, weights);
+        }
+        Ok(())
+    }
+
+    fn keep(&self, at: (u64, usize), src: &[u64], dst: &[u64], weights: WeightWords) {
+        if src.is_empty() {
+            return;
+        }
+        let (rows, [first, second]) = Rows::pack(src, dst, weights);
+        Counters::add(&self.counters.rows_read, rows.len() as u64);
+        let mut held = self.held.lock();
+        held.bytes += rows.bytes();
+        held.spans = [held.spans[0].union(first), held.spans[1].union(second)];
+        held.rows.push((at, rows));
+    }
+
+    fn skip(&self, piece: u64, edges: &EdgeChunk) {
+        if edges.skipped_count == 0 {
+            return;
+        }
+        let mut held = self.held.lock();
+        held.skipped_count += edges.skipped_count;
+        held.skipped.extend(edges.skipped.iter().map(|error| (piece, error.clone())));
+        // Stable, so messages of one piece stay in their order.
+        held.skipped.sort_by_key(|(piece, _)| *piece);
+        held.skipped.truncate(SKIPPED_KEPT_MAX);
+    }
+
+    /// Writes what is held as two sorted runs, by source and by target.
+    pub(super) fn spill(&self, env: &Arc<dyn Env>) -> Result<()> {
+        let Some(folder) = &self.spill_folder else {
+            let rows = self.counters.rows_read.load(Ordering::Relaxed);
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!(
+                    "{rows} rows fill the memory of this import ({} MiB), and the input goes on\n\
+                     hint: raise memory_limit, or give a folder to spill to",
+                    self.rows_bytes_max >> 20
+                ),
+            ));
+        };
+        let (pieces, spans) = {
+            let mut held = self.held.lock();
+            held.bytes = 0;
+            (in_order(std::mem::take(&mut held.rows)), held.spans)
+        };
+        let mut from = self.unscattered(pieces, spans);
+        for (flip, side) in [(false, 0), (true, 1)] {
+            let direction = Arc::new(Direction::new(&**env, from, flip, &self.counters)?);
+            let mut writer = RunWriter::create(env, folder)?;
+            let buckets = direction.splitters.buckets();
+            // So many at a time bound the memory of encoded blocks.
+            let wave = 8 * env.parallelism();
+            for start in (0..buckets).step_by(wave) {
+                let (shared, shape) = (Arc::clone(&direction), self.edge_shape.clone());
+                let ids = (start..(start + wave).min(buckets)).collect();
+                let encoded = env::parallel(&**env, ids, move |bucket| {
+                    shared.counters.check()?;
+                    let (mut rows, mut blocks) = (Batch::new(&shape), Blocks::default());
+                    Sorter::default().sort(&shared, bucket, &mut rows)?;
+                    blocks.add(&rows);
+                    Ok::<_, Error>(blocks)
+                });
+                for blocks in encoded {
+                    writer.append(&blocks?)?;
+                }
+            }
+            let run = writer.finish()?;
+            let mut held = self.held.lock();
+            held.spilled_bytes += run.bytes;
+            held.runs[side].push(Arc::new(run));
+            if !flip {
+                held.repeated += direction.repeated.load(Ordering::Relaxed);
+            }
+            drop(held);
+            let pieces = Arc::into_inner(direction).map(Direction::into_pieces);
+            from = self.unscattered(pieces.unwrap_or_default(), [spans[1], spans[0]]);
+        }
+        Ok(())
+    }
+
+    fn unscattered(&self, pieces: Vec<Rows>, spans: [Span; 2]) -> Unscattered {
+        let bucket_rows = self.bucket_rows;
+        Unscattered { runs: Vec::new(), pieces, spans, weighted: self.weighted(), bucket_rows }
+    }
+
+    /// Hands over everything that was read.
+    pub(super) fn collect(&self) -> Collected {
+        let mut held = self.held.lock();
+        let pieces = in_order(std::mem::take(&mut held.rows));
+        let [runs, reverse_runs] = std::mem::take(&mut held.runs);
+        let forward = Unscattered { runs, ..self.unscattered(pieces, held.spans) };
+        let skipped = held.skipped.drain(..).map(|(_, error)| error).collect();
+        Collected {
+            forward,
+            reverse_runs,
+            skipped,
+            skipped_count: held.skipped_count,
+            spilled_bytes: held.spilled_bytes,
+            repeated: held.repeated,
+        }
+    }
+}
+
+fn in_order(mut rows: Vec<((u64, usize), Rows)>) -> Vec<Rows> {
+    rows.sort_unstable_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, rows)| rows).collect()
+}

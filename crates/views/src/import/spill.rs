@@ -1,0 +1,298 @@
+//! Rows that outgrew the memory: sorted runs in temporary files.
+//!
+//! # Format
+//! A run is a sequence of blocks of rows in ascending order of pairs, each pair once. A block is:
+//! rows (u32), bits of a first end's step, of a second end, of a weight (u8 each), a zero byte, the
+//! first end before the first row (u64), the least second end (u64), the least weight (u64); then
+//! steps, second ends and weights, bit-packed; then the checksum of all that (u64). Everything is
+//! little-endian. The index of blocks stays in memory: a run lives no longer than its import.
+//!
+//! # Why runs and not buckets
+//! Buckets would need splitters before everything is read, and ids often grow through a file. A
+//! run is cut along any splitters later, and steps between sorted first ends take few bits: about
+//! half of what the rows take in memory is written.
+
+use super::rows::{Pair, Span, mask};
+use super::sorter::RunRows;
+use super::splitters::Bounds;
+use base::{Batch, Corruption};
+use env::{Env, EnvError, RandomReadFile, ReadOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
+
+/// Rows of a block.
+const BLOCK_ROWS: usize = 4096;
+
+const HEADER_BYTES: usize = 4 + 4 + 3 * 8;
+const CHECKSUM_BYTES: usize = 8;
+
+/// What names of run files begin with.
+const PREFIX: &str = "import-";
+const SUFFIX: &str = ".run";
+
+/// Removes the run files that a killed process left in `folder`. To be called by the one who holds
+/// the database's lock, before the first import.
+///
+/// # Errors
+/// The folder cannot be read, or a file cannot be removed. A missing folder is no error.
+pub fn remove_stale_runs(env: &dyn Env, folder: &Path) -> Result<()> {
+    if !env.exists(folder) {
+        return Ok(());
+    }
+    for name in env.list(folder).map_err(io)? {
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+            env.remove(&folder.join(name)).map_err(io)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn io(error: EnvError) -> Error {
+    Error::caused(ErrorKind::Io, error)
+}
+
+/// A temporary file, removed when it is dropped.
+struct Temporary {
+    env: Arc<dyn Env>,
+    path: PathBuf,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Best effort: the next opening of the database removes what stays.
+        let _ = self.env.remove(&self.path);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    first: Pair,
+    offset: u64,
+    bytes: u32,
+    rows: u32,
+}
+
+/// Encoded blocks, not yet in a file.
+#[derive(Default)]
+pub(super) struct Blocks {
+    bytes: Vec<u8>,
+    /// Offsets relative to `bytes`.
+    blocks: Vec<Block>,
+}
+
+impl Blocks {
+    /// Encodes sorted rows.
+    pub(super) fn add(&mut self, rows: &Batch) {
+        let (first, second) = (rows.key_words(0), rows.key_words(1));
+        let weights = rows.value_words(0);
+        for from in (0..first.len()).step_by(BLOCK_ROWS) {
+            let range = from..(from + BLOCK_ROWS).min(first.len());
+            let block_weights = if weights.is_empty() { &[] } else { &weights[range.clone()] };
+            self.block(&first[range.clone()], &second[range], block_weights);
+        }
+    }
+
+    fn block(&mut self, first: &[u64], second: &[u64], weights: &[u64]) {
+        let start = self.bytes.len();
+        let before = first[0];
+        let steps: Vec<u64> = std::iter::once(&before)
+            .chain(first)
+            .zip(first)
+            .map(|(before, first)| first - before)
+            .collect();
+        let (step, end, weight) = (Span::of(&steps), Span::of(second), Span::of(weights));
+        let step = Span { min: 0, ..step };
+        let weight = if weights.is_empty() { Span { min: 0, max: 0 } } else { weight };
+        self.bytes.extend_from_slice(&(first.len() as u32).to_le_bytes());
+        let bits = [step.bits() as u8, end.bits() as u8, weight.bits() as u8, 0];
+        self.bytes.extend_from_slice(&bits);
+        for word in [before, end.min, weight.min] {
+            self.bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        let mut packer = Packer { bytes: &mut self.bytes, held: 0, bits: 0 };
+        for (words, span) in [(&steps[..], step), (second, end), (weights, weight)] {
+            for word in words {
+                packer.push(word - span.min, span.bits());
+            }
+        }
+        packer.finish();
+        let checksum = base::checksum(&self.bytes[start..]);
+        self.bytes.extend_from_slice(&checksum.to_le_bytes());
+        let bytes = (self.bytes.len() - start) as u32;
+        let rows = first.len() as u32;
+        self.blocks.push(Block { first: (first[0], second[0]), offset: start as u64, bytes, rows });
+    }
+}
+
+/// A sorted run being written.
+pub(super) struct RunWriter {
+    file: Box<dyn env::AppendFile>,
+    temporary: Temporary,
+    blocks: Vec<Block>,
+}
+
+impl RunWriter {
+    /// Creates a file of a new name in `folder`, which is created too.
+    pub(super) fn create(env: &Arc<dyn Env>, folder: &Path) -> Result<Self> {
+        env.create_folder(folder).map_err(io)?;
+        let path = folder.join(format!("{PREFIX}{:016x}{SUFFIX}", env.random_u64()));
+        let file = env.create(&path).map_err(io)?;
+        let temporary = Temporary { env: Arc::clone(env), path };
+        Ok(Self { file, temporary, blocks: Vec::new() })
+    }
+
+    pub(super) fn append(&mut self, blocks: &Blocks) -> Result<()> {
+        let base = self.file.len_bytes();
+        self.file.append(&blocks.bytes).map_err(io)?;
+        let moved = |block: &Block| Block { offset: base + block.offset, ..*block };
+        self.blocks.extend(blocks.blocks.iter().map(moved));
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<RunFile> {
+        self.file.flush().map_err(io)?;
+        let Self { file, temporary, blocks } = self;
+        let bytes = file.len_bytes();
+        drop(file);
+        let file = temporary.env.open_read(&temporary.path, ReadOptions::default()).map_err(io)?;
+        Ok(RunFile { file, _temporary: temporary, blocks, bytes })
+    }
+}
+
+/// A sorted run on disk; removed when it is dropped.
+pub(super) struct RunFile {
+    file: Arc<dyn RandomReadFile>,
+    _temporary: Temporary,
+    blocks: Vec<Block>,
+    pub(super) bytes: u64,
+}
+
+impl RunFile {
+    /// The first pair of every block, standing for the block's rows.
+    pub(super) fn sample(&self, out: &mut Vec<(Pair, u64)>) {
+        out.extend(self.blocks.iter().map(|block| (block.first, u64::from(block.rows))));
+    }
+
+    /// The blocks that may hold rows inside the bounds.
+    fn inside(&self, bounds: Bounds) -> &[Block] {
+        let from = self.blocks.partition_point(|block| block.first <= bounds.lower);
+        let to = match bounds.upper {
+            Some(upper) => self.blocks.partition_point(|block| block.first < upper),
+            None => self.blocks.len(),
+        };
+        // The block before the first that starts inside may reach into it.
+        &self.blocks[from.saturating_sub(1)..to.max(from.saturating_sub(1))]
+    }
+
+    /// About how many rows are inside the bounds.
+    pub(super) fn rows_about(&self, bounds: Bounds) -> u64 {
+        let inside = self.inside(bounds);
+        let rows: u64 = inside.iter().map(|block| u64::from(block.rows)).sum();
+        // Half of the blocks at both ends belongs to neighbours.
+        if inside.len() > 1 { rows - rows / inside.len() as u64 } else { rows }
+    }
+
+    /// Appends the rows inside the bounds.
+    pub(super) fn read(&self, bounds: Bounds, weighted: bool, out: &mut RunRows) -> Result<()> {
+        let inside = self.inside(bounds);
+        let (Some(first), Some(last)) = (inside.first(), inside.last()) else { return Ok(()) };
+        let end = last.offset + u64::from(last.bytes);
+        let mut bytes = std::mem::take(&mut out.bytes);
+        bytes.resize((end - first.offset) as usize, 0);
+        self.file.read_at(&mut bytes, first.offset).map_err(io)?;
+        for block in inside {
+            let from = (block.offset - first.offset) as usize;
+            let block_bytes = &bytes[from..from + block.bytes as usize];
+            decode(block_bytes, bounds, weighted, out).ok_or_else(|| {
+                let what = "a block of sorted rows fails its checksum";
+                Error::from(Corruption::new(self.file.path(), block.offset, what))
+            })?;
+        }
+        out.bytes = bytes;
+        Ok(())
+    }
+}
+
+/// Appends a block's rows that are inside the bounds; `None` where it is damaged.
+fn decode(block: &[u8], bounds: Bounds, weighted: bool, out: &mut RunRows) -> Option<()> {
+    let (body, checksum) = block.split_last_chunk::<CHECKSUM_BYTES>()?;
+    if base::checksum(body) != u64::from_le_bytes(*checksum) {
+        return None;
+    }
+    // The checksum holds, so this is what was written.
+    let (header, packed) = body.split_at_checked(HEADER_BYTES)?;
+    let rows = u32::from_le_bytes(header.first_chunk().copied()?);
+    let [step_bits, end_bits, weight_bits] = [4, 5, 6].map(|at| u32::from(header[at]));
+    let word = |at: usize| -> Option<u64> {
+        Some(u64::from_le_bytes(header.get(at..at + 8)?.try_into().ok()?))
+    };
+    let (mut first, end_min, weight_min) = (word(8)?, word(16)?, word(24)?);
+    let mut ends = Unpacker::new(packed, u64::from(rows) * u64::from(step_bits));
+    let mut weights =
+        Unpacker::new(packed, u64::from(rows) * (u64::from(step_bits) + u64::from(end_bits)));
+    let mut steps = Unpacker::new(packed, 0);
+    for _ in 0..rows {
+        first += steps.next(step_bits);
+        let pair = (first, end_min + ends.next(end_bits));
+        let weight = weight_min + weights.next(weight_bits);
+        if bounds.contains(pair) {
+            out.pairs.push(pair);
+            if weighted {
+                out.weights.push(weight);
+            }
+        }
+    }
+    Some(())
+}
+
+struct Packer<'a> {
+    bytes: &'a mut Vec<u8>,
+    held: u128,
+    bits: u32,
+}
+
+impl Packer<'_> {
+    fn push(&mut self, word: u64, bits: u32) {
+        self.held |= u128::from(word) << self.bits;
+        self.bits += bits;
+        if self.bits >= u64::BITS {
+            self.bytes.extend_from_slice(&(self.held as u64).to_le_bytes());
+            self.held >>= u64::BITS;
+            self.bits -= u64::BITS;
+        }
+    }
+
+    fn finish(self) {
+        let bytes = (self.held as u64).to_le_bytes();
+        self.bytes.extend_from_slice(&bytes[..self.bits.div_ceil(8) as usize]);
+    }
+}
+
+struct Unpacker<'a> {
+    bytes: &'a [u8],
+    /// Position in bits.
+    at: u64,
+}
+
+impl<'a> Unpacker<'a> {
+    fn new(bytes: &'a [u8], at: u64) -> Self {
+        Self { bytes, at }
+    }
+
+    fn next(&mut self, bits: u32) -> u64 {
+        let byte = (self.at / 8) as usize;
+        let shift = (self.at % 8) as u32;
+        self.at += u64::from(bits);
+        let rest = self.bytes.get(byte..).unwrap_or_default();
+        let word = match rest.first_chunk::<16>() {
+            Some(chunk) => u128::from_le_bytes(*chunk),
+            None => {
+                let mut chunk = [0; 16];
+                chunk[..rest.len()].copy_from_slice(rest);
+                u128::from_le_bytes(chunk)
+            }
+        };
+        (word >> shift) as u64 & mask(bits)
+    }
+}
