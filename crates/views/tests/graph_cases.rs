@@ -269,3 +269,46 @@ fn check_finds_directions_and_names_that_disagree() {
     store.write(&batch, None).unwrap();
     assert_eq!(graph.check().unwrap_err().kind(), ErrorKind::Corruption);
 }
+
+#[test]
+fn an_export_holds_every_edge_in_order() {
+    let (_, graph) = open(VertexType::Str, WeightType::Float);
+    let (us, vs) = (VertexList::Str(&["b", "a,b"]), VertexList::Str(&["a,b", "b"]));
+    let weights = Some(WeightsRef::Float(&[0.5, 2.0]));
+    let text = |graph: &Graph| {
+        let mut out = Vec::new();
+        graph.export_csv(&mut out, b',', &|_| true).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(text(&graph), "source,target,weight\n");
+    graph.upsert_list(us, vs, weights).unwrap();
+    let csv = text(&graph);
+    let (header, rows) = csv.split_once('\n').unwrap();
+    assert_eq!(header, "source,target,weight");
+    let (first, second) = rows.trim_end().split_once('\n').unwrap();
+    assert!(first.starts_with("b,\"a,b\",0.5"), "{first}");
+    assert!(second.starts_with("\"a,b\",b,2"), "{second}");
+
+    let (_, graph) = open(VertexType::I64, WeightType::None);
+    let vs: Vec<i64> = (-70_000..70_000).collect();
+    let us = vec![-1; vs.len()];
+    graph.upsert_list(VertexList::I64(&us), VertexList::I64(&vs), None).unwrap();
+    let csv = text(&graph);
+    let lines = csv.lines().skip(1).map(str::to_owned);
+    assert!(lines.eq(vs.iter().map(|v| format!("-1,{v}"))));
+    let error = graph.export_csv(&mut Vec::new(), b',', &|_| false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+
+    let mut parquet = Vec::new();
+    assert_eq!(graph.export_parquet(&mut parquet, &|_| true).unwrap(), 140_000);
+    let options =
+        ingest::EdgeOptions { vertex: ingest::VertexType::I64, ..ingest::EdgeOptions::default() };
+    let bytes = parquet.len() as u64;
+    let read = move |at: u64, out: &mut [u8]| {
+        out.copy_from_slice(&parquet[at as usize..at as usize + out.len()]);
+        Ok(())
+    };
+    let reader = ingest::parquet_edges::ReadAt::new(bytes, read);
+    let file = ingest::parquet_edges::ParquetEdges::open(reader, "g.parquet", &options).unwrap();
+    assert_eq!(file.row_count(), 140_000);
+}
