@@ -1,6 +1,7 @@
 //! Measures reads of a tree: one bottom run of a graph's edges, with and without edges in the memtable.
 //!
 //! `cargo run --release -p quipu-lsm --example view_speed`
+#![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
 use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Kind, Projection, Shape};
 use env::{Env, MemoryEnv};
@@ -115,7 +116,9 @@ fn measure(
     ns("get, absent, random", probes.len(), || {
         for &(src, dst) in &probes {
             out.clear();
-            black_box(view.get(KeyRef::Words(&[src, dst + VERTICES]), at, values, &mut out).is_ok());
+            black_box(
+                view.get(KeyRef::Words(&[src, dst + VERTICES]), at, values, &mut out).is_ok(),
+            );
         }
     });
     ns("scan_into of one vertex, random", probes.len(), || {

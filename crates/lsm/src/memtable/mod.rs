@@ -15,9 +15,11 @@ mod arena;
 mod cursor;
 mod fold;
 mod list;
+mod sieve;
 
 pub use cursor::MemCursor;
 
+use crate::codec::filter::{hash_bytes, hash_words};
 use crate::rows::Rows;
 use crate::table::RangeTombstone;
 use arc_swap::ArcSwap;
@@ -25,6 +27,7 @@ use arena::{BytesArena, WordArena, load, store};
 use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Shape};
 use list::{BytesKey, Finger, HEIGHT_MAX, List, NIL, WordsKey};
 use parking_lot::Mutex;
+use sieve::Sieve;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -62,6 +65,7 @@ pub struct Memtable {
     value_words: usize,
     words: WordArena,
     strings: BytesArena,
+    sieve: Sieve,
     writer: Mutex<Writer>,
     height: AtomicU64,
     rows: AtomicU64,
@@ -164,6 +168,7 @@ impl Memtable {
             value_words,
             words: WordArena::new(),
             strings: BytesArena::new(),
+            sieve: Sieve::new(),
             writer: Mutex::new(Writer {
                 next: 0,
                 next_slot: 0,
@@ -224,12 +229,43 @@ impl Memtable {
         with_list!(self, |list, probe| {
             let mut buffer = [0; base::WORDS_MAX];
             let key = key_at(&writes.keys, row, &mut buffer);
+            self.sift(key);
             let height = (self.height.load(Relaxed) as usize).max(node_height);
             list.point(&mut writer.finger, height, probe(key), seq.min(SEQ_STORED_MAX));
             let node = self.write_node(writer, writes, slots, row, (kind, seq, node_height));
             list.insert(&mut writer.finger, node, node_height);
             self.height.store(height as u64, Relaxed);
         });
+    }
+
+    /// Tells the filter of a key and of its first word.
+    #[inline]
+    fn sift(&self, key: KeyRef<'_>) {
+        match key {
+            KeyRef::Words(words) => {
+                self.sieve.insert(hash_words(words));
+                if words.len() > 1 {
+                    self.sieve.insert(hash_words(&words[..1]));
+                }
+            }
+            KeyRef::Bytes(bytes) => self.sieve.insert(hash_bytes(bytes)),
+        }
+    }
+
+    /// `false` if no entry, at any number, has exactly this key.
+    #[inline]
+    fn may_contain_key(&self, key: KeyRef<'_>) -> bool {
+        self.sieve.may_contain(match key {
+            KeyRef::Words(words) => hash_words(words),
+            KeyRef::Bytes(bytes) => hash_bytes(bytes),
+        })
+    }
+
+    /// `false` if no entry's key begins with this word.
+    #[must_use]
+    #[inline]
+    pub fn may_contain_first_word(&self, word: u64) -> bool {
+        self.sieve.may_contain(hash_words(&[word]))
     }
 
     /// Writes all of a node but its links.
@@ -329,7 +365,7 @@ impl Memtable {
     /// Memory that entries and byte strings take, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
+        self.bytes.load(Relaxed) + self.sieve.bytes()
     }
 
     /// Smallest sequence number written; `u64::MAX` in an empty memtable.
@@ -361,6 +397,9 @@ impl Memtable {
     #[must_use]
     #[inline]
     pub fn find(&self, key: KeyRef<'_>, snapshot: u64) -> Option<EntryRef<'_>> {
+        if !self.may_contain_key(key) {
+            return None;
+        }
         let address = self.seek(key, snapshot);
         (address != NIL && self.key_is(address, key))
             .then_some(EntryRef { memtable: self, address })

@@ -3,6 +3,7 @@
 use super::runs::RunView;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
+use crate::memtable::Memtable;
 use crate::table::{Block, Fill};
 use base::{Batch, KeyRange, KeyRef, Projection};
 use std::sync::Arc;
@@ -41,13 +42,12 @@ impl SuperVersion {
             }
         };
         let mut reader = run.map(PlainPrefixes::new);
-        let mut gap = Gap::default();
         for chunk in first_words.chunks(CHUNK_WORDS) {
             if let Some(reader) = &mut reader {
                 reader.load(chunk)?;
             }
             for (i, &word) in chunk.iter().enumerate() {
-                if !gap.holds(word) && self.find_gap(word, at, &mut gap) {
+                if self.is_above(word, at) {
                     let range = KeyRange::prefix_words(&[word]);
                     self.scan_into(&range, at, projection, usize::MAX, out)?;
                 } else if let Some(reader) = &mut reader {
@@ -59,38 +59,19 @@ impl SuperVersion {
         Ok(())
     }
 
-    /// Whether a memtable has entries that begin with `word`; if not, sets `gap` to the first words
-    /// around it for which none has.
-    fn find_gap(&self, word: u64, at: ReadAt<'_>, gap: &mut Gap) -> bool {
-        let mut end = None;
-        let memtables = self.memtables().map(|memtable| &**memtable);
-        for memtable in at.own().into_iter().chain(memtables) {
-            let address = memtable.address_of(KeyRef::Words(&[word]));
-            let Some(entry) = memtable.entry_at(address) else { continue };
-            let key = entry.key();
-            let KeyRef::Words([first, ..]) = key.as_ref() else { continue };
-            if *first == word {
-                return true;
-            }
-            end = Some(end.map_or(*first, |end: u64| end.min(*first)));
-        }
-        *gap = Gap { start: word, last: end.map_or(u64::MAX, |end| end - 1), known: true };
-        false
-    }
-}
-
-/// First words for which no memtable has an entry.
-#[derive(Debug, Default)]
-struct Gap {
-    start: u64,
-    last: u64,
-    known: bool,
-}
-
-impl Gap {
+    /// Whether a memtable has entries that begin with `word`.
     #[inline]
-    fn holds(&self, word: u64) -> bool {
-        self.known && self.start <= word && word <= self.last
+    fn is_above(&self, word: u64, at: ReadAt<'_>) -> bool {
+        let holds = |memtable: &Memtable| {
+            memtable.may_contain_first_word(word) && {
+                let entry = memtable.entry_at(memtable.address_of(KeyRef::Words(&[word])));
+                entry.is_some_and(|entry| match entry.key().as_ref() {
+                    KeyRef::Words(words) => words.first() == Some(&word),
+                    KeyRef::Bytes(_) => false,
+                })
+            }
+        };
+        at.own().is_some_and(holds) || self.memtables().any(|memtable| holds(memtable))
     }
 }
 
@@ -167,10 +148,8 @@ impl<'a> PlainPrefixes<'a> {
         };
         let range = KeyRange::prefix_words(&[word]);
         let block = &self.held[place.held as usize];
-        let rows = block.rows_in(&range);
-        let is_last = rows.end < block.rows();
-        block.append_to(rows, p, out);
-        if is_last { Ok(()) } else { self.append_behind(place, &range, p, out) }
+        let rows = block.append_range(&range, p, out);
+        if rows.end < block.rows() { Ok(()) } else { self.append_behind(place, &range, p, out) }
     }
 
     /// Appends what follows a block whose end the rows reach.
@@ -190,7 +169,7 @@ impl<'a> PlainPrefixes<'a> {
             }
             for block in blocks.start.max(block)..blocks.end {
                 let block = table.block(block, Fill::Keep)?;
-                block.append_to(block.rows_in(range), p, out);
+                block.append_range(range, p, out);
             }
             block = 0;
         }
@@ -209,7 +188,7 @@ impl<'a> PlainPrefixes<'a> {
             }
             for block in blocks {
                 let block = table.block(block, Fill::Keep)?;
-                block.append_to(block.rows_in(&range), p, out);
+                block.append_range(&range, p, out);
             }
         }
         Ok(())

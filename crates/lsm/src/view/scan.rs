@@ -4,7 +4,7 @@ use super::columns::append_rows;
 use super::fold::Fold;
 use super::merge::Heads;
 use super::runs::RunView;
-use super::source::{CHUNK_ROWS, MemSource, RunSource, Source};
+use super::source::{CHUNK_ROWS, MemSource, RunSource, Source, single_first_word};
 use super::{Covers, ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::Memtable;
@@ -43,7 +43,11 @@ impl SuperVersion {
             return None;
         }
         let lower = range.lower.as_ref();
+        let word = single_first_word(range);
         let holds = |memtable: &Memtable| {
+            if word.is_some_and(|word| !memtable.may_contain_first_word(word)) {
+                return false;
+            }
             let entry = memtable.entry_at(memtable.address_of(lower));
             entry.is_some_and(|entry| {
                 range.upper.as_ref().is_none_or(|upper| entry.key().as_ref() < upper.as_ref())
@@ -156,6 +160,10 @@ fn append_run(
                 return Ok(());
             }
             let block = table.block(block, fill)?;
+            if left >= block.rows() {
+                left -= block.append_range(range, projection, out).len();
+                continue;
+            }
             let rows = block.rows_in(range);
             let rows = rows.start..rows.end.min(rows.start.saturating_add(left));
             left -= rows.len();
