@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-const KEYS: u8 = 40;
+const KEYS: u8 = 60;
 const KEYSPACE: KeyspaceId = KeyspaceId(7);
 
 /// A row: the sum, and which write's bytes.
@@ -63,7 +63,7 @@ fn payload(n: u8, seq: u64) -> Vec<u8> {
 
 fn options() -> TreeOptions {
     let table = TableOptions { block_rows_max: 8, ..TableOptions::default() };
-    TreeOptions { table, table_bytes: 1024, level0_runs: 2, level1_bytes: 800, level_factor: 3 }
+    TreeOptions { table, table_bytes: 1024, level0_runs: 2, level1_bytes: 200, level_factor: 3 }
 }
 
 fn context(env: &Arc<dyn Env>, next_table_id: u64) -> Arc<Context> {
@@ -287,9 +287,16 @@ fn step() -> impl Strategy<Value = Step> {
     let writes = || {
         let kind = prop::sample::select(vec![Kind::Put, Kind::Put, Kind::Delete, Kind::Merge]);
         let word = prop::option::weighted(0.9, -50..50_i64);
-        let write = (0..KEYS, (kind, word));
-        prop::collection::btree_map(write.0, write.1, 1..12)
-            .prop_map(|map| map.into_iter().map(|(n, (kind, word))| (n, kind, word)).collect())
+        // Some writes are near each other, so that tables move past each other.
+        let writes = prop::collection::btree_map(0..KEYS, (kind, word), 1..12);
+        (writes, 0..KEYS, prop::sample::select(vec![1, 1, 9])).prop_map(|(writes, from, shrink)| {
+            let near = writes.into_iter().map(|(n, (kind, word))| {
+                let n = if shrink == 1 { n } else { (from + n / shrink) % KEYS };
+                (n, (kind, word))
+            });
+            let distinct: BTreeMap<u8, _> = near.collect();
+            distinct.into_iter().map(|(n, (kind, word))| (n, kind, word)).collect()
+        })
     };
     prop_oneof![
         8 => writes().prop_map(Step::Write),
