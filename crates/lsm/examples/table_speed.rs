@@ -71,6 +71,70 @@ fn main() {
         println!("{} edges of {sources} sources, weighted: {weighted}", rows.len());
         measure(&shape, &rows, sources as u64, weighted);
     }
+    measure_flat(edges);
+}
+
+/// Keys of one word: numbers in a row and random ones with a small count, then values of 1 KiB.
+fn measure_flat(rows: usize) {
+    let word = ColumnShape::Word { merge: None };
+    for (what, value, gap) in
+        [("dense", word, 3), ("hashed", word, 1 << 44), ("1 KiB", ColumnShape::Bytes, 3)]
+    {
+        let shape = Shape { key: KeyShape::Words(1), values: vec![value] };
+        let rows = if value == word { rows } else { rows / 20 };
+        let mut input = Rows::new(&shape);
+        let (mut state, mut key) = (3, 0);
+        let mut noise = [0; 1024];
+        for _ in 0..rows {
+            key += random(&mut state) % gap + 1;
+            input.keys.push(KeyRef::Words(&[key]));
+            match &mut input.values[0] {
+                Column::Words(column) => column.push(Some(random(&mut state) % 1000 + (1 << 63))),
+                Column::Bytes(column) => {
+                    for word in noise.as_chunks_mut::<8>().0 {
+                        *word =
+                            random(&mut state).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+                    }
+                    column.push(Some(&noise));
+                }
+            }
+        }
+        let env = Arc::new(MemoryEnv::new(1));
+        env.create_folder(Path::new("t")).expect("a folder");
+        let cache = Arc::new(BlockCache::new(1 << 30));
+        let context = Context::new(env, cache, vec!["t".into()], TreeOptions::default(), false, 1);
+        let ns = nanoseconds(rows, || {
+            let meta = build(&context, &shape, &input, true);
+            context.env.remove(&context.table_path(meta.id, meta.folder)).expect("its own file");
+        });
+        let meta = build(&context, &shape, &input, true);
+        let bytes = meta.summary.bytes as f64 / rows as f64;
+        println!("{rows} {what} keys: build {:.1} M rows/s, {bytes:.2} bytes a row", 1e3 / ns);
+        let table = Table::open(&context, &meta, &shape).expect("a sound table");
+        table.prefetch(&(0..table.blocks()).collect::<Vec<_>>()).expect("sound blocks");
+        let Keys::Words(columns) = &input.keys else { return };
+        let rounds = 300_000;
+        let queries: Vec<u64> =
+            (0..rounds).map(|_| columns[0][random(&mut state) as usize % rows]).collect();
+        let mut scratch = Vec::new();
+        let ns = nanoseconds(rounds, || {
+            for key in &queries {
+                let key = KeyRef::Words(std::slice::from_ref(key));
+                if !table.may_contain_key(key) {
+                    continue;
+                }
+                let block = table.block_for(key).expect("a key that is there");
+                let block = table.block(block, Fill::Keep).expect("a cached block");
+                let row = block.find(key).expect("a key that is there");
+                if value == word {
+                    black_box(block.word(0, row));
+                } else {
+                    black_box(block.bytes(0, row, &mut scratch));
+                }
+            }
+        });
+        println!("find a key and its value: {ns:.0} ns");
+    }
 }
 
 fn measure(shape: &Shape, rows: &Rows, sources: u64, weighted: bool) {

@@ -23,10 +23,11 @@ pub const SEGMENT_BYTES_MAX: usize = 8 << 10;
 const LZ4_RATIO_MAX: usize = 255;
 
 /// Appends the strings of `rows`; compressed if `compress` and that saves at least an eighth.
+/// Returns whether it was compressed.
 ///
 /// # Panics
 /// If `rows` ends past the column or its strings have 4 GiB or more in all.
-pub fn encode(column: &BytesColumn, rows: Range<usize>, compress: bool, out: &mut Vec<u8>) {
+pub fn encode(column: &BytesColumn, rows: Range<usize>, compress: bool, out: &mut Vec<u8>) -> bool {
     let offsets = &column.offsets[rows.start..=rows.end];
     let first = offsets[0];
     let heap = &column.heap[first as usize..offsets[rows.len()] as usize];
@@ -39,7 +40,7 @@ pub fn encode(column: &BytesColumn, rows: Range<usize>, compress: bool, out: &mu
     out.extend_from_slice(&(shortest as u32).to_le_bytes());
     let above = offsets.iter().enumerate().map(|(i, offset)| offset - first - i as u64 * shortest);
     Packed::encode(&above.collect::<Vec<_>>(), out);
-    match segments {
+    match &segments {
         None => out.extend_from_slice(heap),
         Some(segments) => {
             out.extend_from_slice(&(segments.starts.len() as u32 - 1).to_le_bytes());
@@ -48,6 +49,7 @@ pub fn encode(column: &BytesColumn, rows: Range<usize>, compress: bool, out: &mu
             out.extend_from_slice(&segments.bytes);
         }
     }
+    segments.is_some()
 }
 
 /// A compressed heap. `starts` and `stored` have an end after the last segment.

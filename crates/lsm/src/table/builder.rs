@@ -29,6 +29,12 @@ pub const ROW_BYTES_MAX: usize = 1 << 30;
 /// has no upper bound.
 const LAST_BYTES: usize = 256;
 
+/// After this many blocks in a row that did not shrink ...
+const STUBBORN_BLOCKS: usize = 4;
+/// ... compression is tried for one block in this many: noise would else be compressed in vain,
+/// which takes longer than writing it.
+const RETRY_BLOCKS: usize = 16;
+
 /// Takes rows in order and writes them as a table.
 #[derive(Debug)]
 pub struct TableBuilder {
@@ -40,6 +46,8 @@ pub struct TableBuilder {
     pending: Rows,
     /// Scratch for the block being encoded.
     block: Vec<u8>,
+    /// Blocks in a row whose strings compression did not shrink.
+    stubborn_blocks: usize,
     index: Index,
     key_filter: Option<FilterBuilder>,
     first_word_filter: Option<FilterBuilder>,
@@ -77,6 +85,7 @@ impl TableBuilder {
             fixed_row_bytes: fixed_row_bytes(&shape),
             pending: Rows::new(&shape),
             block: Vec::new(),
+            stubborn_blocks: 0,
             index: Index::new(shape.key),
             key_filter: (filters && !(bottom && words >= 2)).then(FilterBuilder::new),
             first_word_filter: (filters && words >= 2).then(FilterBuilder::new),
@@ -242,7 +251,13 @@ impl TableBuilder {
             )));
         }
         self.block.clear();
-        encode_block(rows, range.clone(), self.options.compress, &mut self.block);
+        let patient = self.stubborn_blocks < STUBBORN_BLOCKS;
+        let retry = self.index.blocks().is_multiple_of(RETRY_BLOCKS);
+        let compress = self.options.compress && strings > 0 && (patient || retry);
+        let compressed = encode_block(rows, range.clone(), compress, &mut self.block);
+        if compress {
+            self.stubborn_blocks = if compressed { 0 } else { self.stubborn_blocks + 1 };
+        }
         self.file.append(&self.block)?;
         let first = rows.keys.get(range.start);
         let last = rows.keys.get(range.end - 1);

@@ -29,17 +29,24 @@ const HEAD_BYTES: usize = 4 + 1 + 8;
 /// Sections before those of the value columns: keys, sequence numbers, kinds.
 const FIXED_SECTIONS: usize = 3;
 
-/// Appends the block of `range`, which has at least one row and less than 2 GiB.
-pub(super) fn encode_block(rows: &Rows, range: Range<usize>, compress: bool, out: &mut Vec<u8>) {
+/// Appends the block of `range`, which has at least one row and less than 2 GiB. Returns whether
+/// compression paid for any of its strings.
+pub(super) fn encode_block(
+    rows: &Rows,
+    range: Range<usize>,
+    compress: bool,
+    out: &mut Vec<u8>,
+) -> bool {
     let start = out.len();
     let sections = FIXED_SECTIONS + 2 * rows.values.len();
     out.extend_from_slice(&(range.len() as u32).to_le_bytes());
     out.resize(start + HEAD_BYTES + 4 * sections, 0);
     let mut lengths = Lengths { at: start + HEAD_BYTES, end: out.len() };
 
+    let mut compressed = false;
     match &rows.keys {
         Keys::Words(columns) => runs::encode_keys(columns, range.clone(), out),
-        Keys::Bytes(column) => bytes::encode(column, range.clone(), compress, out),
+        Keys::Bytes(column) => compressed = bytes::encode(column, range.clone(), compress, out),
     }
     lengths.close(out);
 
@@ -64,10 +71,11 @@ pub(super) fn encode_block(rows: &Rows, range: Range<usize>, compress: bool, out
     lengths.close(out);
 
     for column in &rows.values {
-        encode_column(column, range.clone(), compress, &mut lengths, out);
+        compressed |= encode_column(column, range.clone(), compress, &mut lengths, out);
     }
     out[start + 4] = flags;
     out[start + 5..start + HEAD_BYTES].copy_from_slice(&seq_max.to_le_bytes());
+    compressed
 }
 
 /// Writes each section's length into the place kept for it.
@@ -86,14 +94,14 @@ impl Lengths {
     }
 }
 
-/// Appends validity and data of one value column.
+/// Appends validity and data of one value column; whether it was compressed.
 fn encode_column(
     column: &Column,
     range: Range<usize>,
     compress: bool,
     lengths: &mut Lengths,
     out: &mut Vec<u8>,
-) {
+) -> bool {
     let validity = match column {
         Column::Words(column) => &column.validity,
         Column::Bytes(column) => &column.validity,
@@ -103,12 +111,14 @@ fn encode_column(
         bitmap::encode(validity, range.clone(), out);
     }
     lengths.close(out);
+    let mut compressed = false;
     match column {
         Column::Words(column) if all_valid => words::encode(&column.words[range], out),
         Column::Words(column) => words::encode(&without_fillers(column, range), out),
-        Column::Bytes(column) => bytes::encode(column, range, compress, out),
+        Column::Bytes(column) => compressed = bytes::encode(column, range, compress, out),
     }
     lengths.close(out);
+    compressed
 }
 
 /// The words of the rows, fillers replaced by the valid word before (or the first after).

@@ -144,7 +144,9 @@ impl Index {
                     columns.iter().for_each(|column| put(&|out| words::encode(column, out)));
                 }
                 Keys::Bytes(column) => {
-                    put(&|out| bytes::encode(column, 0..column.len(), true, out))
+                    put(&|out| {
+                        bytes::encode(column, 0..column.len(), true, out);
+                    });
                 }
             }
         }

@@ -1,46 +1,25 @@
 //! SSTables: immutable files of columnar blocks, sorted by key.
 //!
-//! # Layout (page `docs/formats/sstable.md`)
-//! blocks, filter blocks, range tombstones, index (fences), properties, footer. Every part carries
-//! the checksum that is checked when it is read from the file.
+//! # Why columns, and so many rows a block
+//! Rows are read either one by one or by the thousand. A block's key column is searched without
+//! being decoded, and any value of a column is found by arithmetic, so a big block costs a single
+//! look-up nothing more; and what is read by the thousand leaves as whole columns.
+//!
+//! # Code map
+//! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` for what an input ends in) and
+//! collects their fences (`index`) and the filters; `layout` is all that stands behind the blocks,
+//! and `docs/formats/sstable.md` is its page. [`Table`] opens that again; it hands out [`Block`]s
+//! through the [`BlockCache`]. `verify` reads a table whole.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
 //!    one table of a run (a builder's caller never splits them), but may span blocks.
 //! 2. A block in the cache was checked; nothing decodes unchecked bytes.
 //! 3. A file is written once, synced, and never changed.
+//! 4. A block whose rows are all puts with sequence number 0 stores neither numbers nor kinds. In a
+//!    table with a `global_seq`, a stored 0 reads as that.
 //!
-//! # Interface the rest of the crate relies on
-//! ```text
-//! TableBuilder::new(file: Box<dyn AppendFile>, shape: Shape, options: TableOptions, bottom: bool) -> Self
-//!     .add(&mut self, rows: &Rows, range: Range<usize>) -> Result<()>      // rows in order, after all earlier ones
-//!     .add_range_tombstone(&mut self, tombstone: RangeTombstone) -> Result<()>
-//!     .bytes_estimate(&self) -> u64                                        // what the file would be if closed now
-//!     .finish(self) -> Result<TableSummary>                                // appends the rest, syncs the file
-//! Table::open(context: &Context, meta: &TableMeta, shape: &Shape) -> Result<Arc<Table>>
-//!     // reads footer, index, properties, filters; checks them against meta
-//!     .meta() -> &TableMeta     .range_tombstones() -> &[RangeTombstone]
-//!     .blocks() -> usize        .blocks_overlapping(&KeyRange) -> Range<usize>     // by fences
-//!     .block_for(KeyRef) -> Option<usize>      // the first block that can hold the key's newest version
-//!     .may_contain_key(KeyRef) -> bool         .may_contain_first_word(u64) -> bool   // filters; true where there is none
-//!     .block(i, Fill) -> Result<Arc<Block>>    // through the cache; Fill::{Keep, Once}: a scan's block does not push out hot ones
-//!     .prefetch(&[usize]) -> Result<()>        // reads the missing ones of these blocks in one batch (env read_batch)
-//!     .verify(&self, progress) -> Result<()>   // reads and checks every part and the order of all rows
-//!     .seqs_of(block, row) honours meta.global_seq (see below): through Block's methods given the table's global seq
-//! Block (decoded lazily, row index in 0..rows):
-//!     .rows()  .is_plain()                     // plain: all puts, no key twice, one sequence number for all (seq_const)
-//!     .seq(row) .kind(row)                     // with global_seq already applied: where global_seq != 0 a stored 0 reads as it
-//!     .seq_max()
-//!     .lower_bound(KeyRef) -> usize            // first row with key >= the given key or prefix
-//!     .rows_in(&KeyRange) -> Range<usize>      // fast path for a prefix of one word: run directory
-//!     .find(KeyRef) -> Option<usize>           // newest version of exactly this key in this block
-//!     .key(row) -> Key   .key_eq(row, KeyRef) -> bool   .compare_key(row, KeyRef) -> Ordering
-//!     .word(column, row) -> Option<u64>        .bytes(column, row, &mut Vec<u8> scratch) -> Option<&[u8]>
-//!     .append_to(range, Projection, &mut Batch)            // current rows: values and keys only
-//!     .append_versions(range, Projection, &mut Rows)       // keys (always), seqs, kinds and projected values
-//!     .first_words(&mut Vec<u64>)                          // the distinct first words, without decoding rows
-//! ```
-//! A block whose rows are all plain with sequence number 0 stores neither numbers nor kinds.
+//! # Filters
 //! `bottom` tells the builder that no deeper level exists below the output: then no whole-key filter
 //! is written for keys of two or more words (a filter would cost more than the rows; look-ups at the
 //! bottom mostly hit), only the first-word filter. Above, both.

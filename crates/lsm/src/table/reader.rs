@@ -45,46 +45,8 @@ impl Table {
     pub fn open(context: &Context, meta: &TableMeta, shape: &Shape) -> Result<Arc<Self>> {
         let path = context.table_path(meta.id, meta.folder);
         let file = context.env.open_read(&path, ReadOptions { direct: context.direct_reads })?;
-        let tail = Tail::read(&*file)?;
-        let handle = tail.footer(&*file)?;
-        let blame = |offset| move |Malformed(what)| Corruption::new(&path, offset, what);
-
-        let section = tail.sections(&*file, &[handle])?.swap_remove(0);
-        let mut rest = &*section;
-        let malformed = blame(handle.offset);
-        let properties = Properties::take(&mut rest, shape).map_err(&malformed)?;
-        let index = Index::decode(rest, shape.key, handle.offset).map_err(&malformed)?;
-
-        let mut summary = properties.summary.clone();
-        (summary.bytes, summary.fingerprint) = (tail.file_bytes, handle.checksum);
-        let rows: u64 = (0..index.blocks()).map(|i| index.rows(i) as u64).sum();
-        let handles = [properties.key_filter, properties.first_word_filter, properties.tombstones];
-        if summary != meta.summary || rows != summary.rows {
-            let what = "the file is not the table that the manifest describes";
-            return Err(malformed(Malformed(what)).into());
-        }
-        if handles.iter().any(|part| !part.fits(handle.offset)) {
-            return Err(malformed(Malformed("a section outside of the file")).into());
-        }
-
-        let mut parts = tail.sections(&*file, &handles)?;
-        let tombstones = match parts.pop().unwrap_or_default() {
-            bytes if bytes.is_empty() => Vec::new(),
-            bytes => decode_tombstones(&bytes, shape.key).map_err(&malformed)?,
-        };
-        if tombstones.len() as u64 != summary.range_tombstones {
-            return Err(malformed(Malformed("range tombstones are missing")).into());
-        }
-        let mut filter = || -> Result<Option<Vec<u8>>> {
-            let bytes = parts.pop().filter(|bytes| !bytes.is_empty());
-            if let Some(bytes) = &bytes {
-                Filter::parse(bytes).map_err(&malformed)?;
-            }
-            Ok(bytes)
-        };
-        let first_word_filter = filter()?;
-        let key_filter = filter()?;
-
+        let Parts { index, tombstones, key_filter, first_word_filter } =
+            Parts::read(&*file, meta, shape)?;
         let slots = context.cache.slots(index.blocks());
         let filters = [&key_filter, &first_word_filter].into_iter().flatten();
         let memory_bytes = index.memory_bytes()
@@ -296,6 +258,59 @@ impl Table {
 fn may_contain(filter: &[u8], hash: u64) -> bool {
     // Parsed when the table was opened.
     Filter::parse(filter).map_or(true, |filter| filter.may_contain(hash))
+}
+
+/// All of a table but its blocks.
+pub(super) struct Parts {
+    index: Index,
+    tombstones: Vec<RangeTombstone>,
+    key_filter: Option<Vec<u8>>,
+    first_word_filter: Option<Vec<u8>>,
+}
+
+impl Parts {
+    /// Reads and checks footer, index, properties, range tombstones and filters.
+    pub(super) fn read(file: &dyn RandomReadFile, meta: &TableMeta, shape: &Shape) -> Result<Self> {
+        let tail = Tail::read(file)?;
+        let handle = tail.footer(file)?;
+        let malformed = |Malformed(what)| Corruption::new(file.path(), handle.offset, what);
+
+        let section = tail.sections(file, &[handle])?.swap_remove(0);
+        let mut rest = &*section;
+        let properties = Properties::take(&mut rest, shape).map_err(malformed)?;
+        let index = Index::decode(rest, shape.key, handle.offset).map_err(malformed)?;
+
+        let mut summary = properties.summary.clone();
+        (summary.bytes, summary.fingerprint) = (tail.file_bytes, handle.checksum);
+        let rows: u64 = (0..index.blocks()).map(|i| index.rows(i) as u64).sum();
+        if summary != meta.summary || rows != summary.rows {
+            let what = "the file is not the table that the manifest describes";
+            return Err(malformed(Malformed(what)).into());
+        }
+        let handles = [properties.key_filter, properties.first_word_filter, properties.tombstones];
+        if handles.iter().any(|part| !part.fits(handle.offset)) {
+            return Err(malformed(Malformed("a section outside of the file")).into());
+        }
+
+        let mut parts = tail.sections(file, &handles)?;
+        let tombstones = match parts.pop().unwrap_or_default() {
+            bytes if bytes.is_empty() => Vec::new(),
+            bytes => decode_tombstones(&bytes, shape.key).map_err(malformed)?,
+        };
+        if tombstones.len() as u64 != summary.range_tombstones {
+            return Err(malformed(Malformed("range tombstones are missing")).into());
+        }
+        let mut filter = || -> Result<Option<Vec<u8>>> {
+            let bytes = parts.pop().filter(|bytes| !bytes.is_empty());
+            if let Some(bytes) = &bytes {
+                Filter::parse(bytes).map_err(malformed)?;
+            }
+            Ok(bytes)
+        };
+        let first_word_filter = filter()?;
+        let key_filter = filter()?;
+        Ok(Self { index, tombstones, key_filter, first_word_filter })
+    }
 }
 
 /// The end of a file, read at once.

@@ -1,5 +1,6 @@
 //! Reads a whole table and checks what a single look-up cannot: order, counts, fences, filters.
 
+use super::reader::Parts;
 use super::{Block, Table};
 use crate::rows::Rows;
 use crate::{Error, Result};
@@ -10,13 +11,13 @@ use std::cmp::Ordering;
 const AHEAD_BLOCKS: usize = 64;
 
 impl Table {
-    /// Reads and checks every block and the order of all rows, past the cache. (Footer, index,
-    /// filters and tombstones were checked when the table was opened.) `progress` is told the bytes
-    /// checked so far and answers whether to go on.
+    /// Reads every part again, past the cache, and checks it, and the order of all rows. `progress`
+    /// is told the bytes checked so far and answers whether to go on.
     ///
     /// # Errors
     /// A failed read, corruption, or [`Error::Cancelled`].
     pub fn verify(&self, progress: &mut dyn FnMut(u64) -> bool) -> Result<()> {
+        Parts::read(&*self.file, &self.meta, &self.shape)?;
         let mut before: Option<(Key, u64)> = None;
         let mut rows = Rows::new(&self.shape);
         let (mut deletes, mut merges, mut repeats) = (0, 0, 0);
