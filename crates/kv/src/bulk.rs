@@ -39,7 +39,8 @@ impl KvBulk {
         for (_, tables) in self.written.drain(..) {
             for table in tables {
                 // Best effort: the next opening removes what the manifest does not name.
-                let _ = self.inner.env.remove(&self.inner.context.table_path(table.id, table.folder));
+                let _ =
+                    self.inner.env.remove(&self.inner.context.table_path(table.id, table.folder));
             }
         }
     }
@@ -112,11 +113,8 @@ impl BulkLoad for KvBulk {
         let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
         for (keyspace, tables) in &mut self.written {
             let tree = &trees.get(*keyspace)?.tree;
-            let (level, run) = if tree.is_empty_of_tables() {
-                (LEVEL_MAX as u8, 0)
-            } else {
-                (0, tree.next_run())
-            };
+            let (level, run) =
+                if tree.is_empty_of_tables() { (LEVEL_MAX as u8, 0) } else { (0, tree.next_run()) };
             let mut change = TreeEdit::default();
             for meta in tables {
                 meta.global_seq = seq;

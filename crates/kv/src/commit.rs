@@ -101,8 +101,7 @@ impl Inner {
         let added = bytes + 128 * rows;
         let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;
         if active >= self.options.memtable_bytes && !self.sealed.load(Ordering::Acquire) {
-            let true_bytes: u64 =
-                trees.iter().map(|entry| entry.tree.active_bytes()).sum();
+            let true_bytes: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
             self.active_bytes.store(true_bytes, Ordering::Relaxed);
             if true_bytes >= self.options.memtable_bytes {
                 self.seal(writer)?;

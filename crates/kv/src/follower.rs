@@ -92,9 +92,8 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
     loop {
         match now.log.next().map_err(Error::from)? {
             Follow::Record(at, payload) => {
-                let seq = replay(trees, &payload, flushed).map_err(|what| {
-                    Corruption::new(&folder.join(WAL), at.offset, what)
-                })?;
+                let seq = replay(trees, &payload, flushed)
+                    .map_err(|what| Corruption::new(&folder.join(WAL), at.offset, what))?;
                 now.last_seq = now.last_seq.max(seq);
             }
             Follow::End => return Ok(Followed::UpToDate),
@@ -117,11 +116,8 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Option<(Trees, Posit
             });
         }
     };
-    let log = WalReader::new(
-        Arc::clone(&inner.env),
-        &inner.folder.join(WAL),
-        state.wal_first_live(),
-    );
+    let log =
+        WalReader::new(Arc::clone(&inner.env), &inner.folder.join(WAL), state.wal_first_live());
     let last_seq = state.last_seq();
     let mut position = Position { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {

@@ -30,7 +30,7 @@ use bulk::KvBulk;
 use convert::tree_error;
 use env::Env;
 use inner::Inner;
-use lsm::manifest::VersionEdit;
+use lsm::manifest::{Manifest, VersionEdit};
 use lsm::tree::Tree;
 use reader::Held;
 use std::path::Path;
@@ -78,8 +78,9 @@ impl Store for Kv {
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();
         let mut trees = (*inner.trees.load_full()).clone();
-        let mut next =
-            inner.manifest.lock().as_ref().map_or(0, |manifest| manifest.state().next_keyspace_id());
+        // Numbers begin at 1, so that a zeroed number is never a keyspace.
+        let next_id = |manifest: &Manifest| manifest.state().next_keyspace_id().max(1);
+        let mut next = inner.manifest.lock().as_ref().map_or(1, next_id);
         let mut edit = VersionEdit::default();
         for keyspace in new {
             let taken = trees.iter().any(|entry| entry.info.name == keyspace.name);
@@ -125,10 +126,8 @@ impl Store for Kv {
             trees.get(*id)?;
             dropped.extend(trees.remove(*id));
         }
-        inner.log_edit(&VersionEdit {
-            keyspaces_dropped: ids.to_vec(),
-            ..VersionEdit::default()
-        })?;
+        inner
+            .log_edit(&VersionEdit { keyspaces_dropped: ids.to_vec(), ..VersionEdit::default() })?;
         inner.trees.store(Arc::new(trees));
         for entry in &dropped {
             entry.tree.retire(&mut inner.obsolete.lock());
@@ -190,7 +189,7 @@ impl Store for Kv {
 
     fn check(&self, progress: Progress<'_>) -> Result<CheckReport> {
         let inner = &self.inner;
-        lsm::manifest::Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
+        Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
         let trees = inner.trees.load_full();
         let total: u64 = self.stats().keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum();
         let mut report = CheckReport::default();

@@ -109,10 +109,8 @@ impl Inner {
         }
         let mut flushed = Vec::new();
         for entry in trees.iter() {
-            let done = entry
-                .tree
-                .flush_sealed(&protected)
-                .map_err(|error| self.poisoned_by(error))?;
+            let done =
+                entry.tree.flush_sealed(&protected).map_err(|error| self.poisoned_by(error))?;
             if let Some(done) = done {
                 edit.trees.push((entry.info.id, done.edit.clone()));
                 flushed.push((entry, done));
@@ -205,10 +203,7 @@ impl Inner {
     fn compact_with(&self, entry: &crate::trees::Entry, choice: &Choice) -> Result<()> {
         let protected = self.snapshots.protected();
         let newest = protected.last().copied().unwrap_or(0);
-        let edit = entry
-            .tree
-            .compact(choice, &protected, &self.closing)
-            .map_err(tree_error)?;
+        let edit = entry.tree.compact(choice, &protected, &self.closing).map_err(tree_error)?;
         let _guard = self.maintenance.lock();
         if self.trees.load().get(entry.info.id).is_err() {
             // Dropped meanwhile: its new tables have no one to name them.

@@ -59,9 +59,7 @@ fn push_folded(out: &mut Batch, table: &TableWrites, shape: &Shape, versions: &[
         Kind::Delete if first < newest => Kind::Put, // merged onto nothing
         kind => kind,
     };
-    let start = if kind == Kind::Put
-        && table.kinds.get(versions[first] as usize) == Kind::Delete
-    {
+    let start = if kind == Kind::Put && table.kinds.get(versions[first] as usize) == Kind::Delete {
         first + 1
     } else {
         first

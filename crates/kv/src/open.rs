@@ -38,7 +38,10 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         }
         env.create_folder(folder).map_err(env_error)?;
         let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
-            name != LOCK && name != TABLES && name != WAL && !name.starts_with("MANIFEST-")
+            name != LOCK
+                && name != TABLES
+                && name != WAL
+                && !name.starts_with("MANIFEST-")
                 && !name.starts_with(CURRENT)
         });
         if let Some(name) = stranger {
@@ -233,7 +236,11 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
 }
 
 /// Applies one commit that is newer than the tables; returns its sequence number.
-pub(crate) fn replay(trees: &Trees, payload: &[u8], flushed: u64) -> std::result::Result<u64, String> {
+pub(crate) fn replay(
+    trees: &Trees,
+    payload: &[u8],
+    flushed: u64,
+) -> std::result::Result<u64, String> {
     let (seq, batch) =
         record::decode(payload, &|id| trees.get(id).ok().map(|entry| &entry.info.shape))?;
     if seq <= flushed {

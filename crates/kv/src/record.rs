@@ -298,7 +298,10 @@ mod tests {
 
     fn rows() -> impl Strategy<Value = Vec<Row>> {
         let bytes = prop::option::of(prop::collection::vec(any::<u8>(), 0..9));
-        prop::collection::vec((any::<u64>(), any::<u64>(), any::<Option<u64>>(), bytes, 0..3_u8), 1..80)
+        prop::collection::vec(
+            (any::<u64>(), any::<u64>(), any::<Option<u64>>(), bytes, 0..3_u8),
+            1..80,
+        )
     }
 
     proptest! {

@@ -71,8 +71,7 @@ impl KvTransaction {
             let (rows, kinds) = overlay.memtable.fold();
             let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
             let delete_ranges = overlay.memtable.deleted_ranges();
-            let table =
-                TableWrites { keyspace, kinds: Kinds::PerRow(kinds), rows, delete_ranges };
+            let table = TableWrites { keyspace, kinds: Kinds::PerRow(kinds), rows, delete_ranges };
             debug_assert!(matches!(normalise(&table, shape), std::borrow::Cow::Borrowed(_)));
             batch.tables.push(table);
         }
@@ -189,10 +188,9 @@ impl Transaction for KvTransaction {
             let entry = self.held.trees.get(table.keyspace)?;
             crate::commit::check_shape(table, entry)?;
             let shape = &entry.info.shape;
-            let overlay = overlays.entry(table.keyspace).or_insert_with(|| Overlay {
-                memtable: Arc::new(Memtable::new(shape)),
-                writes: 0,
-            });
+            let overlay = overlays
+                .entry(table.keyspace)
+                .or_insert_with(|| Overlay { memtable: Arc::new(Memtable::new(shape)), writes: 0 });
             for range in &table.delete_ranges {
                 overlay.writes += 1;
                 overlay.memtable.delete_range(range.clone(), overlay.writes);

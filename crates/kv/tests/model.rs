@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use base::{
-    Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Kind, Merge,
-    Projection, Shape,
+    Batch, Column, ColumnShape, Key, KeyRange, KeyShape, Keys, KeyspaceId, Kind, Merge, Projection,
+    Shape,
 };
 use env::MemoryEnv;
-use quipu_kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
 use proptest::prelude::*;
+use quipu_kv::{Kv, KvOptions};
 use std::path::Path;
 use std::sync::Arc;
 use store::{
@@ -75,16 +75,20 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn shapes() -> [Shape; 2] {
-    let values =
-        vec![ColumnShape::Word { merge: Some(Merge::AddInt) }, ColumnShape::Bytes];
-    [Shape { key: KeyShape::Words(2), values: values.clone() }, Shape { key: KeyShape::Bytes, values }]
+    let values = vec![ColumnShape::Word { merge: Some(Merge::AddInt) }, ColumnShape::Bytes];
+    [
+        Shape { key: KeyShape::Words(2), values: values.clone() },
+        Shape { key: KeyShape::Bytes, values },
+    ]
 }
 
 /// Key number `key` of a keyspace: pairs share first words, strings share prefixes.
 fn key_of(shape: &Shape, key: u64) -> Key {
     match shape.key {
         KeyShape::Words(_) => Key::words(&[key / 5, key % 5]),
-        KeyShape::Bytes => Key::bytes(format!("k{}", "x".repeat((key % 4) as usize) + &key.to_string()).as_bytes()),
+        KeyShape::Bytes => {
+            Key::bytes(format!("k{}", "x".repeat((key % 4) as usize) + &key.to_string()).as_bytes())
+        }
     }
 }
 
@@ -123,7 +127,11 @@ fn options(durability: Durability) -> KvOptions {
         memtable_bytes: 3 << 10,
         wal_segment_bytes: 4 << 10,
         tree: TreeOptions {
-            table: TableOptions { block_rows_max: 4, block_bytes_max: 64, ..TableOptions::default() },
+            table: TableOptions {
+                block_rows_max: 4,
+                block_bytes_max: 64,
+                ..TableOptions::default()
+            },
             table_bytes: 600,
             level0_runs: 2,
             level1_bytes: 1500,
@@ -193,11 +201,15 @@ fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
         for key in (0..KEYS).rev() {
             let key = key_of(&shape, key);
             keys.push(key.as_ref());
-            there.push(read.get(*id, key.as_ref(), Projection { keys: 0, values: 3 }, &mut one_by_one).unwrap());
+            there.push(
+                read.get(*id, key.as_ref(), Projection { keys: 0, values: 3 }, &mut one_by_one)
+                    .unwrap(),
+            );
         }
         said += &format!("get {there:?} {:?}\n", rows_of(&one_by_one, false));
         let (mut present, mut many) = (Vec::new(), Batch::new(&shape));
-        read.get_many(*id, &keys, Projection { keys: 0, values: 3 }, &mut present, &mut many).unwrap();
+        read.get_many(*id, &keys, Projection { keys: 0, values: 3 }, &mut present, &mut many)
+            .unwrap();
         assert_eq!(present, there, "get_many finds what get finds");
         let found: Vec<_> = rows_of(&many, false)
             .into_iter()
@@ -208,7 +220,8 @@ fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
         let part = range_of(&shape, 3, 17);
         let mut some = Batch::new(&shape);
         read.scan_into(*id, &part, Projection::KEYS, 4, &mut some).unwrap();
-        said += &format!("part {:?}\n", (0..some.rows).map(|i| some.keys.get(i)).collect::<Vec<_>>());
+        said +=
+            &format!("part {:?}\n", (0..some.rows).map(|i| some.keys.get(i)).collect::<Vec<_>>());
         if matches!(shape.key, KeyShape::Words(_)) {
             let firsts = [4, 0, 9, 2, 2];
             let (mut offsets, mut out) = (Vec::new(), Batch::new(&shape));
@@ -256,7 +269,11 @@ fn run(durability: Durability, ops: &[Op]) {
         match op {
             Op::Write(rows, tell) => {
                 let batch = WriteBatch {
-                    tables: ids.iter().zip(&shapes()).map(|(id, shape)| writes(*id, shape, rows)).collect(),
+                    tables: ids
+                        .iter()
+                        .zip(&shapes())
+                        .map(|(id, shape)| writes(*id, shape, rows))
+                        .collect(),
                 };
                 if *tell {
                     let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -352,18 +369,21 @@ fn run(durability: Durability, ops: &[Op]) {
         }
         assert_eq!(everything(&kv, &ids), everything(&model, &ids), "after {op:?}");
         for (a, b) in &held {
-            assert_eq!(everything(&**a, &ids), everything(&**b, &ids), "a held moment after {op:?}");
+            assert_eq!(
+                everything(&**a, &ids),
+                everything(&**b, &ids),
+                "a held moment after {op:?}"
+            );
         }
     }
     kv.check(&|_, _| true).unwrap();
     assert_eq!(kv.keyspaces(), model.keyspaces());
     kv.close().unwrap();
-    assert!(matches!(kv.write(&WriteBatch { tables: vec![] }, None), Err(_)), "closed is closed");
-    let _ = KeyRef::Words(&[]);
+    assert!(kv.write(&WriteBatch { tables: vec![] }, None).is_err(), "closed is closed");
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_engine_answers_as_the_model_does(ops in prop::collection::vec(op(), 1..60)) {

@@ -123,7 +123,10 @@ impl<'a> Keep<'a> {
         }
         if let Some(&last) = self.group.last()
             && rows.kind(last) == Kind::Merge as u8
+            && rows.seq(last) <= self.snapshots.oldest()
         {
+            // Newer than a snapshot it stays a merge: a put would conflict with that transaction's
+            // own merges, which it does not.
             rows.kinds[last] = Kind::Put as u8;
         }
         if let [only] = self.group[..]
