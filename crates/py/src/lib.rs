@@ -1,1 +1,32 @@
-//! The native module behind the Python package quipudb.
+//! The native module `quipu._quipu`: translates between Python and crate `quipu`.
+//!
+//! # Architecture invariants
+//! 1. No rule of the engine lives here; a method converts, calls, converts back.
+//! 2. The interpreter lock is released around every call that may take longer than a look-up.
+//! 3. Exceptions are the classes of `quipu.errors`, written in Python so that they can have two
+//!    bases (`InvalidInputError` is a `ValueError` too).
+#![allow(missing_docs)] // the stub `_quipu.pyi` carries the documentation, and is checked against this
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a face may use clocks and standard error
+
+mod arrays;
+mod database;
+mod error;
+mod graph;
+mod import;
+mod table;
+mod transaction;
+mod vertices;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<database::Database>()?;
+    module.add_class::<graph::Graph>()?;
+    module.add_class::<transaction::Transaction>()?;
+    module.add_class::<import::ImportReport>()?;
+    module.add_class::<table::EdgeTable>()?;
+    module.add_function(wrap_pyfunction!(database::open, module)?)?;
+    Ok(())
+}

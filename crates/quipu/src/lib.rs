@@ -1,1 +1,38 @@
 //! Quipu: an embedded database for graphs, facts and counts.
+//!
+//! One folder, inside your process, no server. A graph of tens of millions of edges is imported in
+//! seconds, stays changeable in transactions, and is found from both ends.
+//!
+//! ```
+//! use quipu::{Database, GraphOptions, Options, WeightType};
+//!
+//! let db = Database::in_memory(Options::default())?;
+//! let cites = db.graph("cites", GraphOptions { weight: WeightType::Float, ..Default::default() })?;
+//! cites.upsert(1, 2, Some(quipu::Weight::Float(0.5)))?;
+//! cites.upsert(3, 2, None)?;
+//!
+//! let mut who = Vec::new();
+//! cites.predecessors(2, &mut who)?;
+//! assert_eq!(who, [1, 3]);
+//! # Ok::<(), quipu::Error>(())
+//! ```
+//!
+//! # Architecture invariants
+//! 1. This crate wires the others together and decides nothing about storage or graphs.
+//! 2. It is the only one that chooses an environment: the real machine or memory.
+
+mod database;
+mod options;
+mod size;
+
+pub use base::{KeyspaceId, SeqNo};
+pub use database::{Check, Database, DatabaseStats, GraphStats, Tx};
+pub use ingest;
+pub use options::{GraphOptions, Options};
+pub use size::parse_bytes;
+pub use store::{Durability, Error, ErrorKind, Isolation, Result};
+pub use views::graph::{
+    EdgeScan, Edges, Graph, GraphCheck, GraphDef, VertexColumn, VertexList, VertexType, Weight,
+    WeightType, Weights, WeightsRef,
+};
+pub use views::import::{ImportOptions, ImportProgress, ImportReport, Phase};

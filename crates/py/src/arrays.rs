@@ -1,0 +1,96 @@
+//! Results on the way out: NumPy arrays and plain numbers.
+
+use crate::error::OrRaise;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use quipu::{Edges, Graph, VertexColumn, VertexType, Weight, Weights};
+
+/// Vertices as the graph's vertex type has them: `uint64`, `int64`, or texts in an object array.
+pub(crate) fn vertices<'py>(
+    py: Python<'py>,
+    graph: &Graph,
+    words: &[u64],
+) -> PyResult<Bound<'py, PyAny>> {
+    if graph.def().vertex == VertexType::U64 {
+        return Ok(PyArray1::from_slice(py, words).into_any());
+    }
+    Ok(match graph.to_vertices(words).or_raise()? {
+        VertexColumn::U64(words) => PyArray1::from_vec(py, words).into_any(),
+        VertexColumn::I64(ints) => PyArray1::from_vec(py, ints).into_any(),
+        VertexColumn::Str(texts) => {
+            let texts =
+                (0..texts.len()).map(|i| String::from_utf8_lossy(texts.get(i)).into_owned());
+            let list = PyList::new(py, texts.collect::<Vec<_>>())?;
+            py.import("numpy")?.call_method1("array", (list, "object"))?
+        }
+    })
+}
+
+/// Weights as an array; ones where the graph has none.
+pub(crate) fn weights<'py>(py: Python<'py>, weights: &Weights, edges: usize) -> Bound<'py, PyAny> {
+    match weights {
+        Weights::None => PyArray1::from_vec(py, vec![1.0_f64; edges]).into_any(),
+        Weights::Float(weights) => PyArray1::from_slice(py, weights).into_any(),
+        Weights::Int(weights) => PyArray1::from_slice(py, weights).into_any(),
+    }
+}
+
+/// One weight as a plain number.
+pub(crate) fn weight<'py>(py: Python<'py>, weight: Weight) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match weight {
+        Weight::None => 1.0_f64.into_pyobject(py)?.into_any(),
+        Weight::Float(weight) => weight.into_pyobject(py)?.into_any(),
+        Weight::Int(weight) => weight.into_pyobject(py)?.into_any(),
+    })
+}
+
+pub(crate) type EdgeArrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Edges as three arrays of one length.
+pub(crate) fn edges<'py>(
+    py: Python<'py>,
+    graph: &Graph,
+    edges: &Edges,
+) -> PyResult<EdgeArrays<'py>> {
+    Ok((
+        vertices(py, graph, &edges.src)?,
+        vertices(py, graph, &edges.dst)?,
+        weights(py, &edges.weight, edges.len()),
+    ))
+}
+
+/// Offsets as `int64`, as NumPy and Arrow slice with.
+pub(crate) fn offsets<'py>(py: Python<'py>, offsets: &[u64]) -> Bound<'py, PyArray1<i64>> {
+    PyArray1::from_iter(py, offsets.iter().map(|&offset| offset.cast_signed()))
+}
+
+/// Flags.
+pub(crate) fn flags<'py>(py: Python<'py>, flags: &[bool]) -> Bound<'py, PyArray1<bool>> {
+    PyArray1::from_slice(py, flags)
+}
+
+/// Large columns move into NumPy without a copy.
+pub(crate) fn moved<'py>(
+    py: Python<'py>,
+    graph: &Graph,
+    words: Vec<u64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if graph.def().vertex == VertexType::U64 {
+        return Ok(PyArray1::from_vec(py, words).into_any());
+    }
+    vertices(py, graph, &words)
+}
+
+/// As [`moved`], for weights.
+pub(crate) fn moved_weights<'py>(
+    py: Python<'py>,
+    weights: Weights,
+    edges: usize,
+) -> Bound<'py, PyAny> {
+    match weights {
+        Weights::None => PyArray1::from_vec(py, vec![1.0_f64; edges]).into_any(),
+        Weights::Float(weights) => PyArray1::from_vec(py, weights).into_any(),
+        Weights::Int(weights) => PyArray1::from_vec(py, weights).into_any(),
+    }
+}

@@ -1,0 +1,214 @@
+//! `open` and `Database`.
+
+use crate::error::{OrRaise, invalid};
+use crate::graph::Graph;
+use crate::transaction::Transaction;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use quipu::{Durability, GraphOptions, Isolation, Options, VertexType, WeightType};
+use std::path::PathBuf;
+
+/// An open database.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct Database {
+    pub(crate) database: quipu::Database,
+}
+
+#[pyfunction]
+#[pyo3(signature = (path=None, *, durability="sync", cache=None, memory_limit=None, threads=0,
+                    read_only=false, create=true, table_folders=None, direct_reads=false))]
+#[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
+pub(crate) fn open(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    durability: &str,
+    cache: Option<&Bound<'_, PyAny>>,
+    memory_limit: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+    read_only: bool,
+    create: bool,
+    table_folders: Option<Vec<PathBuf>>,
+    direct_reads: bool,
+) -> PyResult<Database> {
+    let mut options = Options {
+        durability: match durability {
+            "sync" => Durability::Sync,
+            "os" => Durability::Os,
+            "none" => Durability::None,
+            other => {
+                return Err(invalid(&format!(
+                    "durability is \"sync\", \"os\" or \"none\", not {other:?}"
+                )));
+            }
+        },
+        threads,
+        read_only,
+        create,
+        table_folders: table_folders.unwrap_or_default(),
+        direct_reads,
+        ..Options::default()
+    };
+    if let Some(cache) = cache {
+        options.cache_bytes = bytes(cache)?;
+    }
+    if let Some(limit) = memory_limit {
+        options.memory_limit_bytes = bytes(limit)?;
+    }
+    let database = py
+        .detach(|| match path {
+            Some(path) => quipu::Database::open(path, options),
+            None => quipu::Database::in_memory(options),
+        })
+        .or_raise()?;
+    Ok(Database { database })
+}
+
+/// A number of bytes, or a text such as "512MB".
+fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if let Ok(bytes) = value.extract::<u64>() {
+        return Ok(bytes);
+    }
+    let text: String = value
+        .extract()
+        .map_err(|_| invalid("a size is a number of bytes or a text such as \"512MB\""))?;
+    quipu::parse_bytes(&text).or_raise()
+}
+
+#[pymethods]
+impl Database {
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.database.folder().map(PathBuf::from)
+    }
+
+    #[pyo3(signature = (name, *, weight=None, vertex=None))]
+    fn graph(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        weight: Option<&str>,
+        vertex: Option<&str>,
+    ) -> PyResult<Graph> {
+        let weight = match weight {
+            None => None,
+            Some("float64" | "float") => Some(WeightType::Float),
+            Some("int64" | "int") => Some(WeightType::Int),
+            Some(other) => {
+                return Err(invalid(&format!("weight is \"float64\" or \"int64\", not {other:?}")));
+            }
+        };
+        let vertex = match vertex {
+            None => None,
+            Some("u64") => Some(VertexType::U64),
+            Some("i64") => Some(VertexType::I64),
+            Some("str") => Some(VertexType::Str),
+            Some(other) => {
+                return Err(invalid(&format!(
+                    "vertex is \"u64\", \"i64\" or \"str\", not {other:?}"
+                )));
+            }
+        };
+        let graph = py.detach(|| {
+            // What is not said is as it is in a graph that exists.
+            let found = self.database.existing_graph(name)?;
+            let there = found.as_ref().map(|graph| (graph.def().vertex, graph.def().weight));
+            let options = GraphOptions {
+                vertex: vertex.or(there.map(|types| types.0)).unwrap_or_default(),
+                weight: weight.or(there.map(|types| types.1)).unwrap_or_default(),
+            };
+            self.database.graph(name, options)
+        });
+        Ok(Graph { graph: graph.or_raise()?, database: self.database.clone() })
+    }
+
+    fn graphs(&self) -> PyResult<Vec<String>> {
+        Ok(self.database.graphs().or_raise()?.into_iter().map(|def| def.name).collect())
+    }
+
+    fn drop_graph(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        py.detach(|| self.database.drop_graph(name)).or_raise()
+    }
+
+    #[pyo3(signature = (isolation="snapshot"))]
+    fn transaction(&self, isolation: &str) -> PyResult<Transaction> {
+        let isolation = match isolation {
+            "snapshot" => Isolation::Snapshot,
+            "serializable" => Isolation::Serializable,
+            other => {
+                return Err(invalid(&format!(
+                    "isolation is \"snapshot\" or \"serializable\", not {other:?}"
+                )));
+            }
+        };
+        let transaction = self.database.transaction(isolation);
+        Ok(Transaction { transaction, database: self.database.clone() })
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.database.flush()).or_raise()
+    }
+
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.database.compact()).or_raise()
+    }
+
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.database.refresh()).or_raise()
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = py.detach(|| self.database.stats()).or_raise()?;
+        let out = PyDict::new(py);
+        out.set_item("disk_bytes", stats.disk_bytes)?;
+        out.set_item("log_bytes", stats.log_bytes)?;
+        out.set_item("cache_bytes", stats.cache_bytes)?;
+        out.set_item("commits", stats.commits)?;
+        let graphs = PyList::empty(py);
+        for graph in stats.graphs {
+            let row = PyDict::new(py);
+            row.set_item("name", graph.def.name)?;
+            row.set_item("edges", graph.edges)?;
+            row.set_item("vertices", graph.vertices)?;
+            row.set_item("disk_bytes", graph.disk_bytes)?;
+            row.set_item("memory_bytes", graph.memory_bytes)?;
+            row.set_item("tables", graph.tables)?;
+            graphs.append(row)?;
+        }
+        out.set_item("graphs", graphs)?;
+        Ok(out)
+    }
+
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let check = crate::import::interruptible(py, |go_on| self.database.check(&|_, _| go_on()))?;
+        let out = PyDict::new(py);
+        out.set_item("files", check.files.files)?;
+        out.set_item("bytes", check.files.bytes)?;
+        out.set_item("rows", check.files.rows)?;
+        let graphs = PyDict::new(py);
+        for (name, graph) in check.graphs {
+            graphs.set_item(name, graph.edges)?;
+        }
+        out.set_item("graphs", graphs)?;
+        Ok(out)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.database.close()).or_raise()
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        match self.database.folder() {
+            Some(folder) => format!("<quipu.Database {:?}>", folder.display().to_string()),
+            None => "<quipu.Database in memory>".to_owned(),
+        }
+    }
+}

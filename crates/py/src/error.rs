@@ -1,0 +1,61 @@
+//! Which exception an error becomes.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use quipu::{Error, ErrorKind};
+
+/// Name of the class in `quipu.errors`.
+fn class_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Conflict => "ConflictError",
+        ErrorKind::InvalidInput | ErrorKind::ReadOnly => "InvalidInputError",
+        ErrorKind::Corruption => "CorruptionError",
+        ErrorKind::Poisoned => "PoisonedError",
+        ErrorKind::Cancelled => "CancelledError",
+        ErrorKind::Limit => "LimitError",
+        ErrorKind::Locked => "LockedError",
+        _ => "Error",
+    }
+}
+
+/// The exception for an error of the database.
+pub(crate) fn raise(error: Error) -> PyErr {
+    Python::attach(|py| {
+        let input = error.cause::<quipu::ingest::InputError>();
+        let place = error.cause::<quipu::ingest::InputError>();
+        let place = place.map(|input| (input.line(), input.column));
+        match make(py, class_name(error.kind()), &error.to_string(), place) {
+            Ok(exception) | Err(exception) => exception,
+        }
+    })
+}
+
+/// An `InvalidInputError` with this message.
+pub(crate) fn invalid(message: &str) -> PyErr {
+    raise(Error::new(ErrorKind::InvalidInput, message))
+}
+
+fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) -> PyResult<PyErr> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = MODULE.get_or_try_init(py, || py.import("quipu.errors").map(Bound::unbind))?;
+    let class = module.bind(py).getattr(name)?.cast_into::<PyType>()?;
+    let exception = class.call1((message,))?;
+    if let Some((line, column)) = place {
+        exception.setattr("line", line)?;
+        exception.setattr("column", column)?;
+    }
+    Ok(PyErr::from_value(exception))
+}
+
+/// Turns the database's result into Python's.
+pub(crate) trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for quipu::Result<T> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(raise)
+    }
+}

@@ -1,0 +1,498 @@
+//! `Graph`: the graph view for Python.
+//!
+//! # Why single look-ups keep the interpreter lock
+//! A cached look-up takes about a third of a microsecond; giving the lock back and taking it again
+//! costs as much. So look-ups of one vertex hold it, and every `_many` call, write, scan and import
+//! releases it.
+
+use crate::arrays::{self, EdgeArrays};
+use crate::error::OrRaise;
+use crate::table::EdgeTable;
+use crate::vertices::{self, vertex};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use quipu::{Edges, Weights};
+use std::cell::RefCell;
+
+thread_local! {
+    /// Reused by look-ups, so that they allocate nothing but what they hand out.
+    static EDGES: RefCell<(Edges, Vec<u64>)> = RefCell::default();
+}
+
+/// A graph, seen through the database or a transaction.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct Graph {
+    pub(crate) graph: quipu::Graph,
+    pub(crate) database: quipu::Database,
+}
+
+/// Offsets, then three columns.
+type ManyEdges<'py> =
+    (Bound<'py, PyArray1<i64>>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+type Offsets<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyAny>);
+type Degrees<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>);
+
+impl Graph {
+    fn edges_of<'py>(
+        &self,
+        py: Python<'py>,
+        v: &Bound<'py, PyAny>,
+        read: impl FnOnce(&quipu::Graph, u64, &mut Edges) -> quipu::Result<()>,
+    ) -> PyResult<EdgeArrays<'py>> {
+        let v = vertex(&self.graph, v)?;
+        EDGES.with_borrow_mut(|(edges, _)| {
+            read(&self.graph, v, edges).or_raise()?;
+            arrays::edges(py, &self.graph, edges)
+        })
+    }
+
+    fn ids_of<'py>(
+        &self,
+        py: Python<'py>,
+        v: &Bound<'py, PyAny>,
+        read: impl FnOnce(&quipu::Graph, u64, &mut Vec<u64>) -> quipu::Result<()>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let v = vertex(&self.graph, v)?;
+        EDGES.with_borrow_mut(|(_, ids)| {
+            read(&self.graph, v, ids).or_raise()?;
+            arrays::vertices(py, &self.graph, ids)
+        })
+    }
+
+    fn edges_of_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+        read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Edges) -> quipu::Result<()> + Send,
+    ) -> PyResult<ManyEdges<'py>> {
+        let column = vertices::column(&self.graph, vs)?;
+        let words = column.words(&self.graph)?;
+        let words = &*words;
+        let (mut offsets, mut edges) = (Vec::new(), Edges::default());
+        py.detach(|| read(&self.graph, words, &mut offsets, &mut edges)).or_raise()?;
+        let count = edges.len();
+        Ok((
+            arrays::offsets(py, &offsets),
+            arrays::moved(py, &self.graph, edges.src)?,
+            arrays::moved(py, &self.graph, edges.dst)?,
+            arrays::moved_weights(py, edges.weight, count),
+        ))
+    }
+
+    fn ids_of_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+        read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Vec<u64>) -> quipu::Result<()>
+        + Send,
+    ) -> PyResult<Offsets<'py>> {
+        let column = vertices::column(&self.graph, vs)?;
+        let words = column.words(&self.graph)?;
+        let words = &*words;
+        let (mut offsets, mut ids) = (Vec::new(), Vec::new());
+        py.detach(|| read(&self.graph, words, &mut offsets, &mut ids)).or_raise()?;
+        Ok((arrays::offsets(py, &offsets), arrays::moved(py, &self.graph, ids)?))
+    }
+
+    fn degrees_of_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+        read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Vec<f64>) -> quipu::Result<()>
+        + Send,
+    ) -> PyResult<Degrees<'py>> {
+        let column = vertices::column(&self.graph, vs)?;
+        let words = column.words(&self.graph)?;
+        let words = &*words;
+        let (mut counts, mut sums) = (Vec::new(), Vec::new());
+        py.detach(|| read(&self.graph, words, &mut counts, &mut sums)).or_raise()?;
+        Ok((PyArray1::from_vec(py, counts), PyArray1::from_vec(py, sums)))
+    }
+}
+
+#[pymethods]
+impl Graph {
+    #[getter]
+    fn name(&self) -> &str {
+        self.graph.name()
+    }
+
+    #[getter]
+    fn vertex(&self) -> &'static str {
+        match self.graph.def().vertex {
+            quipu::VertexType::U64 => "u64",
+            quipu::VertexType::I64 => "i64",
+            quipu::VertexType::Str => "str",
+        }
+    }
+
+    #[getter]
+    fn weight(&self) -> Option<&'static str> {
+        match self.graph.def().weight {
+            quipu::WeightType::None => None,
+            quipu::WeightType::Float => Some("float64"),
+            quipu::WeightType::Int => Some("int64"),
+        }
+    }
+
+    // --- one edge ------------------------------------------------------------------------------
+
+    fn edge<'py>(
+        &self,
+        py: Python<'py>,
+        u: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
+        self.graph.edge(u, v).or_raise()?.map(|weight| arrays::weight(py, weight)).transpose()
+    }
+
+    fn has_edge(&self, u: &Bound<'_, PyAny>, v: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
+        self.graph.has_edge(u, v).or_raise()
+    }
+
+    fn edge_many<'py>(
+        &self,
+        py: Python<'py>,
+        us: &Bound<'py, PyAny>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>)> {
+        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
+        let (us, vs) = (us.words(&self.graph)?, vs.words(&self.graph)?);
+        let (us, vs) = (&*us, &*vs);
+        let (mut present, mut weights) = (Vec::new(), Weights::default());
+        py.detach(|| self.graph.edge_many(us, vs, &mut present, &mut weights)).or_raise()?;
+        let count = present.len();
+        Ok((arrays::flags(py, &present), arrays::moved_weights(py, weights, count)))
+    }
+
+    fn has_edge_many<'py>(
+        &self,
+        py: Python<'py>,
+        us: &Bound<'py, PyAny>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
+        let (us, vs) = (us.words(&self.graph)?, vs.words(&self.graph)?);
+        let (us, vs) = (&*us, &*vs);
+        let mut present = Vec::new();
+        py.detach(|| self.graph.has_edge_many(us, vs, &mut present)).or_raise()?;
+        Ok(arrays::flags(py, &present))
+    }
+
+    // --- edges of a vertex ---------------------------------------------------------------------
+
+    fn out_edges<'py>(&self, py: Python<'py>, v: &Bound<'py, PyAny>) -> PyResult<EdgeArrays<'py>> {
+        self.edges_of(py, v, quipu::Graph::out_edges)
+    }
+
+    fn in_edges<'py>(&self, py: Python<'py>, v: &Bound<'py, PyAny>) -> PyResult<EdgeArrays<'py>> {
+        self.edges_of(py, v, quipu::Graph::in_edges)
+    }
+
+    fn edges<'py>(&self, py: Python<'py>, v: &Bound<'py, PyAny>) -> PyResult<EdgeArrays<'py>> {
+        self.edges_of(py, v, quipu::Graph::edges)
+    }
+
+    fn out_edges_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<ManyEdges<'py>> {
+        self.edges_of_many(py, vs, quipu::Graph::out_edges_many)
+    }
+
+    fn in_edges_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<ManyEdges<'py>> {
+        self.edges_of_many(py, vs, quipu::Graph::in_edges_many)
+    }
+
+    fn edges_many<'py>(&self, py: Python<'py>, vs: &Bound<'py, PyAny>) -> PyResult<ManyEdges<'py>> {
+        self.edges_of_many(py, vs, quipu::Graph::edges_many)
+    }
+
+    // --- neighbours ----------------------------------------------------------------------------
+
+    fn successors<'py>(
+        &self,
+        py: Python<'py>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ids_of(py, v, quipu::Graph::successors)
+    }
+
+    fn predecessors<'py>(
+        &self,
+        py: Python<'py>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ids_of(py, v, quipu::Graph::predecessors)
+    }
+
+    fn neighbors<'py>(
+        &self,
+        py: Python<'py>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ids_of(py, v, quipu::Graph::neighbors)
+    }
+
+    fn successors_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<Offsets<'py>> {
+        self.ids_of_many(py, vs, quipu::Graph::successors_many)
+    }
+
+    fn predecessors_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<Offsets<'py>> {
+        self.ids_of_many(py, vs, quipu::Graph::predecessors_many)
+    }
+
+    fn neighbors_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<Offsets<'py>> {
+        self.ids_of_many(py, vs, quipu::Graph::neighbors_many)
+    }
+
+    // --- degrees -------------------------------------------------------------------------------
+
+    fn degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
+        self.graph.degree(vertex(&self.graph, v)?).or_raise()
+    }
+
+    fn out_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
+        self.graph.out_degree(vertex(&self.graph, v)?).or_raise()
+    }
+
+    fn in_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
+        self.graph.in_degree(vertex(&self.graph, v)?).or_raise()
+    }
+
+    fn degree_many<'py>(&self, py: Python<'py>, vs: &Bound<'py, PyAny>) -> PyResult<Degrees<'py>> {
+        self.degrees_of_many(py, vs, quipu::Graph::degree_many)
+    }
+
+    fn out_degree_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<Degrees<'py>> {
+        self.degrees_of_many(py, vs, quipu::Graph::out_degree_many)
+    }
+
+    fn in_degree_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<Degrees<'py>> {
+        self.degrees_of_many(py, vs, quipu::Graph::in_degree_many)
+    }
+
+    // --- writes --------------------------------------------------------------------------------
+
+    #[pyo3(signature = (u, v, w=None))]
+    fn upsert<'py>(
+        &self,
+        py: Python<'py>,
+        u: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        w: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        if self.graph.def().vertex == quipu::VertexType::Str {
+            let py_list = |x: &Bound<'py, PyAny>| pyo3::types::PyList::new(py, [x.clone()]);
+            let w = w.filter(|w| !w.is_none()).map(py_list).transpose()?;
+            let (u, v) = (py_list(u)?, py_list(v)?);
+            return self.upsert_many(py, &u, &v, w.as_ref().map(|w| w.as_any()));
+        }
+        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
+        let w = vertices::weight(&self.graph, w)?;
+        if self.quick_writes() {
+            return self.graph.upsert(u, v, w).or_raise();
+        }
+        py.detach(|| self.graph.upsert(u, v, w)).or_raise()
+    }
+
+    #[pyo3(signature = (us, vs, ws=None))]
+    fn upsert_many<'py>(
+        &self,
+        py: Python<'py>,
+        us: &Bound<'py, PyAny>,
+        vs: &Bound<'py, PyAny>,
+        ws: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
+        let ws = vertices::weights(&self.graph, ws)?;
+        let ws = ws.as_ref().map(vertices::WeightColumn::as_ref).transpose()?;
+        us.with_list(|us| {
+            vs.with_list(|vs| py.detach(|| self.graph.upsert_list(us, vs, ws)).or_raise())
+        })??
+    }
+
+    fn remove<'py>(
+        &self,
+        py: Python<'py>,
+        u: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<bool> {
+        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
+        if self.quick_writes() {
+            return self.graph.remove(u, v).or_raise();
+        }
+        py.detach(|| self.graph.remove(u, v)).or_raise()
+    }
+
+    fn remove_many<'py>(
+        &self,
+        py: Python<'py>,
+        us: &Bound<'py, PyAny>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
+        let (us, vs) = (us.words(&self.graph)?, vs.words(&self.graph)?);
+        let (us, vs) = (&*us, &*vs);
+        let mut removed = Vec::new();
+        py.detach(|| self.graph.remove_many(us, vs, &mut removed)).or_raise()?;
+        Ok(arrays::flags(py, &removed))
+    }
+
+    fn remove_vertex(&self, py: Python<'_>, v: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let v = vertex(&self.graph, v)?;
+        py.detach(|| self.graph.remove_vertex(v)).or_raise()
+    }
+
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.graph.clear()).or_raise()
+    }
+
+    // --- the whole graph -----------------------------------------------------------------------
+
+    fn number_of_edges(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.graph.number_of_edges()).or_raise()
+    }
+
+    fn number_of_vertices(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.graph.number_of_vertices()).or_raise()
+    }
+
+    fn has_vertex(&self, v: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.graph.has_vertex(vertex(&self.graph, v)?).or_raise()
+    }
+
+    fn vertices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut words = Vec::new();
+        py.detach(|| self.graph.vertices(&mut |some| words.extend_from_slice(some))).or_raise()?;
+        arrays::moved(py, &self.graph, words)
+    }
+
+    fn to_table(&self, py: Python<'_>) -> PyResult<EdgeTable> {
+        EdgeTable::read(py, &self.graph)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.number_of_edges(py).map(|edges| usize::try_from(edges).unwrap_or(usize::MAX))
+    }
+
+    fn __contains__(&self, v: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.has_vertex(v)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let edges = self.number_of_edges(py)?;
+        let weight = self.weight().map_or(String::new(), |weight| format!(", weight={weight}"));
+        Ok(format!(
+            "<quipu.Graph {:?}: {edges} edges, vertex={}{weight}>",
+            self.graph.name(),
+            self.vertex()
+        ))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
+            "<table><tr><th>graph</th><th>vertices</th><th>edges</th><th>vertex</th><th>weight</th></tr>\
+             <tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></table>",
+            self.graph.name(),
+            self.number_of_vertices(py)?,
+            self.number_of_edges(py)?,
+            self.vertex(),
+            self.weight().unwrap_or("none"),
+        ))
+    }
+
+    // --- import and export ---------------------------------------------------------------------
+
+    #[pyo3(signature = (path, *, columns=None, delimiter=None, header=None, on_error="fail",
+                        progress=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
+    fn import_csv(
+        &self,
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        columns: Option<&Bound<'_, PyAny>>,
+        delimiter: Option<&str>,
+        header: Option<bool>,
+        on_error: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<crate::import::ImportReport> {
+        let options =
+            crate::import::text_options(&self.graph, columns, delimiter, header, on_error)?;
+        crate::import::csv(py, self, &path, options, progress)
+    }
+
+    #[pyo3(signature = (path, *, progress=None))]
+    fn import_parquet(
+        &self,
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<crate::import::ImportReport> {
+        crate::import::parquet(py, self, &path, progress)
+    }
+
+    #[pyo3(signature = (table, *, progress=None))]
+    fn import_arrow(
+        &self,
+        py: Python<'_>,
+        table: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<crate::import::ImportReport> {
+        crate::import::arrow(py, self, table, progress)
+    }
+
+    #[pyo3(signature = (us, vs, ws=None, *, progress=None))]
+    fn import_arrays(
+        &self,
+        py: Python<'_>,
+        us: &Bound<'_, PyAny>,
+        vs: &Bound<'_, PyAny>,
+        ws: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<crate::import::ImportReport> {
+        crate::import::arrays(py, self, us, vs, ws, progress)
+    }
+
+    fn export_parquet(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
+        py.detach(|| self.graph.export_parquet(self.database.env(), &path)).or_raise()
+    }
+
+    fn export_csv(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
+        py.detach(|| self.graph.export_csv(self.database.env(), &path)).or_raise()
+    }
+}
+
+impl Graph {
+    /// Whether a small write returns in about a microsecond: then the interpreter lock is kept.
+    fn quick_writes(&self) -> bool {
+        self.database.options().durability != quipu::Durability::Sync
+    }
+}

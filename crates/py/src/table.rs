@@ -1,0 +1,285 @@
+//! Many rows as an object that speaks Arrow: the PyCapsule interface, without needing pyarrow.
+
+use crate::error::{OrRaise, invalid};
+use arrow_array::builder::StringBuilder;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    StructArray, UInt64Array,
+};
+use arrow_schema::{ArrowError, DataType, Schema};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList, PyTuple};
+use quipu::{Edges, VertexColumn, Weights};
+use std::sync::Arc;
+
+/// Rows asked of a scan at once.
+const ROWS_A_BATCH: usize = 1 << 16;
+/// Rows that a notebook shows.
+const ROWS_SHOWN: usize = 10;
+
+/// Edges of a graph, as of the moment they were read.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct EdgeTable {
+    batches: Vec<RecordBatch>,
+    schema: Arc<Schema>,
+    rows: usize,
+}
+
+impl EdgeTable {
+    /// All edges of a graph.
+    pub(crate) fn read(py: Python<'_>, graph: &quipu::Graph) -> PyResult<Self> {
+        let batches = py.detach(|| -> quipu::Result<Vec<RecordBatch>> {
+            let mut scan = graph.scan_edges()?;
+            let mut batches = Vec::new();
+            let mut edges = Edges::new(graph.def().weight);
+            loop {
+                edges.reset(graph.def().weight);
+                if !scan.next_edges(ROWS_A_BATCH, &mut edges)? {
+                    return Ok(batches);
+                }
+                batches.push(record_batch(graph, &edges)?);
+            }
+        });
+        let batches = batches.or_raise()?;
+        let empty = record_batch(graph, &Edges::new(graph.def().weight)).or_raise()?;
+        let schema = batches.first().unwrap_or(&empty).schema();
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        Ok(Self { batches, schema, rows })
+    }
+}
+
+fn record_batch(graph: &quipu::Graph, edges: &Edges) -> quipu::Result<RecordBatch> {
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
+        ("src", vertex_array(graph.to_vertices(&edges.src)?)),
+        ("dst", vertex_array(graph.to_vertices(&edges.dst)?)),
+    ];
+    match &edges.weight {
+        Weights::None => {}
+        Weights::Float(weights) => {
+            columns.push(("weight", Arc::new(Float64Array::from(weights.clone()))));
+        }
+        Weights::Int(weights) => {
+            columns.push(("weight", Arc::new(Int64Array::from(weights.clone()))));
+        }
+    }
+    RecordBatch::try_from_iter(columns)
+        .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
+}
+
+fn vertex_array(vertices: VertexColumn) -> ArrayRef {
+    match vertices {
+        VertexColumn::U64(words) => Arc::new(UInt64Array::from(words)),
+        VertexColumn::I64(ints) => Arc::new(Int64Array::from(ints)),
+        VertexColumn::Str(texts) => {
+            let mut builder = StringBuilder::new();
+            for i in 0..texts.len() {
+                builder.append_value(String::from_utf8_lossy(texts.get(i)));
+            }
+            Arc::new(builder.finish())
+        }
+    }
+}
+
+#[pymethods]
+impl EdgeTable {
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for batch in &self.batches {
+            for row in 0..batch.num_rows() {
+                list.append(tuple(py, batch, row)?)?;
+            }
+        }
+        Ok(list)
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method0("__iter__")
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(arrow_error)?;
+        PyCapsule::new(py, schema, Some(c"arrow_schema".to_owned()))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer ignore the request where it cannot meet it.
+        let _ = requested_schema;
+        let batches: Vec<Result<RecordBatch, ArrowError>> =
+            self.batches.iter().cloned().map(Ok).collect();
+        let reader: Box<dyn RecordBatchReader + Send> =
+            Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
+        PyCapsule::new(
+            py,
+            FFI_ArrowArrayStream::new(reader),
+            Some(c"arrow_array_stream".to_owned()),
+        )
+    }
+
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+    }
+
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        // Through pyarrow where it is there, else column by column.
+        if py.import("pyarrow").is_ok() {
+            return Self::to_arrow(slf)?.call_method0("to_pandas");
+        }
+        let rows = slf.get().rows(py)?;
+        let arguments = pyo3::types::PyDict::new(py);
+        arguments.set_item("columns", slf.get().columns())?;
+        py.import("pandas")?.getattr("DataFrame")?.call((rows,), Some(&arguments))
+    }
+
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<quipu.EdgeTable: {} rows, columns {}>", self.rows, self.columns().join(", "))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let mut html = String::from("<table><tr>");
+        for name in self.columns() {
+            html.push_str(&format!("<th>{}</th>", escape(&name)));
+        }
+        html.push_str("</tr>");
+        let mut shown = 0;
+        'all: for batch in &self.batches {
+            for row in 0..batch.num_rows() {
+                if shown == ROWS_SHOWN {
+                    break 'all;
+                }
+                html.push_str("<tr>");
+                for value in tuple(py, batch, row)?.iter() {
+                    html.push_str(&format!("<td>{}</td>", escape(&value.str()?.to_string())));
+                }
+                html.push_str("</tr>");
+                shown += 1;
+            }
+        }
+        html.push_str(&format!("</table><p>{} rows</p>", self.rows));
+        Ok(html)
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn tuple<'py>(py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyTuple>> {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+    let mut values: Vec<Bound<'py, PyAny>> = Vec::with_capacity(batch.num_columns());
+    for column in batch.columns() {
+        values.push(match column.data_type() {
+            DataType::UInt64 => {
+                column.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any()
+            }
+            DataType::Int64 => {
+                column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any()
+            }
+            DataType::Float64 => {
+                column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any()
+            }
+            _ => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
+        });
+    }
+    PyTuple::new(py, values)
+}
+
+pub(crate) fn arrow_error(error: ArrowError) -> PyErr {
+    invalid(&error.to_string())
+}
+
+/// Whether an object speaks the Arrow PyCapsule interface.
+pub(crate) fn speaks_arrow(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(value.hasattr("__arrow_c_array__")? || value.hasattr("__arrow_c_stream__")?)
+}
+
+/// A column of numbers that speaks Arrow but not NumPy, as a NumPy array.
+pub(crate) fn arrow_to_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    use arrow_array::cast::AsArray;
+    let py = value.py();
+    let array = arrow_arrays(value)?;
+    let mut words = Vec::new();
+    for array in array {
+        if array.null_count() > 0 {
+            return Err(invalid("the column holds nulls"));
+        }
+        let array = arrow_cast::cast(&array, &DataType::UInt64).map_err(arrow_error)?;
+        words.extend_from_slice(array.as_primitive::<arrow_array::types::UInt64Type>().values());
+    }
+    Ok(numpy::PyArray1::from_vec(py, words).into_any())
+}
+
+fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
+    if value.hasattr("__arrow_c_array__")? {
+        return Ok(vec![array_of(value)?]);
+    }
+    Err(invalid("a column is an array, not a stream of tables"))
+}
+
+#[allow(unsafe_code)]
+// SAFETY of this module's two blocks: the capsules' contents follow the Arrow C data interface by
+// the name they were asked for under; each is taken (replaced by an empty, released one) once.
+fn array_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let pair = value.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
+    let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
+    let schema = schema.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_schema"))?;
+    let array = array.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array"))?;
+    // SAFETY: see above.
+    let data = unsafe {
+        let schema = FFI_ArrowSchema::from_raw(schema.as_ptr().cast());
+        let array = FFI_ArrowArray::from_raw(array.as_ptr().cast());
+        from_ffi(array, &schema).map_err(arrow_error)?
+    };
+    Ok(arrow_array::make_array(data))
+}
+
+/// The record batches of a table, a stream, or a struct array.
+pub(crate) fn batches(
+    table: &Bound<'_, PyAny>,
+) -> PyResult<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>> {
+    if table.hasattr("__arrow_c_stream__")? {
+        return Ok(Box::new(stream_of(table)?));
+    }
+    if table.hasattr("__arrow_c_array__")? {
+        let array = array_of(table)?;
+        let batch = array
+            .as_any()
+            .downcast_ref::<StructArray>()
+            .map(RecordBatch::from)
+            .ok_or_else(|| invalid("a table of edges is needed, not a single column"))?;
+        return Ok(Box::new(std::iter::once(Ok(batch))));
+    }
+    Err(invalid(
+        "import_arrow takes anything with the Arrow PyCapsule interface: a pyarrow or Polars table, a \
+         pandas frame of version 2.2 or later, a record batch reader",
+    ))
+}
+
+#[allow(unsafe_code)]
+fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
+    let capsule = value.call_method0("__arrow_c_stream__")?;
+    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: see `array_of`.
+    unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
+}

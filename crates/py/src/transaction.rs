@@ -1,0 +1,49 @@
+//! `Transaction`: a context manager that commits, or rolls back on an exception.
+
+use crate::error::OrRaise;
+use crate::graph::Graph;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// A transaction.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct Transaction {
+    pub(crate) transaction: quipu::Tx,
+    pub(crate) database: quipu::Database,
+}
+
+#[pymethods]
+impl Transaction {
+    fn graph(&self, name: &str) -> PyResult<Graph> {
+        let graph = self.transaction.graph(name).or_raise()?;
+        Ok(Graph { graph, database: self.database.clone() })
+    }
+
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.transaction.commit()).or_raise()
+    }
+
+    fn rollback(&self) {
+        self.transaction.rollback();
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*args))]
+    fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let failed = args.get_item(0).is_ok_and(|kind| !kind.is_none());
+        if failed {
+            self.transaction.rollback();
+        } else if self.transaction.is_open() {
+            self.commit(py)?;
+        }
+        Ok(false)
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.transaction.is_open() { "open" } else { "ended" };
+        format!("<quipu.Transaction {state}>")
+    }
+}

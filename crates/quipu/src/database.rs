@@ -1,0 +1,341 @@
+//! An open database: the folder, its graphs, its transactions.
+
+use crate::options::{GraphOptions, Options};
+use env::{Env, MemoryEnv, RealEnv, RealOptions};
+use kv::{Kv, KvOptions};
+use relation::{Definition, GraphPart};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{CheckReport, Durability, Error, ErrorKind, Isolation, Progress, Result, Store};
+use views::SharedTransaction;
+use views::graph::{Graph, GraphCheck, GraphDef};
+use views::import::ImportOptions;
+
+/// Segments of the log where durability asks for few syncs of big files.
+const WAL_SEGMENT_BYTES: u64 = 64 << 20;
+
+/// An open database. Cheap to clone; threads may share it. It is closed when the last clone is
+/// gone, or by [`Database::close`].
+#[derive(Clone)]
+pub struct Database {
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    folder: Option<PathBuf>,
+    options: Options,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// Opens the database in `folder`, creating it unless the options forbid.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] where another process writes it (the message says who),
+    /// [`ErrorKind::Corruption`] with file and offset, [`ErrorKind::InvalidInput`] where the folder
+    /// holds something else, or nothing and may not be created.
+    pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let env = RealEnv::new(RealOptions { threads: options.threads, ..RealOptions::default() });
+        let folder = std::path::absolute(folder.as_ref())
+            .map_err(|error| Error::caused(ErrorKind::InvalidInput, error))?;
+        Self::open_in(Arc::new(env), Some(folder), options)
+    }
+
+    /// A new database in memory; gone with the last clone.
+    ///
+    /// # Errors
+    /// None today; opening a database can fail.
+    pub fn in_memory(options: Options) -> Result<Self> {
+        let env = MemoryEnv::new(options.threads);
+        // There is nothing a log in memory would survive.
+        let options =
+            Options { durability: Durability::None, read_only: false, create: true, ..options };
+        Self::open_in(Arc::new(env), None, options)
+    }
+
+    fn open_in(env: Arc<dyn Env>, folder: Option<PathBuf>, options: Options) -> Result<Self> {
+        let kv_options = KvOptions {
+            durability: options.durability,
+            cache_bytes: options.cache_bytes,
+            memtable_bytes: options.memtable_bytes(),
+            transaction_bytes_max: options.memory_limit_bytes / 2,
+            wal_segment_bytes: WAL_SEGMENT_BYTES,
+            table_folders: options.table_folders.clone(),
+            direct_reads: options.direct_reads,
+            read_only: options.read_only,
+            create: options.create,
+            ..KvOptions::default()
+        };
+        let path = folder.clone().unwrap_or_else(|| PathBuf::from("/memory"));
+        let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(&env), &path, kv_options)?);
+        Ok(Self { store, env, folder, options })
+    }
+
+    /// The folder; `None` in memory.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The options it was opened with.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The environment, for imports that read files.
+    #[must_use]
+    pub fn env(&self) -> &Arc<dyn Env> {
+        &self.env
+    }
+
+    /// The store below, for layers that this crate does not wrap.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Opens the graph of this name, creating it where it is not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where it is there with other types, or the name cannot be one.
+    pub fn graph(&self, name: &str, options: GraphOptions) -> Result<Graph> {
+        let def =
+            GraphDef { name: name.to_owned(), vertex: options.vertex, weight: options.weight };
+        if self.store.is_read_only() {
+            let found = self.existing_graph(name)?;
+            return found.ok_or_else(|| no_graph(name, &self.graphs().unwrap_or_default()));
+        }
+        Graph::open(Arc::clone(&self.store), def)
+    }
+
+    /// Opens the graph of this name with the types it was created with.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    pub fn existing_graph(&self, name: &str) -> Result<Option<Graph>> {
+        Graph::find(Arc::clone(&self.store), name)
+    }
+
+    /// Opens a graph that must be there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] with the names that are there.
+    pub fn require_graph(&self, name: &str) -> Result<Graph> {
+        self.existing_graph(name)?.ok_or_else(|| no_graph(name, &self.graphs().unwrap_or_default()))
+    }
+
+    /// All graphs, by name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corruption`] where a definition cannot be read.
+    pub fn graphs(&self) -> Result<Vec<GraphDef>> {
+        let mut graphs = Vec::new();
+        for info in self.store.keyspaces() {
+            if let Definition::Graph(def, GraphPart::Forward) = Definition::decode(&info)? {
+                graphs.push(def);
+            }
+        }
+        graphs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(graphs)
+    }
+
+    /// Drops a graph at once; readers that hold a snapshot still see it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where there is none.
+    pub fn drop_graph(&self, name: &str) -> Result<()> {
+        self.require_graph(name)?.drop_graph()
+    }
+
+    /// Begins a transaction.
+    #[must_use]
+    pub fn transaction(&self, isolation: Isolation) -> Tx {
+        Tx { database: self.clone(), shared: SharedTransaction::begin(&*self.store, isolation) }
+    }
+
+    /// Options of an import that follow from this database's.
+    #[must_use]
+    pub fn import_options(&self) -> ImportOptions {
+        ImportOptions {
+            memory_limit_bytes: self.options.memory_limit_bytes,
+            ..ImportOptions::default()
+        }
+    }
+
+    /// Moves what is in memory and in the log into tables; durable when it returns.
+    ///
+    /// # Errors
+    /// Failed writes, which poison the database.
+    pub fn flush(&self) -> Result<()> {
+        self.store.flush()
+    }
+
+    /// Merges everything into one sorted run for each direction: smallest and fastest to read.
+    ///
+    /// # Errors
+    /// Failed writes, which poison the database.
+    pub fn compact(&self) -> Result<()> {
+        self.store.compact()
+    }
+
+    /// Moves a read-only database on to what the writer has committed since. Elsewhere nothing.
+    ///
+    /// # Errors
+    /// Corruption, or files that vanished for good.
+    pub fn refresh(&self) -> Result<()> {
+        self.store.refresh()
+    }
+
+    /// Figures of the database and each graph.
+    ///
+    /// # Errors
+    /// Counting reads; see [`Graph::number_of_edges`].
+    pub fn stats(&self) -> Result<DatabaseStats> {
+        let store = self.store.stats();
+        let mut graphs = Vec::new();
+        for def in self.graphs()? {
+            let graph = self.require_graph(&def.name)?;
+            let parts: Vec<_> = def.parts().iter().map(|&part| def.keyspace_name(part)).collect();
+            let keyspaces: Vec<_> =
+                store.keyspaces.iter().filter(|(info, _)| parts.contains(&info.name)).collect();
+            graphs.push(GraphStats {
+                edges: graph.number_of_edges()?,
+                vertices: graph.number_of_vertices()?,
+                disk_bytes: keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
+                memory_bytes: keyspaces.iter().map(|(_, stats)| stats.memory_bytes).sum(),
+                tables: keyspaces
+                    .iter()
+                    .map(|(_, stats)| stats.tables_per_level.iter().sum::<u64>())
+                    .sum(),
+                def,
+            });
+        }
+        Ok(DatabaseStats {
+            disk_bytes: store.keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
+            log_bytes: store.log_bytes,
+            cache_bytes: store.cache_bytes,
+            commits: store.seq.0,
+            graphs,
+        })
+    }
+
+    /// Reads every file, verifies every checksum and the order of all rows, then that both
+    /// directions of each graph agree. `progress` is told bytes done and in all.
+    ///
+    /// # Errors
+    /// The first corruption found.
+    pub fn check(&self, progress: Progress<'_>) -> Result<Check> {
+        let files = self.store.check(progress)?;
+        let mut graphs = Vec::new();
+        for def in self.graphs()? {
+            let found = self.require_graph(&def.name)?.check()?;
+            graphs.push((def.name, found));
+        }
+        Ok(Check { files, graphs })
+    }
+
+    /// Flushes and gives the folder free. Later calls fail.
+    ///
+    /// # Errors
+    /// A failed flush; the folder is given free all the same.
+    pub fn close(&self) -> Result<()> {
+        self.store.close()
+    }
+}
+
+/// A transaction: nothing is visible to others before [`Tx::commit`]; dropping it rolls back.
+#[derive(Clone)]
+pub struct Tx {
+    database: Database,
+    shared: Arc<SharedTransaction>,
+}
+
+impl std::fmt::Debug for Tx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tx").field("open", &self.shared.is_open()).finish_non_exhaustive()
+    }
+}
+
+impl Tx {
+    /// A graph seen through the transaction. It must exist: graphs are created outside.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where there is none of this name.
+    pub fn graph(&self, name: &str) -> Result<Graph> {
+        Ok(self.database.require_graph(name)?.in_transaction(&self.shared))
+    }
+
+    /// Makes all writes visible at once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`]: another commit won; nothing was written; run it again.
+    pub fn commit(&self) -> Result<()> {
+        self.shared.commit().map(drop)
+    }
+
+    /// Forgets all writes.
+    pub fn rollback(&self) {
+        self.shared.rollback();
+    }
+
+    /// Whether it has neither committed nor rolled back.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.shared.is_open()
+    }
+}
+
+/// What [`Database::check`] found sound.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Files, bytes and rows read.
+    pub files: CheckReport,
+    /// Each graph by name.
+    pub graphs: Vec<(String, GraphCheck)>,
+}
+
+/// Figures of a database.
+#[derive(Clone, Debug)]
+pub struct DatabaseStats {
+    /// Bytes of all tables.
+    pub disk_bytes: u64,
+    /// Bytes of the log that recovery would read.
+    pub log_bytes: u64,
+    /// Bytes of cached blocks, filters and indexes.
+    pub cache_bytes: u64,
+    /// Commits so far.
+    pub commits: u64,
+    /// Each graph by name.
+    pub graphs: Vec<GraphStats>,
+}
+
+/// Figures of a graph.
+#[derive(Clone, Debug)]
+pub struct GraphStats {
+    /// Name and types.
+    pub def: GraphDef,
+    /// Edges.
+    pub edges: u64,
+    /// Vertices with an edge.
+    pub vertices: u64,
+    /// Bytes of its tables, all directions.
+    pub disk_bytes: u64,
+    /// Bytes of its memtables.
+    pub memory_bytes: u64,
+    /// Its tables.
+    pub tables: u64,
+}
+
+fn no_graph(name: &str, there: &[GraphDef]) -> Error {
+    let names: Vec<_> = there.iter().map(|def| def.name.as_str()).collect();
+    let hint = if names.is_empty() {
+        "the database holds no graph yet".to_owned()
+    } else {
+        format!("there are: {}", names.join(", "))
+    };
+    Error::new(ErrorKind::InvalidInput, format!("no graph {name:?}\nhint: {hint}"))
+}

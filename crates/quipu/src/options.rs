@@ -1,0 +1,59 @@
+//! The few things a user sets.
+
+use std::path::PathBuf;
+use store::Durability;
+use views::graph::{VertexType, WeightType};
+
+/// How a database is opened. Everything else is found out or follows from these.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What an acknowledged commit survives. Default: [`Durability::Sync`].
+    pub durability: Durability,
+    /// Memory for cached blocks, filters and indexes, in bytes. Default: 512 MiB.
+    pub cache_bytes: u64,
+    /// Memory that an import may use beside the cache, and of which memtables take a part, in
+    /// bytes. An import that needs more spills to disk. Default: 1 GiB.
+    pub memory_limit_bytes: u64,
+    /// Worker threads; 0 (the default) is one for each core.
+    pub threads: usize,
+    /// Open beside a writer in another process, without the right to write.
+    pub read_only: bool,
+    /// Create the database where the folder holds none. Default: true.
+    pub create: bool,
+    /// Further folders that hold tables, on other disks perhaps; filled evenly.
+    pub table_folders: Vec<PathBuf>,
+    /// Read tables around the page cache.
+    pub direct_reads: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Sync,
+            cache_bytes: 512 << 20,
+            memory_limit_bytes: 1 << 30,
+            threads: 0,
+            read_only: false,
+            create: true,
+            table_folders: Vec::new(),
+            direct_reads: false,
+        }
+    }
+}
+
+impl Options {
+    /// Memtables get a sixteenth of the memory limit, between 4 MiB and 64 MiB: twice that much is
+    /// held while a generation is flushed.
+    pub(crate) fn memtable_bytes(&self) -> u64 {
+        (self.memory_limit_bytes / 16).clamp(4 << 20, 64 << 20)
+    }
+}
+
+/// How a graph is created, and what it must be when it is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GraphOptions {
+    /// What names its vertices. Default: `u64`.
+    pub vertex: VertexType,
+    /// What its edges weigh. Default: nothing.
+    pub weight: WeightType,
+}

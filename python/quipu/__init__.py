@@ -1,0 +1,41 @@
+"""Quipu: an embedded database for graphs, facts and counts.
+
+>>> import quipu
+>>> db = quipu.open()                      # in memory; give a path to keep it
+>>> g = db.graph("cites", weight="float64")
+>>> g.upsert(1, 2, 0.5)
+>>> g.edge(1, 2)
+0.5
+"""
+
+from __future__ import annotations
+
+from ._quipu import Database, EdgeTable, Graph, ImportReport, Transaction, __version__, open
+from .errors import (
+    CancelledError,
+    ConflictError,
+    CorruptionError,
+    Error,
+    InvalidInputError,
+    LimitError,
+    LockedError,
+    PoisonedError,
+)
+
+__all__ = [
+    "CancelledError",
+    "ConflictError",
+    "CorruptionError",
+    "Database",
+    "EdgeTable",
+    "Error",
+    "Graph",
+    "ImportReport",
+    "InvalidInputError",
+    "LimitError",
+    "LockedError",
+    "PoisonedError",
+    "Transaction",
+    "__version__",
+    "open",
+]

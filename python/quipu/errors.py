@@ -1,0 +1,51 @@
+"""The exceptions of Quipu, sorted by what the caller can do."""
+
+from __future__ import annotations
+
+__all__ = [
+    "CancelledError",
+    "ConflictError",
+    "CorruptionError",
+    "Error",
+    "InvalidInputError",
+    "LimitError",
+    "LockedError",
+    "PoisonedError",
+]
+
+
+class Error(Exception):
+    """Anything that Quipu raises of its own. Bare: the machine failed a read or a write."""
+
+
+class ConflictError(Error):
+    """Another transaction won. Nothing was written; run the transaction again."""
+
+
+class InvalidInputError(Error, ValueError):
+    """The request is wrong, and changed nothing. A retry fails the same way."""
+
+    line: int | None = None
+    """Line of the input, from 1, where the input is a text."""
+    column: int | None = None
+    """Column of the record, from 1; 0 where the whole record is meant."""
+
+
+class CorruptionError(Error):
+    """Bytes on disk are not what was written; the message names the file and the byte."""
+
+
+class PoisonedError(Error):
+    """An earlier write or sync failed, so durability is unknown. Close and open again."""
+
+
+class CancelledError(Error):
+    """The caller stopped it. Nothing was changed."""
+
+
+class LimitError(Error):
+    """A limit that was set was reached, memory for one. Nothing was changed."""
+
+
+class LockedError(Error, BlockingIOError):
+    """Another process holds the folder; the message says which."""
