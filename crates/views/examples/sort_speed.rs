@@ -55,7 +55,7 @@ fn main() {
         println!("{step:>8}: {ns:5.1} ns a row");
         last = Instant::now();
     };
-    let [forward, reverse] = views::import::bench::sort_pairs(&env, pieces, lap);
+    let [forward, reverse] = quipu_views::import::bench::sort_pairs(&env, pieces, lap);
     assert_eq!(forward.1, reverse.1, "both directions have the same edges");
     let seconds = began.elapsed().as_secs_f64();
     println!("{rows} rows, {} distinct, {threads} threads: {seconds:.3} s", forward.1);
