@@ -23,10 +23,13 @@ type Rowset = BTreeMap<Key, Row>;
 /// Key, kind and word of one write.
 type Write = (u8, Kind, Option<i64>);
 
+/// A sequence number, and the rows and the deleted ranges that were written with it.
+type Commit = (u64, Vec<Write>, Vec<(Key, Option<Key>)>);
+
 /// The simplest database: everything that was ever written, in order.
 #[derive(Default)]
 struct Model {
-    history: Vec<(u64, Vec<Write>, Vec<(Key, Option<Key>)>)>,
+    history: Vec<Commit>,
 }
 
 /// A tree with a manifest, the way the engine above runs it.

@@ -166,6 +166,7 @@ fn plain_rows_are_passed_on_as_one_range() {
     let mut kept = Vec::new();
     let mut keep = Keep::new(&shape(), Snapshots::new(&[7]), &pieces, Bottom::Everywhere);
     keep.pass(&mut rows, 0..1000, true, &mut kept);
-    assert_eq!(kept, [0..1000]);
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0], 0..1000);
     assert!(rows.seqs.iter().all(|&seq| seq == 0));
 }
