@@ -32,6 +32,16 @@ impl<'a> MemCursor<'a> {
         }
     }
 
+    /// Goes past all versions of the key the cursor is at.
+    #[inline]
+    pub fn skip_key(&mut self) {
+        let mut last = self.entry();
+        while let Some(entry) = last {
+            self.address = entry.next_address();
+            last = entry.next_older();
+        }
+    }
+
     /// Goes to the first version at or after `key`, a key or a prefix, wherever it was before.
     pub fn seek(&mut self, key: KeyRef<'_>) {
         self.address = self.memtable.seek(key, u64::MAX);

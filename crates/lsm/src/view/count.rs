@@ -3,7 +3,7 @@
 use super::fold::Outcome;
 use super::many::holds_many;
 use super::runs::RunView;
-use super::scan::VisibleScan;
+use super::scan::{Plan, VisibleScan};
 use super::source::{CHUNK_ROWS, MemSource, RunSource, Source};
 use super::{Covers, ReadAt, SuperVersion};
 use crate::Result;
@@ -104,10 +104,10 @@ impl SuperVersion {
     pub fn first_words(&self, at: ReadAt<'_>, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
         let KeyShape::Words(_) = self.shape().key else { return Ok(()) };
         let range = self.all();
-        match self.only_run(&range, at) {
-            Some(None) => Ok(()),
-            Some(Some(run)) => first_words_of(run, visit),
-            None => {
+        match self.plan(&range, at) {
+            Plan::Nothing => Ok(()),
+            Plan::Run(run) => first_words_of(run, visit),
+            Plan::Patch(_) | Plan::Merge => {
                 let first = Projection { keys: 1, values: 0 };
                 let mut scan = self.merged_scan(&range, at, first, usize::MAX)?;
                 let mut out = Batch::new(self.shape());

@@ -1,6 +1,6 @@
 //! A stream of rows that keeps what it reads alive.
 
-use super::scan::VisibleScan;
+use super::scan::{Plan, VisibleScan};
 use super::source::RunSource;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
@@ -41,9 +41,13 @@ impl SuperVersion {
         projection: Projection,
     ) -> Cursor {
         let at = ReadAt { snapshot, overlay: overlay.as_deref() };
-        let state = match self.only_run(&range, at) {
-            Some(run) => {
-                let tables = run.map_or_else(Vec::new, |run| run.tables_in(&range, snapshot));
+        let run = match self.plan(&range, at) {
+            Plan::Nothing => Some(Vec::new()),
+            Plan::Run(run) => Some(run.tables_in(&range, snapshot)),
+            Plan::Patch(_) | Plan::Merge => None,
+        };
+        let state = match run {
+            Some(tables) => {
                 let fill = Fill::Once;
                 let source = RunSource::projected(tables, range, projection, fill, usize::MAX);
                 State::Plain(Box::new(source), projection)

@@ -87,6 +87,11 @@ impl<'a> Head<'a> {
         }
     }
 
+    /// Whether all rows of the source are visible as they stand, if no other source has their keys.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(&self.source, Source::Run(run) if run.is_plain)
+    }
+
     pub(crate) fn seq(&self) -> u64 {
         self.rows.seq(self.at)
     }

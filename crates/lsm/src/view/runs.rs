@@ -81,6 +81,14 @@ impl RunView {
         }
     }
 
+    /// Whether keys of `range` may lie in tables behind table `table`.
+    pub(super) fn reaches_past(&self, table: usize, range: &KeyRange) -> bool {
+        self.tables.get(table + 1).is_some_and(|next| {
+            let first = next.meta().summary.first_key.as_ref();
+            range.upper.as_ref().is_none_or(|upper| first < upper.as_ref())
+        })
+    }
+
     /// Whether every row of the run is visible as it stands.
     #[inline]
     pub(super) fn is_plain_at(&self, snapshot: u64) -> bool {

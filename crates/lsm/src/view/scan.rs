@@ -26,21 +26,24 @@ impl SuperVersion {
         limit: usize,
         out: &mut Batch,
     ) -> Result<()> {
-        if let Some(run) = self.only_run(range, at) {
-            return match run {
-                None => Ok(()),
-                Some(run) => append_run(run, range, projection, limit, out),
-            };
+        match self.plan(range, at) {
+            Plan::Nothing => return Ok(()),
+            Plan::Run(run) => return append_run(run, range, projection, limit, out),
+            Plan::Patch(patch) if limit == usize::MAX => {
+                if patch.append(self, range, at, projection, out)? {
+                    return Ok(());
+                }
+            }
+            Plan::Patch(_) | Plan::Merge => {}
         }
         let mut scan = self.merged_scan(range, at, projection, limit)?;
         scan.append(limit, out)
     }
 
-    /// Where rows of the range come from one plain run alone: that run, or `None` inside for none.
-    /// `None`: they have to be merged.
-    pub(super) fn only_run(&self, range: &KeyRange, at: ReadAt<'_>) -> Option<Option<&RunView>> {
+    /// Where the rows of a range come from.
+    pub(super) fn plan<'a>(&'a self, range: &KeyRange, at: ReadAt<'a>) -> Plan<'a> {
         if self.has_tombstones(at) {
-            return None;
+            return Plan::Merge;
         }
         let lower = range.lower.as_ref();
         let word = single_first_word(range);
@@ -53,8 +56,16 @@ impl SuperVersion {
                 range.upper.as_ref().is_none_or(|upper| entry.key().as_ref() < upper.as_ref())
             })
         };
-        if at.own().is_some_and(holds) || self.memtables().any(|memtable| holds(memtable)) {
-            return None;
+        let mut above = None;
+        let own = at.own().map(|own| (own, u64::MAX));
+        let memtables = self.memtables().map(|memtable| (&**memtable, at.snapshot));
+        for (memtable, snapshot) in own.into_iter().chain(memtables) {
+            if holds(memtable) {
+                if above.is_some() {
+                    return Plan::Merge;
+                }
+                above = Some((memtable, snapshot));
+            }
         }
         let mut only = None;
         for run in &self.runs {
@@ -63,11 +74,15 @@ impl SuperVersion {
                 continue;
             }
             if only.is_some() || !run.is_plain_at(at.snapshot) {
-                return None;
+                return Plan::Merge;
             }
             only = Some(run);
         }
-        Some(only)
+        match (above, only) {
+            (None, None) => Plan::Nothing,
+            (None, Some(run)) => Plan::Run(run),
+            (Some((memtable, snapshot)), run) => Plan::Patch(Patch { memtable, snapshot, run }),
+        }
     }
 
     pub(super) fn merged_scan<'a>(
@@ -106,7 +121,9 @@ impl SuperVersion {
             let tables = run.tables_in(range, snapshot);
             if !tables.is_empty() {
                 let range = range.clone();
-                let run = RunSource::projected(tables, range, projection, fill, chunk_rows);
+                let plain = run.is_plain_at(snapshot);
+                let mut run = RunSource::projected(tables, range, projection, fill, chunk_rows);
+                run.is_plain = plain;
                 sources.push(Source::Run(run));
             }
         }
@@ -133,6 +150,87 @@ impl SuperVersion {
         }
         self.run_sources(range, snapshot, projection, Fill::Once, CHUNK_ROWS, &mut sources);
         VisibleScan::new(self.shape(), sources, snapshot, self.covers(at, range), projection)
+    }
+}
+
+/// How a range is read.
+pub(super) enum Plan<'a> {
+    Nothing,
+    /// One run of which every row is visible.
+    Run(&'a RunView),
+    /// The same, perhaps, under one memtable.
+    Patch(Patch<'a>),
+    Merge,
+}
+
+/// Rows of one run of which every row is visible, under the entries of one memtable.
+///
+/// # Why apart from the merge
+/// A vertex with a fresh edge or two is the common case while a graph is written: its other edges go
+/// from the block to the caller in pieces between the few entries, and nothing is set up for that.
+pub(super) struct Patch<'a> {
+    memtable: &'a Memtable,
+    snapshot: u64,
+    run: Option<&'a RunView>,
+}
+
+impl Patch<'_> {
+    /// Appends the rows of `range` if they lie in one block; else returns `false`, nothing done.
+    fn append(
+        &self,
+        view: &SuperVersion,
+        range: &KeyRange,
+        at: ReadAt<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let mut below = None;
+        if let Some(run) = self.run {
+            let number = run.table_for(range.lower.as_ref());
+            if let Some(table) = run.tables.get(number) {
+                let blocks = table.blocks_overlapping(range);
+                if blocks.len() > 1 || run.reaches_past(number, range) {
+                    return Ok(false);
+                }
+                if !blocks.is_empty() {
+                    let block = table.block(blocks.start, Fill::Keep)?;
+                    let rows = block.rows_in(range);
+                    below = Some((block, rows));
+                }
+            }
+        }
+        let mut fold = Fold::new();
+        let mut cursor = self.memtable.cursor(range.lower.as_ref());
+        while let Some(entry) = cursor.entry() {
+            let key = entry.key();
+            let key = key.as_ref();
+            if range.upper.as_ref().is_some_and(|upper| key >= upper.as_ref()) {
+                break;
+            }
+            let mut version = Some(entry);
+            while version.is_some_and(|version| version.seq() > self.snapshot) {
+                version = version.and_then(|version| version.next_older());
+            }
+            if let Some(version) = version {
+                if let Some((block, rows)) = &mut below {
+                    let to = block.lower_bound(key).clamp(rows.start, rows.end);
+                    block.append_to(rows.start..to, projection, out);
+                    let same = to < rows.end && block.key_eq(to, key);
+                    rows.start = to + usize::from(same);
+                }
+                if version.kind() == Kind::Put as u8 {
+                    super::get::push_entry(version, key, projection, out);
+                } else if version.kind() == Kind::Merge as u8 {
+                    view.fold_key(key, at, projection, &mut fold)?;
+                    fold.push(key, projection, out);
+                }
+            }
+            cursor.skip_key();
+        }
+        if let Some((block, rows)) = below {
+            block.append_to(rows, projection, out);
+        }
+        Ok(true)
     }
 }
 
@@ -235,6 +333,9 @@ impl<'a> VisibleScan<'a> {
         let head = &self.heads.heads[first];
         let rows = &head.rows;
         let at = head.at;
+        if head.is_plain() && self.covers.is_empty() {
+            return at..run_end.min(at.saturating_add(limit));
+        }
         let mut buffer = [0; base::WORDS_MAX];
         let again = self.done.as_ref().is_some_and(|d| d.as_ref() == head.key(at, &mut buffer));
         if again || run_end == at {

@@ -106,6 +106,8 @@ pub struct RunSource {
     fill: Fill,
     chunk_rows: usize,
     window_blocks: usize,
+    /// Every row is visible as it stands to whoever reads here.
+    pub(crate) is_plain: bool,
 }
 
 impl RunSource {
@@ -136,6 +138,7 @@ impl RunSource {
             fill,
             chunk_rows,
             window_blocks: 1,
+            is_plain: false,
         }
     }
 

@@ -98,11 +98,11 @@ struct World {
 }
 
 impl World {
-    fn new(shape: Shape) -> Self {
+    fn new(shape: Shape, block_rows_max: usize) -> Self {
         let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
         env.create_folder(&PathBuf::from("t")).unwrap();
         let cache = Arc::new(BlockCache::new(1 << 20));
-        let table = TableOptions { block_rows_max: 3, ..TableOptions::default() };
+        let table = TableOptions { block_rows_max, ..TableOptions::default() };
         let options = TreeOptions { table, ..TreeOptions::default() };
         let context = Context::new(env, cache, vec![PathBuf::from("t")], options, false, 1);
         Self {
@@ -461,8 +461,9 @@ proptest! {
         steps in steps(24),
         own in steps(4),
         ranges in any::<bool>(),
+        block_rows in prop::sample::select(vec![3, 64]),
     ) {
-        let mut world = World::new(shape);
+        let mut world = World::new(shape, block_rows);
         let own = Own::new(&world, &own);
         for step in steps.iter().filter(|s| ranges || !matches!(s, Step::DeleteRange(..))) {
             world.apply(step);
@@ -481,8 +482,9 @@ proptest! {
         rows in prop::collection::vec((0..30_u64, Just(1_u8), 0..1000_u64), 1..40),
         above in prop::collection::vec((0..30_u64, 0..3_u8, 0..1000_u64), 0..4),
         flush in any::<bool>(),
+        block_rows in prop::sample::select(vec![3, 64]),
     ) {
-        let mut world = World::new(shape);
+        let mut world = World::new(shape, block_rows);
         let own = Own::new(&world, &[]);
         world.apply(&Step::Write(rows));
         world.apply(&Step::Sink(3));
