@@ -71,11 +71,13 @@ impl WordArena {
     }
 }
 
+type Slots = Box<[OnceLock<Box<[u8]>>]>;
+
 /// Byte strings by slot. A slot holds the strings of one column of one batch, so that a batch costs
 /// one allocation a column.
 #[derive(Debug)]
 pub(super) struct BytesArena {
-    chunks: [OnceLock<Box<[OnceLock<Box<[u8]>>]>>; SLOT_CHUNKS],
+    chunks: [OnceLock<Slots>; SLOT_CHUNKS],
 }
 
 const FIRST_SLOTS_LOG2: u32 = 4;

@@ -50,11 +50,10 @@ impl<const K: usize> NodeKey for WordsKey<K> {
 
     #[inline]
     fn compare(key: &[AtomicU64], _: &BytesArena, probe: [u64; K]) -> Ordering {
-        let key = &key[..K];
-        for i in 0..K {
+        for (i, probe) in probe.iter().enumerate() {
             let word = load(key, i);
-            if word != probe[i] {
-                return word.cmp(&probe[i]);
+            if word != *probe {
+                return word.cmp(probe);
             }
         }
         Ordering::Equal
@@ -89,7 +88,7 @@ pub(super) fn head_of(bytes: &[u8]) -> u64 {
 
 /// Where a byte string lies: slot and length in one word. The offset takes another.
 pub(super) fn bytes_place(slot: u32, len: usize) -> u64 {
-    u64::from(slot) << 32 | u64::from(u32::try_from(len).expect("rows are below 1 GiB"))
+    (u64::from(slot) << 32) | u64::from(u32::try_from(len).expect("rows are below 1 GiB"))
 }
 
 /// The byte string that two words of a node tell of.
@@ -114,10 +113,8 @@ pub(super) struct List<'a, N> {
 }
 
 pub(super) fn meta(seq: u64, kind: u8, nulls: bool, height: usize) -> u64 {
-    seq.min(SEQ_STORED_MAX) << 8
-        | u64::from(nulls) * NULLS_BIT
-        | u64::from(kind) << KIND_SHIFT
-        | height as u64
+    let nulls = if nulls { NULLS_BIT } else { 0 };
+    (seq.min(SEQ_STORED_MAX) << 8) | nulls | (u64::from(kind) << KIND_SHIFT) | height as u64
 }
 
 pub(super) fn meta_seq(meta: u64) -> u64 {
@@ -125,7 +122,7 @@ pub(super) fn meta_seq(meta: u64) -> u64 {
 }
 
 pub(super) fn meta_kind(meta: u64) -> u8 {
-    (meta >> KIND_SHIFT & 3) as u8
+    ((meta >> KIND_SHIFT) & 3) as u8
 }
 
 pub(super) fn meta_nulls(meta: u64) -> bool {
@@ -153,7 +150,7 @@ fn set_link(node: &[AtomicU64], key_words: usize, height: usize, to: u32) {
     let word = &node[1 + key_words + height / 2];
     let shift = 32 * (height as u32 & 1);
     let other = word.load(Relaxed) & !(0xffff_ffff << shift);
-    word.store(other | u64::from(to) << shift, Release);
+    word.store(other | (u64::from(to) << shift), Release);
 }
 
 impl<'a, N: NodeKey> List<'a, N> {

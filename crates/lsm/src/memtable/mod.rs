@@ -300,7 +300,7 @@ impl Memtable {
         }
         if nulls {
             let valid = writes.values.iter().enumerate();
-            let bits = valid.fold(0, |bits, (i, c)| bits | u64::from(is_valid(c, row)) << i);
+            let bits = valid.fold(0, |bits, (i, c)| bits | (u64::from(is_valid(c, row)) << i));
             store(node, links, bits);
         }
         let mut slot = slots.first + u32::from(self.order == Order::Bytes);
@@ -580,7 +580,7 @@ impl<'a> EntryRef<'a> {
         let links = list::link_words(list::meta_height(meta));
         let mut values = 1 + self.memtable.key_words() + links;
         if list::meta_nulls(meta) {
-            if load(node, values) >> column & 1 == 0 {
+            if (load(node, values) >> column) & 1 == 0 {
                 return None;
             }
             values += 1;

@@ -35,7 +35,8 @@ pub(super) struct Sieve {
 #[inline]
 fn place(hash: u64, words: usize) -> (usize, u64) {
     let word = ((u128::from(hash) * words as u128) >> 64) as usize;
-    (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63))
+    let bit = |shift: u32| 1_u64 << ((hash >> shift) & 63);
+    (word, bit(0) | bit(6) | bit(12))
 }
 
 impl Sieve {
@@ -54,25 +55,26 @@ impl Sieve {
         let items = self.items.load(Relaxed) + 1;
         let full = used == 0
             || used < LAYERS && items > 1 << (FIRST_ITEMS_LOG2 + GROWTH_LOG2 * (used as u32 - 1));
-        let layer = if full { self.grow(used) } else { self.layers[used - 1].get() };
-        if let Some(words) = layer {
-            let (word, bits) = place(hash, words.len());
-            let before = words[word].load(Relaxed);
-            if before & bits != bits {
-                words[word].store(before | bits, Relaxed);
-            }
-            self.items.store(if full { 1 } else { items }, Relaxed);
+        let layer = match self.layers.get(used.wrapping_sub(1)).and_then(OnceLock::get) {
+            Some(words) if !full => words,
+            _ => self.grow(used),
+        };
+        let (word, bits) = place(hash, layer.len());
+        let before = layer[word].load(Relaxed);
+        if before & bits != bits {
+            layer[word].store(before | bits, Relaxed);
         }
+        self.items.store(if full { 1 } else { items }, Relaxed);
     }
 
     #[cold]
-    fn grow(&self, used: usize) -> Option<&Box<[AtomicU64]>> {
+    fn grow(&self, used: usize) -> &[AtomicU64] {
         let items_log2 = FIRST_ITEMS_LOG2 + GROWTH_LOG2 * used as u32;
         let words = 1_usize << (items_log2 - ITEMS_A_WORD_LOG2);
         let layer = self.layers[used]
             .get_or_init(|| std::iter::repeat_with(AtomicU64::default).take(words).collect());
         self.used.store(used as u64 + 1, Release);
-        Some(layer)
+        layer
     }
 
     /// `false` if the item was never added.

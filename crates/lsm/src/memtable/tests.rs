@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "readers beside a writer need real threads")]
+
 use super::*;
 use base::{BytesColumn, WordColumn};
 use proptest::prelude::*;

@@ -63,7 +63,7 @@ impl SuperVersion {
         for run in above {
             let tables = run.tables_in(&range, at.snapshot);
             let run = RunSource::projected(tables, range.clone(), p, Fill::Once, CHUNK_ROWS);
-            sources.push(Source::Run(run));
+            sources.push(Source::Run(Box::new(run)));
         }
         let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, Covers::default(), p)?;
         let mut count = base.rows;

@@ -124,7 +124,7 @@ impl SuperVersion {
                 let plain = run.is_plain_at(snapshot);
                 let mut run = RunSource::projected(tables, range, projection, fill, chunk_rows);
                 run.is_plain = plain;
-                sources.push(Source::Run(run));
+                sources.push(Source::Run(Box::new(run)));
             }
         }
     }

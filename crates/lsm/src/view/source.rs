@@ -192,7 +192,7 @@ impl RowSource for RunSource {
 
 /// A source of any kind; [`RunSource`] apart, since whole blocks can be taken from it.
 pub(crate) enum Source<'a> {
-    Run(RunSource),
+    Run(Box<RunSource>),
     Other(Box<dyn RowSource + 'a>),
 }
 

@@ -55,7 +55,7 @@ fn key_of(shape: KeyShape, i: u64) -> Key {
 fn values_of(shape: &Shape, value: u64) -> Values {
     let value_of = |(i, column): (usize, &ColumnShape)| {
         let value = value.wrapping_mul(31).wrapping_add(i as u64);
-        (value % 5 != 0).then(|| match column {
+        (!value.is_multiple_of(5)).then(|| match column {
             ColumnShape::Word { .. } => (value % 9 + (1 << 63)).to_le_bytes().to_vec(),
             ColumnShape::Bytes => vec![value as u8; (value % 4) as usize],
         })
