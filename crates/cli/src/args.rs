@@ -1,6 +1,7 @@
 //! Each flag once, with its help.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use quipu::ingest::{ColumnRef, Columns};
 use quipu::{Durability, VertexType, WeightType};
 use std::path::PathBuf;
 
@@ -65,8 +66,8 @@ pub(crate) struct Import {
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) weight: Option<Weight>,
     /// Source, target and perhaps weight: names in the header, or positions from 0
-    #[arg(long, value_delimiter = ',', num_args = 2..=3, value_name = "A,B[,C]")]
-    pub(crate) columns: Option<Vec<String>>,
+    #[arg(long, value_parser = columns, value_name = "A,B[,C]")]
+    pub(crate) columns: Option<Columns>,
     /// What is between two columns: one character, "tab" or "space"; default: found out
     #[arg(long, value_parser = delimiter, value_name = "CHAR")]
     pub(crate) delimiter: Option<u8>,
@@ -249,6 +250,24 @@ impl From<Durable> for Durability {
     }
 }
 
+fn columns(text: &str) -> Result<Columns, String> {
+    let column = |text: &str| match text.parse() {
+        Ok(index) => ColumnRef::Index(index),
+        Err(_) => ColumnRef::Name(text.to_owned()),
+    };
+    match text.split(',').collect::<Vec<_>>()[..] {
+        [source, target] => {
+            Ok(Columns { source: column(source), target: column(target), weight: None })
+        }
+        [source, target, weight] => Ok(Columns {
+            source: column(source),
+            target: column(target),
+            weight: Some(column(weight)),
+        }),
+        _ => Err("two or three columns are needed: source, target and perhaps weight".to_owned()),
+    }
+}
+
 fn size(text: &str) -> Result<u64, String> {
     quipu::parse_bytes(text).map_err(|error| error.to_string())
 }
@@ -272,6 +291,16 @@ mod tests {
     #[test]
     fn flags_do_not_contradict_each_other() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn columns_are_two_or_three_names_or_positions() {
+        let weight = Some(ColumnRef::Index(4));
+        let (source, target) = (ColumnRef::Name("from".to_owned()), ColumnRef::Index(0));
+        assert_eq!(columns("from,0,4"), Ok(Columns { source, target, weight }));
+        for text in ["", "a", "a,b,c,d"] {
+            assert!(columns(text).is_err(), "{text:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{bar, bytes, count, note, plural, print, print_json};
 use indicatif::ProgressBar;
-use quipu::ingest::{ColumnRef, Columns, TextOptions};
+use quipu::ingest::TextOptions;
 use quipu::{
     Database, Graph, GraphOptions, ImportOptions, ImportProgress, ImportReport, Options, Phase,
 };
@@ -120,14 +120,7 @@ fn text_options(arguments: &Import) -> TextOptions {
         },
         ..TextOptions::default()
     };
-    let column = |text: &String| match text.parse() {
-        Ok(index) => ColumnRef::Index(index),
-        Err(_) => ColumnRef::Name(text.clone()),
-    };
-    if let Some([source, target, rest @ ..]) = arguments.columns.as_deref() {
-        let (source, target) = (column(source), column(target));
-        options.edges.columns = Some(Columns { source, target, weight: rest.first().map(column) });
-    }
+    options.edges.columns.clone_from(&arguments.columns);
     options
 }
 

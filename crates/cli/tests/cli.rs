@@ -1,0 +1,381 @@
+//! The command as a user meets it: arguments in, text and exit status out.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run processes and write files
+#![allow(clippy::unwrap_used)]
+
+use quipu::{Database, GraphOptions, Options, VertexColumn, VertexType, Weight, WeightType};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A folder for a database and some files.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn open(&self) -> Database {
+        Database::open(self.path("db"), Options::default()).unwrap()
+    }
+
+    fn quipu(&self, arguments: &[&str]) -> Output {
+        command(self.folder.path()).args(arguments).output().unwrap()
+    }
+
+    /// Runs the command, which must succeed; its standard output.
+    #[track_caller]
+    fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.quipu(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", err(&output));
+        out(&output)
+    }
+
+    /// Runs the command, which must fail with this status; its standard error.
+    #[track_caller]
+    fn fails(&self, status: i32, arguments: &[&str]) -> String {
+        let output = self.quipu(arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", err(&output));
+        err(&output)
+    }
+}
+
+fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
+    command.current_dir(folder);
+    command
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+const ROADS: &str = "from,to,km\n1,2,2.5\n2,3,4\n3,1,0.5\n2,2,1\n18446744073709551615,0,7\n";
+
+fn with_roads() -> Place {
+    let place = Place::new();
+    place.file("roads.csv", ROADS);
+    place.ok(&["import", "db", "roads", "roads.csv", "--weight", "float64"]);
+    place
+}
+
+#[test]
+fn what_was_imported_is_found_by_stats_neighbors_and_check() {
+    let place = with_roads();
+    let stats = json(&place.ok(&["stats", "db", "--json"]));
+    let graph = &stats["graphs"][0];
+    assert_eq!(graph["name"], "roads");
+    assert_eq!(graph["edges"], 5);
+    assert_eq!(graph["vertices"], 5);
+    assert_eq!(graph["weight"], "float64");
+    assert_eq!(place.ok(&["neighbors", "db", "roads", "2"]), "1\n3\n");
+    assert_eq!(place.ok(&["neighbors", "db", "roads", "2", "--out"]), "2\n3\n");
+    assert_eq!(place.ok(&["neighbors", "db", "roads", "2", "--in"]), "1\n2\n");
+    assert_eq!(place.ok(&["neighbors", "db", "roads", "0"]), "18446744073709551615\n");
+    let found = json(&place.ok(&["neighbors", "db", "roads", "2", "--limit", "1", "--json"]));
+    assert_eq!(found["neighbors"], serde_json::json!([1]));
+    assert_eq!(found["count"], 2);
+    assert!(place.ok(&["check", "db"]).contains("graph \"roads\", 5 edges"));
+    assert_eq!(json(&place.ok(&["check", "db", "--json"]))["ok"], true);
+    assert!(place.ok(&["stats", "db"]).contains("roads"));
+}
+
+#[test]
+fn the_report_of_an_import_counts_edges_and_duplicates() {
+    let place = Place::new();
+    place.file("a.tsv", "1\t2\n1\t2\n3\t4\n");
+    place.file("b.txt", "% a comment\n5 6\n1 2\n");
+    let text = place.ok(&["import", "db", "g", "a.tsv", "b.txt", "--json"]);
+    let reports: Vec<Value> = text.lines().map(json).collect();
+    assert_eq!(reports.len(), 2);
+    assert_eq!((&reports[0]["edges"], &reports[0]["duplicates"]), (&2.into(), &1.into()));
+    assert_eq!((&reports[1]["edges"], &reports[1]["duplicates"]), (&2.into(), &1.into()));
+    assert_eq!(json(&place.ok(&["stats", "db", "--json"]))["graphs"][0]["edges"], 3);
+}
+
+#[test]
+fn columns_are_chosen_by_name_or_by_position() {
+    let place = Place::new();
+    place.file("named.csv", "id,head,tail,n\n9,1,2,7\n");
+    place.ok(&["import", "db", "g", "named.csv", "--weight", "int64", "--columns", "tail,head,n"]);
+    place.file("plain.csv", "9;3;4\n");
+    place.ok(&[
+        "import",
+        "db",
+        "g",
+        "plain.csv",
+        "--columns",
+        "1,2",
+        "--delimiter",
+        ";",
+        "--no-header",
+    ]);
+    let graph = place.open().require_graph("g").unwrap();
+    assert_eq!(graph.edge(2, 1).unwrap(), Some(Weight::Int(7)));
+    assert_eq!(graph.edge(3, 4).unwrap(), Some(Weight::Int(1)));
+}
+
+#[test]
+fn text_and_signed_vertices_come_back_as_they_went_in() {
+    let place = Place::new();
+    place.file("names.csv", "\"Inca, Empire\",Quipu\nQuipu,knot\n");
+    place.ok(&["import", "db", "names", "names.csv", "--vertex", "str", "--no-header"]);
+    assert_eq!(place.ok(&["neighbors", "db", "names", "Quipu", "--in"]), "Inca, Empire\n");
+    let found = json(&place.ok(&["neighbors", "db", "names", "Inca, Empire", "--json"]));
+    assert_eq!(found["neighbors"][0], "Quipu");
+    place.file("signed.csv", "-5,3\n");
+    place.ok(&["import", "db", "signed", "signed.csv", "--vertex", "i64"]);
+    assert_eq!(place.ok(&["neighbors", "db", "signed", "-5"]), "3\n");
+    assert_eq!(place.ok(&["neighbors", "db", "signed", "3"]), "-5\n");
+}
+
+#[test]
+fn an_import_reads_standard_input() {
+    let place = Place::new();
+    let mut child = command(place.folder.path())
+        .args(["import", "db", "g", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"1,2\n2,3\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(place.ok(&["neighbors", "db", "g", "2"]), "1\n3\n");
+}
+
+#[test]
+fn a_bad_line_is_an_error_with_its_place_and_leaves_no_database_behind() {
+    let place = Place::new();
+    place.file("bad.csv", "1,2\n3,oops\n");
+    let message = place.fails(1, &["import", "db", "g", "bad.csv"]);
+    assert!(message.starts_with("error: bad.csv line 2, column 2: expected "), "{message}");
+    assert!(message.contains("\"oops\""), "{message}");
+    assert!(!place.path("db").exists());
+}
+
+#[test]
+fn a_failed_import_leaves_what_was_there() {
+    let place = with_roads();
+    place.file("bad.csv", "7,8,1\n3,oops,1\n");
+    place.fails(1, &["import", "db", "roads", "bad.csv"]);
+    place.fails(1, &["import", "db", "new", "bad.csv"]);
+    let stats = json(&place.ok(&["stats", "db", "--json"]));
+    assert_eq!(stats["graphs"].as_array().unwrap().len(), 1);
+    assert_eq!(stats["graphs"][0]["edges"], 5);
+}
+
+#[test]
+fn bad_lines_are_skipped_and_told_on_request() {
+    let place = Place::new();
+    place.file("bad.csv", "1,2\n3,oops\n5,6\n");
+    let output = place.quipu(&["import", "db", "g", "bad.csv", "--on-error", "skip", "--json"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let report = json(&out(&output));
+    assert_eq!((&report["edges"], &report["skipped"]), (&2.into(), &1.into()));
+    assert!(err(&output).contains("warning: skipped: bad.csv line 2"), "{}", err(&output));
+}
+
+#[test]
+fn an_export_can_be_imported_again() {
+    let place = with_roads();
+    for file in ["again.csv", "again.tsv", "again.parquet"] {
+        place.ok(&["export", "db", "roads", file]);
+        let graph = file.replace('.', "_");
+        place.ok(&["import", "db", &graph, file, "--weight", "float64"]);
+        let text = place.ok(&["export", "db", &graph, "-"]);
+        assert_eq!(text, place.ok(&["export", "db", "roads", "-"]), "{file}");
+    }
+    let text = place.ok(&["export", "db", "roads", "-"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "source,target,weight");
+    assert_eq!(lines[1..], ["1,2,2.5", "2,2,1", "2,3,4", "3,1,0.5", "18446744073709551615,0,7"]);
+}
+
+#[test]
+fn an_export_replaces_a_file_only_when_told() {
+    let place = with_roads();
+    place.file("kept.csv", "mine");
+    let message = place.fails(1, &["export", "db", "roads", "kept.csv"]);
+    assert!(message.contains("hint: --force"), "{message}");
+    assert_eq!(fs::read_to_string(place.path("kept.csv")).unwrap(), "mine");
+    place.ok(&["export", "db", "roads", "kept.csv", "--force"]);
+    assert!(fs::read_to_string(place.path("kept.csv")).unwrap().starts_with("source,"));
+    assert!(place.fails(1, &["export", "db", "roads", "roads.png"]).contains("hint: "));
+}
+
+#[test]
+fn an_empty_graph_exports_its_header() {
+    let place = Place::new();
+    let database = place.open();
+    let options = GraphOptions { vertex: VertexType::U64, weight: WeightType::None };
+    database.graph("empty", options).unwrap();
+    database.close().unwrap();
+    assert_eq!(place.ok(&["export", "db", "empty", "-"]), "source,target\n");
+    assert_eq!(place.ok(&["neighbors", "db", "empty", "1"]), "");
+}
+
+#[test]
+fn reading_commands_run_beside_a_writer_and_a_second_writer_is_told() {
+    let place = with_roads();
+    let writer = place.open();
+    writer.require_graph("roads").unwrap().upsert(100, 200, None).unwrap();
+    assert_eq!(place.ok(&["neighbors", "db", "roads", "100"]), "200\n");
+    assert_eq!(json(&place.ok(&["stats", "db", "--json"]))["graphs"][0]["edges"], 6);
+    place.ok(&["check", "db"]);
+    assert_eq!(place.ok(&["export", "db", "roads", "-"]).lines().count(), 7);
+    let message = place.fails(1, &["import", "db", "roads", "roads.csv"]);
+    assert!(message.starts_with("error: "), "{message}");
+    assert!(message.contains(&std::process::id().to_string()), "{message}");
+    writer.close().unwrap();
+}
+
+#[test]
+fn wrong_names_get_hints_and_status_1() {
+    let place = with_roads();
+    let message = place.fails(1, &["neighbors", "db", "rods", "1"]);
+    assert!(message.contains("hint: there are: roads"), "{message}");
+    let message = place.fails(1, &["neighbors", "db", "roads", "Cusco"]);
+    assert!(message.contains("hint: "), "{message}");
+    let message = place.fails(1, &["stats", "nowhere"]);
+    assert!(message.starts_with("error: "), "{message}");
+    assert!(!place.path("nowhere").exists());
+    let output = place.quipu(&["neighbors", "db", "roads", "77"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert!(err(&output).starts_with("note: "), "{}", err(&output));
+}
+
+#[test]
+fn wrong_usage_is_status_2_and_help_teaches() {
+    let place = Place::new();
+    place.fails(2, &["import", "db"]);
+    place.fails(2, &["neighbors", "db", "g", "1", "--in", "--out"]);
+    place.fails(2, &["import", "db", "g", "f", "--memory-limit", "lots"]);
+    for command in ["import", "stats", "check", "neighbors", "export"] {
+        assert!(place.ok(&[command, "--help"]).contains("Examples:"), "{command}");
+    }
+    assert!(place.ok(&["--help"]).contains("Exit status:"));
+}
+
+#[test]
+fn damage_is_status_3_and_names_the_file() {
+    let place = with_roads();
+    let tables: Vec<PathBuf> = walk(&place.path("db"))
+        .into_iter()
+        .filter(|path| path.parent().is_some_and(|parent| parent.ends_with("tables")))
+        .collect();
+    assert!(!tables.is_empty(), "an import leaves tables");
+    for path in &tables {
+        let mut bytes = fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x40;
+        fs::write(path, bytes).unwrap();
+    }
+    let output = place.quipu(&["check", "db", "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert_eq!(json(&out(&output))["ok"], false);
+    let message = err(&output);
+    let named = tables.iter().any(|p| message.contains(p.file_name().unwrap().to_str().unwrap()));
+    assert!(named, "{message}");
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(walk(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let place = Place::new();
+    let rows: String = (0..200_000).map(|i| format!("{i},{}\n", i + 1)).collect();
+    place.file("path.csv", &rows);
+    place.ok(&["import", "db", "g", "path.csv"]);
+    let mut child = command(place.folder.path())
+        .args(["export", "db", "g", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // More than a pipe holds is still to come when the reader closes it.
+    let mut first = [0; 16];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    assert_eq!(err(&output), "");
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_stops_an_import_and_leaves_the_database_as_it_was() {
+    /// Rows that are written before the test gives up on the command's end.
+    const ROWS_MAX: u64 = 200_000_000;
+    const ROWS_A_WRITE: u64 = 100_000;
+
+    let place = with_roads();
+    let mut child = command(place.folder.path())
+        .args(["import", "db", "roads", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut next = 0;
+    let mut ended = false;
+    while !ended && next < ROWS_MAX {
+        let rows: String =
+            (next..next + ROWS_A_WRITE).map(|i| format!("{i},{},1\n", i * 7)).collect();
+        // A pipe holds less than this: once it is written, the command is reading.
+        ended = stdin.write_all(rows.as_bytes()).is_err();
+        if next == 0 {
+            let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+            assert!(kill.unwrap().success());
+        }
+        next += ROWS_A_WRITE;
+        ended |= child.try_wait().unwrap().is_some();
+    }
+    assert!(ended, "the command went on after Ctrl-C");
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", err(&output));
+    assert!(output.stdout.is_empty());
+    assert_eq!(json(&place.ok(&["stats", "db", "--json"]))["graphs"][0]["edges"], 5);
+    place.ok(&["check", "db"]);
+}
+
+#[test]
+fn what_the_command_wrote_the_library_reads() {
+    let place = with_roads();
+    let database = place.open();
+    let graph = database.require_graph("roads").unwrap();
+    let mut words = Vec::new();
+    graph.successors(u64::MAX, &mut words).unwrap();
+    assert_eq!(graph.to_vertices(&words).unwrap(), VertexColumn::U64(vec![0]));
+    assert_eq!(graph.edge(1, 2).unwrap(), Some(Weight::Float(2.5)));
+}

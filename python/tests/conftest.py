@@ -1,0 +1,34 @@
+"""What the tests share: databases, and a graph that is too simple to be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import quipu
+
+
+@pytest.fixture
+def db() -> Iterator[quipu.Database]:
+    """A database in memory."""
+    with quipu.open() as database:
+        yield database
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a database may be; nothing is there yet."""
+    return tmp_path / "db.quipu"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Write a file of this name, and return its path."""
+
+    def write_file(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write_file

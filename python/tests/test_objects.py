@@ -1,0 +1,163 @@
+"""What objects look like, the tables they turn into, and threads."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import quipu
+
+
+@pytest.fixture
+def g(db: quipu.Database) -> quipu.Graph:
+    """A small graph."""
+    graph = db.graph("g", weight="float64")
+    graph.upsert_many([1, 1, 3], [2, 3, 2**64 - 1], [0.5, 1.0, 2.0])
+    return graph
+
+
+ROWS = [(1, 2, 0.5), (1, 3, 1.0), (3, 2**64 - 1, 2.0)]
+
+
+def test_a_table_has_rows_and_columns(g: quipu.Graph) -> None:
+    table = g.to_table()
+    assert len(table.columns) == 3
+    assert len(table) == 3
+    assert table.rows() == list(table) == ROWS
+    g.upsert(9, 9)
+    assert len(table) == 3
+
+
+def test_a_table_becomes_what_others_use(g: quipu.Graph) -> None:
+    table = g.to_table()
+    arrow = table.to_arrow()
+    assert isinstance(arrow, pa.Table)
+    assert [column.to_pylist() for column in arrow.columns] == [list(column) for column in zip(*ROWS, strict=True)]
+    assert pa.table(table).equals(arrow)
+    assert pa.schema(table) == arrow.schema
+    polars = table.to_polars()
+    assert isinstance(polars, pl.DataFrame)
+    assert polars.rows() == ROWS
+    pandas = table.to_pandas()
+    assert isinstance(pandas, pd.DataFrame)
+    assert list(pandas.itertuples(index=False, name=None)) == ROWS
+    assert list(polars.columns) == list(pandas.columns) == table.columns
+
+
+def test_tables_of_text_and_without_weights(db: quipu.Database) -> None:
+    names = db.graph("names", vertex="str")
+    names.upsert_many(["a", "b"], ["b", "<c>"])
+    table = names.to_table()
+    assert len(table.columns) == 2
+    assert sorted(table.rows()) == [("a", "b"), ("b", "<c>")]
+    assert "&lt;c&gt;" in table._repr_html_()
+    assert table.to_polars().height == 2
+    signed = db.graph("signed", vertex="i64", weight="int64")
+    signed.upsert(-1, -2, -3)
+    assert signed.to_table().rows() == [(-1, -2, -3)]
+
+
+def test_objects_say_what_they_are(db: quipu.Database, g: quipu.Graph, folder: Path) -> None:
+    assert repr(db) == "<quipu.Database in memory>"
+    assert repr(g) == '<quipu.Graph "g": 3 edges, vertex=u64, weight=float64>'
+    assert repr(g.to_table()).startswith("<quipu.EdgeTable: 3 rows")
+    for html in [g._repr_html_(), g.to_table()._repr_html_()]:
+        assert html.startswith("<table>")
+        assert "3" in html
+    tx = db.transaction()
+    assert "open" in repr(tx)
+    tx.rollback()
+    assert "ended" in repr(tx)
+    report = g.import_arrays([1], [1])
+    assert repr(report).startswith("ImportReport(edges=1,")
+    with quipu.open(folder) as kept:
+        assert str(folder) in repr(kept)
+
+
+def test_results_are_copies(g: quipu.Graph) -> None:
+    before = g.successors(1)
+    g.upsert(1, 100)
+    assert before.tolist() == [2, 3]
+    before[0] = 77
+    assert g.successors(1).tolist() == [2, 3, 100]
+
+
+def test_stats_and_check_count(db: quipu.Database, g: quipu.Graph) -> None:
+    stats = db.stats()
+    assert stats.keys() == {"disk_bytes", "log_bytes", "cache_bytes", "commits", "graphs"}
+    (row,) = stats["graphs"]
+    assert (row["name"], row["edges"], row["vertices"]) == ("g", 3, 4)
+    assert db.check()["graphs"] == {"g": 3}
+    db.flush()
+    assert db.stats()["disk_bytes"] > 0
+    assert db.check()["rows"] == 6
+
+
+def test_errors_are_of_the_kinds_that_people_catch() -> None:
+    kinds = [
+        quipu.CancelledError,
+        quipu.ConflictError,
+        quipu.CorruptionError,
+        quipu.InvalidInputError,
+        quipu.LimitError,
+        quipu.LockedError,
+        quipu.PoisonedError,
+    ]
+    assert all(issubclass(kind, quipu.Error) for kind in kinds)
+    assert issubclass(quipu.InvalidInputError, ValueError)
+    assert issubclass(quipu.LockedError, BlockingIOError)
+
+
+def test_threads_share_a_database(db: quipu.Database) -> None:
+    g = db.graph("g", weight="int64")
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for i in range(300):
+                g.upsert(number, i, i)
+                assert g.edge(number, i) == i
+                if i % 50 == 0:
+                    g.neighbors_many(np.arange(4, dtype=np.uint64))
+        except BaseException as failure:  # noqa: BLE001 a thread's failure would go unseen
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len(g) == 1200
+
+
+def test_the_interpreter_lock_is_released_by_long_calls(db: quipu.Database) -> None:
+    g = db.graph("g", weight="int64")
+    vertices = np.arange(200_000, dtype=np.uint64)
+    g.import_arrays(vertices, vertices[::-1].copy())
+    inside = threading.Event()
+    counted = 0
+    seen: list[int] = []
+
+    def ask() -> None:
+        inside.set()
+        for _ in range(20):
+            before = counted
+            g.neighbors_many(vertices)
+            seen.append(counted - before)
+        done.set()
+
+    done = threading.Event()
+    thread = threading.Thread(target=ask)
+    thread.start()
+    inside.wait()
+    while not done.is_set():
+        counted += 1
+    thread.join()
+    # With the lock held through a call, this thread could not count during any of them.
+    assert max(seen) > 0
