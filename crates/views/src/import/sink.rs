@@ -277,12 +277,15 @@ impl Sink {
             // So many at a time bound the memory of encoded blocks.
             let wave = 8 * env.parallelism();
             for start in (0..buckets).step_by(wave) {
-                let (shared, shape) = (Arc::clone(&direction), self.edge_shape.clone());
-                let ids = (start..(start + wave).min(buckets)).collect();
-                let encoded = env::parallel(&**env, ids, move |bucket| {
-                    shared.counters.check()?;
+                // Each item has its own handle, gone when the item is done: the closure may live
+                // on for a moment in a worker, and the rows are wanted back.
+                let item = |bucket| (Arc::clone(&direction), bucket);
+                let items = (start..(start + wave).min(buckets)).map(item).collect();
+                let shape = self.edge_shape.clone();
+                let encoded = env::parallel(&**env, items, move |(direction, bucket)| {
+                    direction.counters.check()?;
                     let (mut rows, mut blocks) = (Batch::new(&shape), Blocks::default());
-                    Sorter::default().sort(&shared, bucket, &mut rows)?;
+                    Sorter::default().sort(&direction, bucket, &mut rows)?;
                     blocks.add(&rows);
                     Ok::<_, Error>(blocks)
                 });
@@ -298,8 +301,10 @@ impl Sink {
                 held.repeated += direction.repeated.load(Ordering::Relaxed);
             }
             drop(held);
-            let pieces = Arc::into_inner(direction).map(Direction::into_pieces);
-            from = self.unscattered(pieces.unwrap_or_default(), [spans[1], spans[0]]);
+            let Some(direction) = Arc::into_inner(direction) else {
+                unreachable!("the items that shared the rows are done")
+            };
+            from = self.unscattered(direction.into_pieces(), [spans[1], spans[0]]);
         }
         Ok(())
     }

@@ -461,15 +461,15 @@ pub fn sort_pairs(
         lap("scatter");
         let direction = Arc::new(direction);
         let parts = direction.parts(8 * env.parallelism(), 1);
-        let shared = Arc::clone(&direction);
-        let sums = env::parallel(&**env, parts, move |buckets| {
+        let items = parts.into_iter().map(|buckets| (Arc::clone(&direction), buckets)).collect();
+        let sums = env::parallel(&**env, items, |(direction, buckets)| {
             let mut sorter = Sorter::default();
             let keys = Keys::Words(vec![Vec::new(), Vec::new()]);
             let mut out = Batch { rows: 0, keys, values: Vec::new() };
             let (mut sum, mut rows) = (0_u64, 0);
             for bucket in buckets {
                 out.clear();
-                if sorter.sort(&shared, bucket, &mut out).is_ok() {
+                if sorter.sort(&direction, bucket, &mut out).is_ok() {
                     let first = out.key_words(0).iter().fold(0, |sum: u64, &w| sum.wrapping_add(w));
                     sum = sum.wrapping_add(first);
                     rows += out.rows as u64;
