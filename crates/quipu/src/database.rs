@@ -71,6 +71,20 @@ impl Database {
         };
         let path = folder.clone().unwrap_or_else(|| PathBuf::from("/memory"));
         let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(&env), &path, kv_options)?);
+        let env = match &folder {
+            // What is imported lies on the machine also where the database does not.
+            None => Arc::new(RealEnv::new(RealOptions {
+                threads: options.threads,
+                ..RealOptions::default()
+            })),
+            Some(folder) => {
+                if !options.read_only {
+                    // The store holds the lock of the folder, so no other process imports into it.
+                    views::import::remove_stale_runs(&*env, &spill_folder(folder))?;
+                }
+                env
+            }
+        };
         Ok(Self { store, env, folder, options })
     }
 
@@ -162,6 +176,8 @@ impl Database {
     pub fn import_options(&self) -> ImportOptions {
         ImportOptions {
             memory_limit_bytes: self.options.memory_limit_bytes,
+            // A database in memory would spill into memory.
+            spill_folder: self.folder().map(spill_folder),
             ..ImportOptions::default()
         }
     }
@@ -338,4 +354,9 @@ fn no_graph(name: &str, there: &[GraphDef]) -> Error {
         format!("there are: {}", names.join(", "))
     };
     Error::new(ErrorKind::InvalidInput, format!("no graph {name:?}\nhint: {hint}"))
+}
+
+/// Where imports put rows that outgrow the memory limit.
+fn spill_folder(folder: &Path) -> PathBuf {
+    env::join(folder, "tmp")
 }
