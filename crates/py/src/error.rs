@@ -22,7 +22,6 @@ fn class_name(kind: ErrorKind) -> &'static str {
 /// The exception for an error of the database.
 pub(crate) fn raise(error: Error) -> PyErr {
     Python::attach(|py| {
-        let input = error.cause::<quipu::ingest::InputError>();
         let place = error.cause::<quipu::ingest::InputError>();
         let place = place.map(|input| (input.line(), input.column));
         match make(py, class_name(error.kind()), &error.to_string(), place) {

@@ -482,11 +482,15 @@ impl Graph {
     }
 
     fn export_parquet(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
-        py.detach(|| self.graph.export_parquet(self.database.env(), &path)).or_raise()
+        crate::import::interruptible(py, |go_on| {
+            quipu::export_file(&self.graph, &path, quipu::ExportFormat::Parquet, &|_| go_on())
+        })
     }
 
     fn export_csv(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
-        py.detach(|| self.graph.export_csv(self.database.env(), &path)).or_raise()
+        crate::import::interruptible(py, |go_on| {
+            quipu::export_file(&self.graph, &path, quipu::ExportFormat::Text(b','), &|_| go_on())
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Imports: options, progress, Ctrl-C, and the report.
 
-use crate::error::{OrRaise, invalid, raise};
+use crate::error::{invalid, raise};
 use crate::graph::Graph;
 use crate::vertices;
 use pyo3::prelude::*;
@@ -247,9 +247,10 @@ pub(crate) fn arrow(
     table: &Bound<'_, PyAny>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
-    let mut batches = crate::table::batches(table)?;
+    let mut batches = crate::table::batches(table)?
+        .map(|batch| batch.map_err(|error| quipu::Error::caused(ErrorKind::InvalidInput, error)));
     run(py, graph, ImportOptions::default(), progress, |options, progress| {
-        graph.graph.import_arrow(graph.database.env(), &mut batches, options, progress)
+        graph.graph.import_arrow(graph.database.env(), &mut batches, "the table", options, progress)
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{OrRaise, invalid};
 use arrow_array::builder::StringBuilder;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{
     ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
     StructArray, UInt64Array,
@@ -33,7 +33,7 @@ impl EdgeTable {
         let batches = py.detach(|| -> quipu::Result<Vec<RecordBatch>> {
             let mut scan = graph.scan_edges()?;
             let mut batches = Vec::new();
-            let mut edges = Edges::new(graph.def().weight);
+            let mut edges = Edges::default();
             loop {
                 edges.reset(graph.def().weight);
                 if !scan.next_edges(ROWS_A_BATCH, &mut edges)? {
@@ -43,7 +43,9 @@ impl EdgeTable {
             }
         });
         let batches = batches.or_raise()?;
-        let empty = record_batch(graph, &Edges::new(graph.def().weight)).or_raise()?;
+        let mut none = Edges::default();
+        none.reset(graph.def().weight);
+        let empty = record_batch(graph, &none).or_raise()?;
         let schema = batches.first().unwrap_or(&empty).schema();
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         Ok(Self { batches, schema, rows })
@@ -109,7 +111,7 @@ impl EdgeTable {
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(arrow_error)?;
-        PyCapsule::new(py, schema, Some(c"arrow_schema".to_owned()))
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -124,11 +126,7 @@ impl EdgeTable {
             self.batches.iter().cloned().map(Ok).collect();
         let reader: Box<dyn RecordBatchReader + Send> =
             Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
-        PyCapsule::new(
-            py,
-            FFI_ArrowArrayStream::new(reader),
-            Some(c"arrow_array_stream".to_owned()),
-        )
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
     }
 
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -277,9 +275,9 @@ pub(crate) fn batches(
 }
 
 #[allow(unsafe_code)]
-fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
+fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let capsule = value.call_method0("__arrow_c_stream__")?;
     let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array_stream"))?;
     // SAFETY: see `array_of`.
-    unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
+    unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
 }

@@ -4,7 +4,7 @@ use crate::error::{OrRaise, invalid};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyList, PyString, PyTuple};
 use quipu::{Graph, VertexList, VertexType, Weight, WeightType, WeightsRef};
 use std::borrow::Cow;
 
@@ -173,6 +173,15 @@ pub(crate) fn column<'py>(graph: &Graph, value: &Bound<'py, PyAny>) -> PyResult<
                 Column::OwnedI64(list.extract()?)
             } else {
                 Column::Owned(list.extract()?)
+            })
+        }
+        // NumPy takes a list of small and of very large integers for floats.
+        "f" if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
+            let wrong = |_| PyTypeError::new_err("vertices must be integers, not floats");
+            Ok(if signed {
+                Column::OwnedI64(value.extract().map_err(wrong)?)
+            } else {
+                Column::Owned(value.extract().map_err(wrong)?)
             })
         }
         _ => Err(PyTypeError::new_err(format!("vertices must be integers, not {dtype}"))),

@@ -22,11 +22,13 @@
 //! 2. It is the only one that chooses an environment: the real machine or memory.
 
 mod database;
+mod export;
 mod options;
 mod size;
 
 pub use base::{KeyspaceId, SeqNo};
 pub use database::{Check, Database, DatabaseStats, GraphStats, Tx};
+pub use export::{ExportFormat, export_file};
 pub use ingest;
 pub use options::{GraphOptions, Options};
 pub use size::parse_bytes;
