@@ -9,7 +9,7 @@
 //! 1. The caller holds the graph's dictionary lock from the first turn to the commit.
 //! 2. A worker that waits for its turn waits for workers with earlier pieces only.
 
-use crate::graph::Dictionary;
+use crate::graph::{ABSENT, Dictionary};
 use base::{Batch, BytesColumn, Column, Keys, KeyspaceId, Projection, WordColumn};
 use env::{Env, Signal};
 use foldhash::fast::RandomState;
@@ -49,9 +49,19 @@ struct State {
 #[derive(Default)]
 struct Interner {
     heap: Vec<u8>,
-    ends: Vec<u64>,
-    ids: Vec<u64>,
+    entries: Vec<Entry>,
     table: HashTable<u32>,
+}
+
+/// All that a look-up needs beside the text, together: what is not in the cache is waited for.
+#[derive(Clone, Copy)]
+struct Entry {
+    start: u64,
+    bytes: u32,
+    /// The hash's upper half: tells nearly all wrong candidates without reading their text, and
+    /// lets the table grow without hashing again.
+    hash: u32,
+    id: u64,
 }
 
 /// The texts of some rows, each once.
@@ -65,32 +75,36 @@ pub(super) struct Distinct {
 
 impl Interner {
     fn get(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        &self.heap[start as usize..self.ends[i] as usize]
+        let entry = &self.entries[i];
+        &self.heap[entry.start as usize..entry.start as usize + entry.bytes as usize]
     }
 
     fn find(&self, text: &[u8], hash: u64) -> Option<u64> {
-        let found = self.table.find(hash, |&i| self.get(i as usize) == text)?;
-        Some(self.ids[*found as usize])
+        let tag = (hash >> 32) as u32;
+        let same = |&i: &u32| self.entries[i as usize].hash == tag && self.get(i as usize) == text;
+        let found = self.table.find(spread(tag), same)?;
+        Some(self.entries[*found as usize].id)
     }
 
-    fn insert(&mut self, text: &[u8], hash: u64, id: u64, hasher: &RandomState) {
-        let index = self.ids.len() as u32;
+    fn insert(&mut self, text: &[u8], hash: u64, id: u64) {
+        let tag = (hash >> 32) as u32;
+        let index = self.entries.len() as u32;
+        let (start, bytes) = (self.heap.len() as u64, text.len() as u32);
         self.heap.extend_from_slice(text);
-        self.ends.push(self.heap.len() as u64);
-        self.ids.push(id);
-        let Self { heap, ends, table, .. } = self;
-        table.insert_unique(hash, index, |&i| {
-            let start = if i == 0 { 0 } else { ends[i as usize - 1] };
-            hasher.hash_one(&heap[start as usize..ends[i as usize] as usize])
-        });
+        self.entries.push(Entry { start, bytes, hash: tag, id });
+        let entries = &self.entries;
+        self.table.insert_unique(spread(tag), index, |&i| spread(entries[i as usize].hash));
     }
 
     fn bytes(&self) -> u64 {
-        (self.heap.capacity()
-            + 8 * (self.ends.capacity() + self.ids.capacity())
-            + self.table.allocation_size()) as u64
+        let entries = size_of::<Entry>() * self.entries.capacity();
+        (self.heap.capacity() + entries + self.table.allocation_size()) as u64
     }
+}
+
+/// A hash for the table, which takes its place from the lower bits and its tag from the upper.
+fn spread(tag: u32) -> u64 {
+    u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Distinct {
@@ -103,7 +117,7 @@ impl Distinct {
             src: Vec::with_capacity(edges),
             dst: Vec::with_capacity(edges),
         };
-        let mut table: HashTable<u32> = HashTable::new();
+        let mut table: HashTable<u32> = HashTable::with_capacity(edges);
         for (src, dst) in rows.src_str.iter().zip(rows.dst_str.iter()) {
             let index = distinct.index(src, &mut table, &names.hasher);
             distinct.src.push(index);
@@ -176,6 +190,9 @@ impl Names {
     /// Waits for the piece's turn and gives every text of it an id. Every piece has exactly one
     /// turn, which ends here, or in [`Names::fail`].
     pub(super) fn assign(&self, piece: u64, distinct: &[Distinct]) -> Result<Vec<Vec<u64>>> {
+        // Most texts of a later piece are known from earlier ones. Those are found before the turn,
+        // beside other workers; an id once given stays.
+        let mut ids: Vec<Vec<u64>> = distinct.iter().map(|distinct| self.known(distinct)).collect();
         let mut turn = false;
         self.turn.wait_until(&mut || {
             let state = self.state.read();
@@ -186,11 +203,23 @@ impl Names {
             return Err(Error::new(ErrorKind::Cancelled, "an earlier piece of the input failed"));
         }
         let mut state = self.state.write();
-        let assigned = distinct.iter().map(|distinct| self.intern(&mut state, distinct)).collect();
+        let assigned = distinct
+            .iter()
+            .zip(&mut ids)
+            .try_for_each(|(distinct, ids)| self.intern(&mut state, distinct, ids));
         state.next_piece += 1;
         drop(state);
         self.turn.notify();
-        assigned
+        assigned.map(|()| ids)
+    }
+
+    /// The ids of texts that have one, [`ABSENT`] for others.
+    fn known(&self, distinct: &Distinct) -> Vec<u64> {
+        let state = self.state.read();
+        let texts = distinct.texts.iter().zip(&distinct.hashes);
+        texts
+            .map(|(text, &hash)| state.texts.find(text.as_bytes(), hash).unwrap_or(ABSENT))
+            .collect()
     }
 
     /// Tells waiting workers that they wait in vain.
@@ -201,40 +230,38 @@ impl Names {
         self.turn.notify();
     }
 
-    fn intern(&self, state: &mut State, distinct: &Distinct) -> Result<Vec<u64>> {
-        let mut ids = Vec::with_capacity(distinct.texts.len());
-        let mut unknown = Vec::new();
-        for (i, (text, &hash)) in distinct.texts.iter().zip(&distinct.hashes).enumerate() {
-            let found = state.texts.find(text.as_bytes(), hash);
-            if found.is_none() {
-                unknown.push(i);
-            }
-            ids.push(found.unwrap_or_default());
-        }
+    fn intern(&self, state: &mut State, distinct: &Distinct, ids: &mut [u64]) -> Result<()> {
+        let text = |i: usize| distinct.texts.get(i).unwrap_or_default().as_bytes();
+        let mut unknown: Vec<usize> = (0..ids.len()).filter(|&i| ids[i] == ABSENT).collect();
+        // Others may have named them since.
+        unknown.retain(|&i| {
+            let found = state.texts.find(text(i), distinct.hashes[i]);
+            ids[i] = found.unwrap_or(ABSENT);
+            found.is_none()
+        });
         let stored = self.look_up(distinct, &unknown)?;
         for (at, &i) in unknown.iter().enumerate() {
-            let text = distinct.texts.get(i).unwrap_or_default();
             let id = stored.as_ref().and_then(|stored| stored[at]).unwrap_or_else(|| {
                 state.next_id += 1;
                 state.next_id - 1
             });
-            state.texts.insert(text.as_bytes(), distinct.hashes[i], id, &self.hasher);
+            state.texts.insert(text(i), distinct.hashes[i], id);
             ids[i] = id;
         }
         let bytes = state.texts.bytes();
-        if bytes > self.limit_bytes || state.texts.ids.len() >= u32::MAX as usize - (1 << 24) {
+        if bytes > self.limit_bytes || state.texts.entries.len() >= u32::MAX as usize - (1 << 24) {
             return Err(Error::new(
                 ErrorKind::Limit,
                 format!(
                     "{} names of vertices take {} MiB so far, {} MiB are allowed for them\n\
                      hint: raise memory_limit to at least twice that",
-                    state.texts.ids.len(),
+                    state.texts.entries.len(),
                     bytes >> 20,
                     self.limit_bytes >> 20
                 ),
             ));
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// The ids of texts that the store knows; `None` where it knows none at all.
@@ -256,8 +283,8 @@ impl Names {
     pub(super) fn partitions(self: &Arc<Self>, parts: usize) -> [Vec<Box<dyn SortedRows>>; 2] {
         let state = self.state.read();
         let texts = &state.texts;
-        let new: Vec<u32> = (0..texts.ids.len())
-            .filter(|&i| texts.ids[i] >= state.first_new)
+        let new: Vec<u32> = (0..texts.entries.len())
+            .filter(|&i| texts.entries[i].id >= state.first_new)
             .map(|i| i as u32)
             .collect();
         if new.is_empty() {
@@ -327,7 +354,7 @@ impl SortedRows for NewNames {
         self.at = range.end;
         let state = self.names.state.read();
         for &i in &self.indexes[range] {
-            let (text, id) = (state.texts.get(i as usize), state.texts.ids[i as usize]);
+            let (text, id) = (state.texts.get(i as usize), state.texts.entries[i as usize].id);
             match (&mut out.keys, out.values.first_mut()) {
                 (Keys::Bytes(keys), Some(Column::Words(values))) => {
                     keys.push(Some(text));

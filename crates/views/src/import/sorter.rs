@@ -217,10 +217,9 @@ impl Sorter {
             self.wide.sort_unstable();
             self.emit_wide(gather, single, out);
         }
-        if let (Some(word), length) = (constant, out_len(out) - before) {
-            if let Some(weights) = out_weights(out) {
-                weights.resize(weights.len() + length, word);
-            }
+        let added = out_len(out) - before;
+        if let (Some(word), Some(weights)) = (constant, out_weights(out)) {
+            weights.resize(weights.len() + added, word);
         }
     }
 
@@ -243,11 +242,9 @@ impl Sorter {
         let shift = gather.second_bits + index_bits;
         first.extend(keys.iter().map(|&key| base.0 + shr(key, shift)));
         second.extend(keys.iter().map(|&key| base.1 + (shr(key, index_bits) & low)));
-        if index_bits > 0 {
-            let index = mask(index_bits);
-            if let Some(weights) = out_weights(out) {
-                weights.extend(keys.iter().map(|&key| self.weights[(key & index) as usize]));
-            }
+        let index = mask(index_bits);
+        if let (1.., Some(weights)) = (index_bits, out_weights(out)) {
+            weights.extend(keys.iter().map(|&key| self.weights[(key & index) as usize]));
         }
     }
 
@@ -259,10 +256,8 @@ impl Sorter {
         let (first, second) = out_keys(out);
         first.extend(kept().map(|(key, _)| base.0 + (key >> bits) as u64));
         second.extend(kept().map(|(key, _)| base.1 + (key & low) as u64));
-        if !single {
-            if let Some(weights) = out_weights(out) {
-                weights.extend(kept().map(|(_, index)| self.weights[index as usize]));
-            }
+        if let (false, Some(weights)) = (single, out_weights(out)) {
+            weights.extend(kept().map(|(_, index)| self.weights[index as usize]));
         }
     }
 }
