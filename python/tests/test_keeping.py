@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -27,7 +27,7 @@ def python(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def running(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+def running(code: str, *arguments: object) -> Generator[subprocess.Popen[str]]:
     """Run a script beside the test, from its first line of output on."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{note, open_to_read, print, print_json};
 use quipu::{Graph, VertexColumn, VertexList, VertexType};
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 pub(crate) fn run(arguments: &Neighbors) -> Result<(), Failure> {
     let database = open_to_read(&arguments.db)?;
@@ -73,14 +73,15 @@ fn word(graph: &Graph, text: &str) -> Result<u64, Failure> {
 
 fn lines(vertices: &VertexColumn) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
+    let mut line = |vertex: &dyn Display| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{vertex}");
+    };
     match vertices {
-        VertexColumn::U64(words) => words.iter().for_each(|v| drop(writeln!(text, "{v}"))),
-        VertexColumn::I64(ints) => ints.iter().for_each(|v| drop(writeln!(text, "{v}"))),
+        VertexColumn::U64(words) => words.iter().for_each(|v| line(v)),
+        VertexColumn::I64(ints) => ints.iter().for_each(|v| line(v)),
         VertexColumn::Str(names) => {
-            (0..names.len()).for_each(|i| {
-                drop(writeln!(text, "{}", String::from_utf8_lossy(names.get(i))));
-            });
+            (0..names.len()).for_each(|i| line(&String::from_utf8_lossy(names.get(i))));
         }
     }
     text
