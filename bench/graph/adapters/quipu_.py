@@ -77,7 +77,7 @@ class Quipu(Adapter):
 
     def many(self) -> Many:
         return {
-            "edge": self.graph.edge_many,
+            "edge": lambda us, vs: self.graph.edge_many(us, vs)[1],
             "in_edges": self.graph.in_edges_many,
             "edges": self.graph.edges_many,
             "neighbors": self.graph.neighbors_many,
