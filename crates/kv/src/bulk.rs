@@ -181,10 +181,10 @@ pub(crate) fn remove_strays(
     for folder in &context.folders {
         for name in env.list(folder).map_err(env_error)? {
             let path = folder.join(&name);
-            if let Some(id) = lsm::context::parse_table_file_name(&path) {
-                if !named(id) {
-                    env.remove(&path).map_err(env_error)?;
-                }
+            if let Some(id) = lsm::context::parse_table_file_name(&path)
+                && !named(id)
+            {
+                env.remove(&path).map_err(env_error)?;
             }
         }
     }

@@ -100,7 +100,7 @@ impl Inner {
             return Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"));
         }
         if self.closing.load(Ordering::Acquire) {
-            return Err(Error::new(ErrorKind::InvalidInput, "the database is closed"));
+            return Err(crate::reader::closed());
         }
         self.poison.check()
     }
