@@ -1,4 +1,4 @@
-"""Import from 1 M to 30 M edges of one kind of graph: does the cost an edge stay flat?
+"""Import from 1 M to 30 M edges of one kind of graph, and see whether the cost an edge stays flat.
 
 The graph grows in vertices as in edges (mean degree 18), so that only its size changes. For each size, in
 rounds that alternate: seconds, nanoseconds an edge, bytes an edge on disk, bytes written, peak memory.
@@ -72,6 +72,7 @@ def main() -> None:
     print("| edges | ns an edge (wall) | ns an edge (cpu) | M edges/s | bytes an edge | written / final | peak MB |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for size, measured in runs.items():
+
         def median(figure: str, measured: list[dict[str, float]] = measured) -> float:
             return statistics.median(run[figure] for run in measured)
 
