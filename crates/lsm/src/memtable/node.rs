@@ -76,12 +76,7 @@ pub(super) trait NodeKey {
     type Probe<'a>: Copy;
 
     /// Whether the entry comes before (`probe`, `seq`). `slot` begins at its meta word.
-    fn is_before(
-        slot: &[AtomicU64],
-        bytes: &BytesArena,
-        probe: Self::Probe<'_>,
-        seq: u64,
-    ) -> bool;
+    fn is_before(slot: &[AtomicU64], bytes: &BytesArena, probe: Self::Probe<'_>, seq: u64) -> bool;
 
     /// Number of the filled slots that come before (`probe`, `seq`).
     fn rank(
@@ -136,12 +131,7 @@ impl NodeKey for BytesKey {
     type Probe<'a> = (u64, &'a [u8]);
 
     #[inline]
-    fn is_before(
-        slot: &[AtomicU64],
-        bytes: &BytesArena,
-        probe: (u64, &[u8]),
-        seq: u64,
-    ) -> bool {
+    fn is_before(slot: &[AtomicU64], bytes: &BytesArena, probe: (u64, &[u8]), seq: u64) -> bool {
         let head = load(slot, 1);
         if head != probe.0 {
             return head < probe.0;
