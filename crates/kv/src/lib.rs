@@ -223,11 +223,17 @@ impl Store for Kv {
             inner.closing.store(true, Ordering::Release);
             return Ok(());
         }
+        {
+            // Whoever commits looks at it under this lock: no commit comes after the last flush.
+            let _writer = inner.writer.lock();
+            inner.closing.store(true, Ordering::Release);
+        }
+        // Running loads and compactions see `closing`; then nobody writes tables any more, whose
+        // numbers belong to the next one that opens the folder.
+        drop(inner.loading.write());
+        drop(inner.compacting.lock());
         // What is in tables needs no replay at the next opening; under `none` it is kept only so.
         let flushed = inner.poison.check().and_then(|()| inner.flush_all());
-        inner.closing.store(true, Ordering::Release);
-        // A running compaction sees `closing`; then nobody holds `compacting`.
-        drop(inner.compacting.lock());
         drop(inner.maintenance.lock());
         let wal = inner.writer.lock().wal.take();
         let logged = wal

@@ -16,7 +16,7 @@ use lsm::context::Context;
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::BlockCache;
 use lsm::tree::Tree;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         if !options.create {
             return Err(missing(folder));
         }
-        env.create_folder(folder).map_err(env_error)?;
+        create_folder(&*env, folder)?;
         let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
             name != LOCK
                 && name != TABLES
@@ -66,7 +66,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     let names = table_folder_names(&state, &options.table_folders)?;
     let folders: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
     for folder in &folders {
-        env.create_folder(folder).map_err(env_error)?;
+        create_folder(&*env, folder)?;
     }
     if names != state.folders() {
         // Before any table lies in a new one.
@@ -79,6 +79,21 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock));
     recover(&inner, &state)?;
     Ok(inner)
+}
+
+/// Creates a folder and its parents and makes their names durable: what is synced in a folder that a
+/// power cut takes away is lost with it.
+fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
+    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !env.exists(path);
+    let new: Vec<_> = folder.ancestors().take_while(is_new).collect();
+    env.create_folder(folder).map_err(env_error)?;
+    // One that is there may be left by a life that was cut short before it synced the name.
+    let names = if new.is_empty() { vec![folder] } else { new };
+    for parent in names.into_iter().filter_map(Path::parent) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        env.sync_folder(parent).map_err(env_error)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn missing(folder: &Path) -> Error {
@@ -180,6 +195,7 @@ pub(crate) fn assemble(
         poison: Poison::default(),
         maintenance: Mutex::new(()),
         compacting: Mutex::new(()),
+        loading: RwLock::new(()),
         writer: Mutex::new(Writer { wal: None, last_seq: 0, payload: Vec::new() }),
         manifest: Mutex::new(manifest),
         synced: Mutex::new(0),
@@ -201,7 +217,7 @@ pub(crate) fn assemble(
 /// Replays the log onto the trees and makes it ready for new commits.
 fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     let wal_folder = inner.folder.join(WAL);
-    inner.env.create_folder(&wal_folder).map_err(env_error)?;
+    create_folder(&*inner.env, &wal_folder)?;
     let options = WalOptions {
         segment_bytes: inner.options.wal_segment_bytes,
         // A mapped log costs no system call a commit; where each commit is synced, the page faults
