@@ -556,6 +556,23 @@ impl<'a> KeyReader<'a> {
         }
     }
 
+    /// Writes the last word of every row of `found`, one run as [`Self::find_run`] returned it.
+    #[inline]
+    pub fn last_words_into(&self, found: &RunRange, out: &mut [u64]) {
+        self.read_run(found.runs.start, &found.rows, 0, out);
+    }
+
+    /// Reads the front of a run's gaps and forgets it, so that it is near when it is decoded.
+    #[inline]
+    pub fn touch(&self, found: &RunRange) {
+        let slot = self.slots_of(found.runs.start, &found.rows).start;
+        if found.rows.len() > 1
+            && let Some(group) = self.group(slot / GROUP_SLOTS)
+        {
+            std::hint::black_box(bitpack::get(group.bytes, group.width, slot % GROUP_SLOTS));
+        }
+    }
+
     /// Run that holds row `row`.
     fn run_of(&self, row: usize) -> usize {
         let (mut low, mut high) = (0, self.runs);

@@ -292,28 +292,43 @@ impl<'a> WordReader<'a> {
         match &self.kind {
             Kind::Constant(word) => out.resize(start + rows.len(), *word),
             Kind::Raw(words) => out.extend(words[rows].iter().map(|w| u64::from_le_bytes(*w))),
-            Kind::Frame(packed) => {
+            _ => {
                 out.resize(start + rows.len(), 0);
-                packed.read(rows.start, &mut out[start..]);
+                self.read_into(rows.start, &mut out[start..]);
             }
+        }
+    }
+
+    /// Writes the words of the rows from `start` on over `out`.
+    ///
+    /// # Panics
+    /// If the rows end past `len()`.
+    #[inline]
+    pub fn read_into(&self, start: usize, out: &mut [u64]) {
+        assert!(out.len() <= self.rows && start <= self.rows - out.len(), "row {start}");
+        match &self.kind {
+            Kind::Constant(word) => out.fill(*word),
+            Kind::Raw(words) => {
+                let words = &words[start..start + out.len()];
+                out.iter_mut().zip(words).for_each(|(out, word)| *out = u64::from_le_bytes(*word));
+            }
+            Kind::Frame(packed) => packed.read(start, out),
             Kind::Decimal { digits, exponent } => {
-                out.resize(start + rows.len(), 0);
-                digits.read(rows.start, &mut out[start..]);
+                digits.read(start, out);
                 let power = POWERS[*exponent];
-                for word in &mut out[start..] {
+                for word in out {
                     *word = float_to_word((*word ^ SIGN) as i64 as f64 / power);
                 }
             }
             Kind::Dictionary { words, codes } => {
-                out.resize(start + rows.len(), 0);
-                codes.read(rows.start, &mut out[start..]);
+                codes.read(start, out);
                 let last = words.len() - 1;
-                if rows.len() * 2 < words.len() {
-                    out[start..].iter_mut().for_each(|w| *w = words.get((*w as usize).min(last)));
+                if out.len() * 2 < words.len() {
+                    out.iter_mut().for_each(|w| *w = words.get((*w as usize).min(last)));
                 } else {
                     let mut table = vec![0; words.len()];
                     words.read(0, &mut table);
-                    out[start..].iter_mut().for_each(|w| *w = table[(*w as usize).min(last)]);
+                    out.iter_mut().for_each(|w| *w = table[(*w as usize).min(last)]);
                 }
             }
         }

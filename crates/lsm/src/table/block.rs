@@ -493,6 +493,72 @@ impl Block {
         found.rows
     }
 
+    /// Whether keys are two words and every projected value is a word that every row has: then
+    /// [`Self::find_run`] and [`Self::write_run`] can be used.
+    #[must_use]
+    pub(crate) fn is_adjacency(&self, projection: Projection) -> bool {
+        let columns = self.columns();
+        let mut values = columns.values.iter().enumerate();
+        matches!(&columns.keys, KeyColumn::Words(reader) if reader.words() == 2)
+            && values.all(|(i, value)| {
+                !projection.value(i)
+                    || (value.validity.is_none() && matches!(value.data, Data::Words(_)))
+            })
+    }
+
+    /// Run and rows of the keys that begin with `word`; empty if there are none.
+    #[inline]
+    pub(crate) fn find_run(&self, word: u64) -> RunRange {
+        match &self.columns().keys {
+            KeyColumn::Words(reader) => reader.find_run(word),
+            KeyColumn::Bytes(_) => RunRange { runs: 0..0, rows: 0..0 },
+        }
+    }
+
+    /// Reads the front of what [`Self::write_run`] will read, and forgets it: done for many runs
+    /// in a row, their cache misses pass beside each other.
+    #[inline]
+    pub(crate) fn touch_run(&self, found: &RunRange, projection: Projection) {
+        let columns = self.columns();
+        columns.touch(found.rows.start, projection);
+        if let (true, KeyColumn::Words(reader)) = (projection.key(1), &columns.keys) {
+            reader.touch(found);
+        }
+    }
+
+    /// Writes the rows of one run over those from `at` on of the projected columns of `out`.
+    ///
+    /// # Panics
+    /// If `out` has not so many rows, or the block is no adjacency.
+    pub(crate) fn write_run(
+        &self,
+        word: u64,
+        found: &RunRange,
+        projection: Projection,
+        at: usize,
+        out: &mut Batch,
+    ) {
+        let columns = self.columns();
+        let to = at..at + found.rows.len();
+        if let (KeyColumn::Words(reader), Keys::Words(keys)) = (&columns.keys, &mut out.keys) {
+            if projection.key(0) {
+                keys[0][to.clone()].fill(word);
+            }
+            if projection.key(1) {
+                reader.last_words_into(found, &mut keys[1][to.clone()]);
+            }
+        }
+        for (i, (value, out)) in columns.values.iter().zip(&mut out.values).enumerate() {
+            match (projection.value(i), &value.data, out) {
+                (false, ..) => {}
+                (true, Data::Words(reader), Column::Words(out)) => {
+                    reader.read_into(found.rows.start, &mut out.words[to.clone()]);
+                }
+                _ => unreachable!("an adjacency's values are words"),
+            }
+        }
+    }
+
     /// Appends keys (always), sequence numbers, kinds and the projected values of the rows.
     /// `out.seqs` and `out.kinds` stay empty as long as all are 0 and puts.
     pub fn append_versions(&self, rows: Range<usize>, projection: Projection, out: &mut Rows) {

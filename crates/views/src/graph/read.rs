@@ -195,7 +195,7 @@ impl Graph {
             offsets.push(0);
         }
         let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
-        self.both(vs, projection, |v, sides| {
+        self.both(vs, [projection; 2], |v, sides| {
             let [leaving, arriving] = sides;
             out.dst.extend_from_slice(leaving.others);
             out.src.resize(out.dst.len(), v);
@@ -268,7 +268,7 @@ impl Graph {
     /// The other ends of all edges of `v`, ascending, each once, `v` itself never. `out` is replaced.
     pub fn neighbors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
         out.clear();
-        self.both(&[v], Projection { keys: OTHER, values: 0 }, |v, sides| {
+        self.both(&[v], [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {
             unite(sides[0].others, sides[1].others, v, out);
         })
     }
@@ -284,7 +284,7 @@ impl Graph {
         ids.clear();
         offsets.clear();
         offsets.push(0);
-        self.both(vs, Projection { keys: OTHER, values: 0 }, |v, sides| {
+        self.both(vs, [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {
             unite(sides[0].others, sides[1].others, v, ids);
             offsets.push(ids.len() as u64);
         })
@@ -359,12 +359,14 @@ impl Graph {
 
     fn degrees_of(&self, vs: &[u64], mut take: impl FnMut(u64, f64)) -> Result<()> {
         let weight = self.core.def.weight;
-        let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
-        self.both(vs, projection, |v, [leaving, arriving]| {
-            let mut count = leaving.others.len() as u64;
+        let values = u64::from(self.weighted());
+        // A loop is on both sides, so only one side's keys are needed to see it.
+        let projections = [Projection { keys: 0, values }, Projection { keys: OTHER, values }];
+        self.both(vs, projections, |v, [leaving, arriving]| {
+            let mut count = leaving.len as u64;
             let mut sum = leaving.sum(weight);
             for part in arriving.without(v) {
-                count += part.others.len() as u64;
+                count += part.len as u64;
                 sum += part.sum(weight);
             }
             take(count, sum);
@@ -400,20 +402,20 @@ impl Graph {
     fn both(
         &self,
         vs: &[u64],
-        projection: Projection,
+        projections: [Projection; 2],
         mut show: impl FnMut(u64, [Side<'_>; 2]),
     ) -> Result<()> {
         scratch::with(self.weighted(), |scratch| {
             let [out_rows, in_rows] = &mut scratch.rows;
             let [out_offsets, in_offsets] = &mut scratch.offsets;
+            let [leaving, arriving] = projections;
             self.read_moment(|read| {
-                read.prefix_many(self.core.forward, vs, projection, out_offsets, out_rows)?;
-                read.prefix_many(self.core.reverse, vs, projection, in_offsets, in_rows)
+                read.prefix_many(self.core.forward, vs, leaving, out_offsets, out_rows)?;
+                read.prefix_many(self.core.reverse, vs, arriving, in_offsets, in_rows)
             })?;
-            let weighted = projection.value(0) && self.weighted();
             for (i, &v) in vs.iter().enumerate() {
-                let leaving = Side::new(out_rows, out_offsets, i, weighted);
-                let arriving = Side::new(in_rows, in_offsets, i, weighted);
+                let leaving = Side::new(out_rows, out_offsets, i, leaving);
+                let arriving = Side::new(in_rows, in_offsets, i, arriving);
                 show(v, [leaving, arriving]);
             }
             Ok(())
@@ -503,22 +505,25 @@ fn vertices(
 /// The edges of one vertex in one direction.
 #[derive(Clone, Copy)]
 struct Side<'a> {
-    /// The other ends, strictly ascending.
+    /// Edges there are.
+    len: usize,
+    /// The other ends, strictly ascending; none where they were not asked for.
     others: &'a [u64],
     /// Their weights as words; none where they were not asked for.
     weights: &'a [u64],
 }
 
 impl<'a> Side<'a> {
-    fn new(rows: &'a base::Batch, offsets: &[u64], i: usize, weighted: bool) -> Self {
+    fn new(rows: &'a base::Batch, offsets: &[u64], i: usize, projection: Projection) -> Self {
         let range = offsets[i] as usize..offsets[i + 1] as usize;
-        let others = &rows.key_words(1)[range.clone()];
-        Self { others, weights: if weighted { &rows.value_words(0)[range] } else { &[] } }
+        let others = if projection.key(1) { &rows.key_words(1)[range.clone()] } else { &[] };
+        let weights = if projection.value(0) { &rows.value_words(0)[range.clone()] } else { &[] };
+        Self { len: range.len(), others, weights }
     }
 
     /// What is before and what is after the edge to `v` itself.
     fn without(self, v: u64) -> [Self; 2] {
-        let empty = Self { others: &[], weights: &[] };
+        let empty = Self { len: 0, others: &[], weights: &[] };
         match self.others.binary_search(&v) {
             Err(_) => [self, empty],
             Ok(at) => [self.slice(0, at), self.slice(at + 1, self.others.len())],
@@ -527,36 +532,43 @@ impl<'a> Side<'a> {
 
     fn slice(self, from: usize, to: usize) -> Self {
         let weights = if self.weights.is_empty() { &[] } else { &self.weights[from..to] };
-        Self { others: &self.others[from..to], weights }
+        Self { len: to - from, others: &self.others[from..to], weights }
     }
 
     fn sum(self, weight: WeightType) -> f64 {
         match weight {
-            WeightType::None => self.others.len() as f64,
+            WeightType::None => self.len as f64,
             WeightType::Float | WeightType::Int => sum_words(weight, self.weights),
         }
     }
 }
 
 /// Appends the union of two ascending lists, without `v`.
-fn unite(mut a: &[u64], mut b: &[u64], v: u64, out: &mut Vec<u64>) {
-    out.reserve(a.len() + b.len());
-    while let (Some(&x), Some(&y)) = (a.first(), b.first()) {
+fn unite(a: &[u64], b: &[u64], v: u64, out: &mut Vec<u64>) {
+    let start = out.len();
+    out.resize(start + a.len() + b.len(), 0);
+    let united = &mut out[start..];
+    let (mut i, mut j, mut end) = (0, 0, 0);
+    // Which list is next cannot be predicted, so nothing here branches on it.
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
         let least = x.min(y);
-        if least != v {
-            out.push(least);
-        }
-        a = &a[usize::from(x == least)..];
-        b = &b[usize::from(y == least)..];
+        united[end] = least;
+        end += usize::from(least != v);
+        i += usize::from(x == least);
+        j += usize::from(y == least);
     }
-    let rest = if a.is_empty() { b } else { a };
-    match rest.binary_search(&v) {
-        Err(_) => out.extend_from_slice(rest),
-        Ok(at) => {
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(&rest[at + 1..]);
-        }
+    let rest = if i < a.len() { &a[i..] } else { &b[j..] };
+    let at = rest.binary_search(&v);
+    let (before, after) = match at {
+        Err(_) => (rest, &rest[rest.len()..]),
+        Ok(at) => (&rest[..at], &rest[at + 1..]),
+    };
+    for part in [before, after] {
+        united[end..end + part.len()].copy_from_slice(part);
+        end += part.len();
     }
+    out.truncate(start + end);
 }
 
 /// Pairs come in two columns of one length.
