@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use store::{Durability, ErrorKind, Isolation, Read, Store};
 
 const WRITERS: u64 = 4;
-const COMMITS: u64 = 250;
+const COMMITS: u64 = 100;
 
 /// Runs on both disks, each time with two keyspaces, and once more after opening again.
 fn each(
@@ -50,6 +50,15 @@ fn agree(read: &dyn Read, ids: &[KeyspaceId]) -> Vec<(u64, u64, u64)> {
     out
 }
 
+/// Counts a writer out, also one that fails.
+struct Gone<'a>(&'a AtomicU64);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
 fn write_and_read(kv: &Kv, ids: &[KeyspaceId]) {
     let acknowledged: Vec<AtomicU64> = (0..WRITERS).map(|_| AtomicU64::new(0)).collect();
     let writing = AtomicU64::new(WRITERS);
@@ -57,6 +66,7 @@ fn write_and_read(kv: &Kv, ids: &[KeyspaceId]) {
         for me in 0..WRITERS {
             let (acknowledged, writing) = (&acknowledged, &writing);
             scope.spawn(move || {
+                let _gone = Gone(writing);
                 for i in 1..=COMMITS {
                     // A counter of this writer, one of all, and an edge of its own.
                     let edges = [(0, 0, 1), (1, me, 1), (2 + me, i, i as i64)];
@@ -79,7 +89,6 @@ fn write_and_read(kv: &Kv, ids: &[KeyspaceId]) {
                         _ => {}
                     }
                 }
-                writing.fetch_sub(1, Ordering::Release);
             });
         }
         for _ in 0..4 {
