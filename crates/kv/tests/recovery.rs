@@ -208,7 +208,7 @@ fn a_closed_handle_hands_the_folder_over_and_refuses_commits() {
 }
 
 /// A small database with all kinds of files, closed or killed.
-fn specimen(closed: bool) -> (Arc<dyn Env>, Vec<(String, Vec<(u64, u64, u64)>)>) {
+fn specimen(closed: bool) -> (Arc<dyn Env>, common::State) {
     let env = memory();
     let small = KvOptions { wal_segment_bytes: 1 << 10, ..quiet(Durability::Sync) };
     let kv = Kv::open(Arc::clone(&env), Path::new(DB), small).unwrap();
