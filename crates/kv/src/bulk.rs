@@ -125,6 +125,8 @@ impl BulkLoad for KvBulk {
         // From here to the publication no commit may come between: it would shadow rows of the load
         // that are newer than it. The memtables' flush is the price, paid once a load.
         let mut writer = inner.writer.lock();
+        // A commit may have sealed since.
+        inner.flush_sealed_with(&mut writer)?;
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
         let seq = writer.last_seq + 1;

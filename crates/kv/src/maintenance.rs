@@ -75,6 +75,8 @@ impl Inner {
         self.flush_sealed()?;
         {
             let mut writer = self.writer.lock();
+            // A commit may have sealed since.
+            self.flush_sealed_with(&mut writer)?;
             self.seal(&mut writer)?;
         }
         self.flush_sealed()?;

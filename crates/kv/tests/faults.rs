@@ -79,11 +79,11 @@ fn open(env: &Arc<FaultyEnv>, durability: Durability) -> Result<Kv> {
 
 /// The states that reopening may find, and the open store if it could be opened.
 struct End {
-    allowed: Vec<Vec<(String, Vec<(u64, u64, u64)>)>>,
+    allowed: Vec<common::State>,
     stopped: Option<(Step, Error)>,
     kv: Option<Kv>,
     /// Every state so far.
-    history: Vec<Vec<(String, Vec<(u64, u64, u64)>)>>,
+    history: Vec<common::State>,
 }
 
 /// Lives until the first error.

@@ -108,8 +108,11 @@ pub fn weight(read: &dyn Read, keyspace: KeyspaceId, a: u64, b: u64) -> Option<i
     found.then(|| base::shape::word_to_int(out.value_words(0)[0]))
 }
 
+/// Names of keyspaces, and their rows with weights as words.
+pub type State = Vec<(String, Vec<(u64, u64, u64)>)>;
+
 /// Every keyspace with every row: equal where two stores say the same.
-pub fn dump(store: &dyn Store) -> Result<Vec<(String, Vec<(u64, u64, u64)>)>> {
+pub fn dump(store: &dyn Store) -> Result<State> {
     let keyspaces = store.keyspaces().into_iter();
     keyspaces.map(|keyspace| Ok((keyspace.name, scan(store, keyspace.id)?))).collect()
 }
