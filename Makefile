@@ -105,7 +105,7 @@ $(VENV)/run: pyproject.toml | $(VENV)/made
 	@touch $@
 
 $(VENV)/dev: pyproject.toml | $(VENV)/made
-	$(VENV)/bin/pip install --quiet --group dev 'numpy>=1.26'
+	$(VENV)/bin/pip install --quiet --group check 'numpy>=1.26'
 	@touch $@ $(VENV)/run
 
 # maturin finds the environment by this variable, whatever shell called.

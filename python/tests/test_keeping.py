@@ -200,8 +200,16 @@ def test_damage_is_an_error_that_names_the_file(folder: Path) -> None:
 
 def test_tables_may_lie_in_several_folders(folder: Path, tmp_path: Path) -> None:
     more = [tmp_path / "disk1", tmp_path / "disk2"]
-    with quipu.open(folder, table_folders=more) as db:
+    with quipu.open(folder, table_folders=more[:1]) as db:
         db.graph("g").import_arrays(range(1000), range(1000))
-        db.flush()
     with quipu.open(folder, table_folders=more) as db:
-        assert len(db.graph("g")) == 1000
+        g = db.graph("g")
+        g.import_arrays(range(1000), range(1000, 2000))
+        g.upsert(5, 6)
+    places = [path.parent for path in tmp_path.rglob("*.sst")]
+    assert set(places) == {folder / "tables", *more}
+    # The database knows them.
+    with quipu.open(folder) as db:
+        assert len(db.graph("g")) == 2001
+    with quipu.open(folder, read_only=True) as db:
+        assert db.check()["graphs"] == {"g": 2001}

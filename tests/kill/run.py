@@ -25,7 +25,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
 import quipu
 
 VERTICES = 3000

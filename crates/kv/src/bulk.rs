@@ -27,15 +27,22 @@ const ROWS_A_STEP: usize = 16 << 10;
 pub(crate) struct KvBulk {
     inner: Arc<Inner>,
     written: Vec<(KeyspaceId, Vec<TableMeta>)>,
+    /// A write failed, so that what is written is not all of it.
+    failed: bool,
 }
 
 impl KvBulk {
     pub(crate) fn new(inner: &Arc<Inner>) -> Result<Self> {
         inner.check_writable()?;
-        Ok(Self { inner: Arc::clone(inner), written: Vec::new() })
+        Ok(Self { inner: Arc::clone(inner), written: Vec::new(), failed: false })
     }
 
     fn remove_files(&mut self) {
+        let inner = Arc::clone(&self.inner);
+        let _loading = inner.loading.read();
+        if inner.closing.load(Ordering::Acquire) {
+            return; // the next opening removes them, and may give their numbers to its own tables
+        }
         for (_, tables) in self.written.drain(..) {
             for table in tables {
                 // Best effort: the next opening removes what the manifest does not name.
@@ -64,6 +71,9 @@ impl BulkLoad for KvBulk {
                 format!("keyspace {} was written already in this load", keyspace.0),
             ));
         }
+        let inner = Arc::clone(&self.inner);
+        let _loading = inner.loading.read();
+        inner.check_writable()?;
         let trees = self.inner.trees.load_full();
         let entry = trees.get(keyspace)?;
         let bottom = entry.tree.is_empty_of_tables();
@@ -71,8 +81,9 @@ impl BulkLoad for KvBulk {
         let context = Arc::clone(&self.inner.context);
         // One failed partition stops the others at their next step.
         let stop = Arc::new(AtomicBool::new(false));
+        let closing = Arc::clone(&inner.closing);
         let results = env::parallel(&*self.inner.env, partitions, move |mut rows| {
-            let result = write_partition(&context, &shape, bottom, &mut *rows, &stop);
+            let result = write_partition(&context, &shape, bottom, &mut *rows, &[&stop, &closing]);
             if result.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -95,12 +106,20 @@ impl BulkLoad for KvBulk {
             bytes: tables.iter().map(|table| table.summary.bytes).sum(),
         };
         self.written.push((keyspace, tables));
+        self.failed |= failed.is_some();
         failed.map_or(Ok(written), Err)
     }
 
     fn commit(mut self: Box<Self>) -> Result<SeqNo> {
         let inner = Arc::clone(&self.inner);
         inner.check_writable()?;
+        if self.failed {
+            let what = "a part of the load failed, so it cannot be committed";
+            return Err(Error::new(ErrorKind::InvalidInput, what));
+        }
+        for (keyspace, tables) in &self.written {
+            check_order(*keyspace, tables)?;
+        }
         let _maintenance = inner.maintenance.lock();
         inner.flush_sealed()?;
         // From here to the publication no commit may come between: it would shadow rows of the load
@@ -124,9 +143,10 @@ impl BulkLoad for KvBulk {
         }
         inner.sync_table_folders()?;
         edit.next_table_id = Some(inner.context.next_table_id());
-        inner.log_edit(&edit)?;
-        // The manifest owns the files now.
+        // The manifest owns the files from now on, also where the append fails: nobody knows then
+        // whether the edit is on the disk. If not, the next opening removes them.
         self.written.clear();
+        inner.log_edit(&edit)?;
         let newest = inner.snapshots.visible();
         for (keyspace, change) in &edit.trees {
             let tree = &trees.get(*keyspace)?.tree;
@@ -142,18 +162,31 @@ impl BulkLoad for KvBulk {
     }
 }
 
+/// Fails where partitions overlap. In the manifest such tables would keep the database from opening.
+fn check_order(keyspace: KeyspaceId, tables: &[TableMeta]) -> Result<()> {
+    let mut sorted: Vec<_> = tables.iter().map(|table| &table.summary).collect();
+    sorted.sort_by(|a, b| a.first_key.cmp(&b.first_key));
+    match sorted.windows(2).find(|pair| pair[0].last_key >= pair[1].first_key) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!("partitions loaded into keyspace {} overlap", keyspace.0),
+        )),
+    }
+}
+
 fn write_partition(
     context: &Arc<lsm::context::Context>,
     shape: &base::Shape,
     bottom: bool,
     source: &mut dyn SortedRows,
-    stop: &AtomicBool,
+    stop: &[&AtomicBool],
 ) -> Result<Vec<TableMeta>> {
     let mut out = RunWriter::new(context, shape, bottom, 0);
     let mut batch = base::Batch::new(shape);
     let mut rows = Rows::new(shape);
     loop {
-        if stop.load(Ordering::Relaxed) {
+        if stop.iter().any(|stop| stop.load(Ordering::Relaxed)) {
             return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
         }
         batch.clear();
@@ -181,10 +214,10 @@ pub(crate) fn remove_strays(
     for folder in &context.folders {
         for name in env.list(folder).map_err(env_error)? {
             let path = folder.join(&name);
-            if let Some(id) = lsm::context::parse_table_file_name(&path) {
-                if !named(id) {
-                    env.remove(&path).map_err(env_error)?;
-                }
+            if let Some(id) = lsm::context::parse_table_file_name(&path)
+                && !named(id)
+            {
+                env.remove(&path).map_err(env_error)?;
             }
         }
     }

@@ -38,6 +38,8 @@ impl Inner {
         }
         self.wait_for_room()?;
         let mut guard = self.writer.lock();
+        // Again, now that nothing can come between: the store may have been closed meanwhile.
+        self.check_writable()?;
         let writer = &mut *guard;
         let trees = self.trees.load();
         let mut tables: Vec<Cow<'_, TableWrites>> = Vec::with_capacity(batch.tables.len());
@@ -125,6 +127,8 @@ impl Inner {
         };
         if let Some(file) = file {
             file.sync().map_err(|error| self.poisoned_by_env(error))?;
+            // Another sync may have failed meanwhile; this one then proves nothing (see `poison`).
+            self.poison.check()?;
         }
         *synced = upto;
         self.snapshots.publish(upto);

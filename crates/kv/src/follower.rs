@@ -7,7 +7,7 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::open::{WAL, assemble, context, missing, open_trees, replay, table_folders};
+use crate::open::{WAL, assemble, context, missing, open_trees, replay, table_folder_names};
 use crate::options::KvOptions;
 use crate::trees::Trees;
 use crate::wal::{Follow, WalReader};
@@ -33,8 +33,9 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     if !env.exists(&folder.join(CURRENT)) {
         return Err(missing(folder));
     }
-    let folders = table_folders(&*env, folder, &options)?;
     let state = Manifest::read(&*env, folder).map_err(tree_error)?;
+    let names = table_folder_names(&state, &[])?;
+    let folders = names.iter().map(|name| folder.join(name)).collect();
     let context = context(&env, &options, folders, &state);
     let inner = assemble(env, folder, options, context, Trees::default(), None, None);
     refresh(&inner)?;
@@ -47,16 +48,11 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
     let mut last_error = None;
     for _ in 0..ATTEMPTS {
         let state = Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
-        if let Some(now) = position.as_mut() {
-            if now.state == state {
-                let trees = inner.trees.load_full();
-                match follow(&trees, now, &inner.folder)? {
-                    Followed::UpToDate => {
-                        inner.snapshots.publish(now.last_seq);
-                        return Ok(());
-                    }
-                    Followed::StartOver => {}
-                }
+        if let Some(now) = position.as_mut().filter(|now| now.state == state) {
+            let trees = inner.trees.load_full();
+            if let Followed::UpToDate = follow(&trees, now, &inner.folder)? {
+                inner.snapshots.publish(now.last_seq);
+                return Ok(());
             }
         }
         match rebuild(inner, state) {
@@ -92,7 +88,7 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
     loop {
         match now.log.next().map_err(Error::from)? {
             Follow::Record(at, payload) => {
-                let seq = replay(trees, &payload, flushed)
+                let seq = replay(trees, payload, flushed)
                     .map_err(|what| Corruption::new(&folder.join(WAL), at.offset, what))?;
                 now.last_seq = now.last_seq.max(seq);
             }

@@ -1,7 +1,7 @@
 //! What all handles of one open store share, and how its pieces are locked.
 //!
 //! # Locks, in the order they may be taken
-//! 0. `compacting`: around a whole compaction.
+//! 0. `loading`, shared by bulk loads that write files; `compacting`: around a whole compaction.
 //! 1. `maintenance`: one flush, bulk commit, keyspace change or compaction installation at a time.
 //! 2. `writer`: the log, the next sequence number, the active memtables. Held for microseconds, and
 //!    for a flush's moment by a bulk commit.
@@ -28,7 +28,7 @@ use arc_swap::ArcSwap;
 use env::{Env, FolderLock, Signal};
 use lsm::context::Context;
 use lsm::manifest::Manifest;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) level0_runs: AtomicUsize,
     /// One compaction at a time.
     pub(crate) compacting: Mutex<()>,
+    /// Held shared while a bulk load makes or removes files; closing waits for it.
+    pub(crate) loading: RwLock<()>,
     pub(crate) flush_queued: AtomicBool,
     pub(crate) compaction_queued: AtomicBool,
     /// Tells running compactions to stop.
@@ -100,7 +102,7 @@ impl Inner {
             return Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"));
         }
         if self.closing.load(Ordering::Acquire) {
-            return Err(Error::new(ErrorKind::InvalidInput, "the database is closed"));
+            return Err(crate::reader::closed());
         }
         self.poison.check()
     }

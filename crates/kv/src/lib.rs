@@ -37,8 +37,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use store::{
-    BulkLoad, CheckReport, Durability, Error, ErrorKind, Isolation, KeyspaceInfo, KeyspaceStats,
-    NewKeyspace, Progress, Result, Snapshot, Store, StoreStats, Transaction, WriteBatch,
+    BulkLoad, CheckReport, Error, ErrorKind, Isolation, KeyspaceInfo, KeyspaceStats, NewKeyspace,
+    Progress, Result, Snapshot, Store, StoreStats, Transaction, WriteBatch,
 };
 use transaction::KvTransaction;
 use trees::Entry;
@@ -216,24 +216,32 @@ impl Store for Kv {
 
     fn close(&self) -> Result<()> {
         let inner = &self.inner;
-        if inner.options.read_only || inner.closing.load(Ordering::Acquire) {
+        if inner.closing.load(Ordering::Acquire) {
             return Ok(());
         }
-        // What is in tables needs no replay at the next opening; under `none` it is kept only so.
-        let flushed = if inner.poison.check().is_ok() { inner.flush_all() } else { Ok(()) };
-        inner.closing.store(true, Ordering::Release);
-        // A running compaction sees `closing`; then nobody holds `compacting`.
-        drop(inner.compacting.lock());
-        drop(inner.maintenance.lock());
-        let mut writer = inner.writer.lock();
-        if inner.options.durability != Durability::None {
-            if let Some(wal) = writer.wal.take() {
-                wal.sync_handle().sync().map_err(|error| inner.poisoned_by_env(error))?;
-            }
+        if inner.options.read_only {
+            inner.closing.store(true, Ordering::Release);
+            return Ok(());
         }
+        {
+            // Whoever commits looks at it under this lock: no commit comes after the last flush.
+            let _writer = inner.writer.lock();
+            inner.closing.store(true, Ordering::Release);
+        }
+        // Running loads and compactions see `closing`; then nobody writes tables any more, whose
+        // numbers belong to the next one that opens the folder.
+        drop(inner.loading.write());
+        drop(inner.compacting.lock());
+        // What is in tables needs no replay at the next opening; under `none` it is kept only so.
+        let flushed = inner.poison.check().and_then(|()| inner.flush_all());
+        drop(inner.maintenance.lock());
+        let wal = inner.writer.lock().wal.take();
+        let logged = wal
+            .map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poison.poison(error.into())));
         inner.manifest.lock().take();
         inner.collect_obsolete();
+        // Whatever failed: the folder is free for the next one, who reads what is really there.
         inner.lock.lock().take();
-        flushed
+        flushed.and(logged)
     }
 }

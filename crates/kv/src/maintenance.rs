@@ -7,13 +7,27 @@ use lsm::compaction::Choice;
 use lsm::manifest::VersionEdit;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use store::{Durability, Result};
+use store::{Durability, Error, ErrorKind, Result};
+
+/// A flush that panics leaves its generation sealed: writers would wait for it for ever.
+struct ToldOfPanic<'a>(&'a Inner);
+
+impl Drop for ToldOfPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.poison.poison(Error::new(ErrorKind::Poisoned, "a flush ended in a panic"));
+            self.0.progress.notify();
+        }
+    }
+}
 
 impl Inner {
     /// Seals every active memtable and begins a new log segment, which is then the first that
     /// recovery needs once the sealed generation is in tables. The caller saw that none is sealed.
     pub(crate) fn seal(&self, writer: &mut Writer) -> Result<()> {
         debug_assert!(!self.sealed.load(Ordering::Acquire), "one sealed generation at a time");
+        // What a failed sync left in doubt must not be published.
+        self.poison.check()?;
         if self.options.durability == Durability::Sync {
             // A flush relies on every row it sees being published.
             if let Some(wal) = &writer.wal {
@@ -42,6 +56,7 @@ impl Inner {
         if !self.flush_queued.swap(true, Ordering::AcqRel) {
             let inner = Arc::clone(self);
             let job = move || {
+                let _told = ToldOfPanic(&inner);
                 inner.flush_queued.store(false, Ordering::Release);
                 let guard = inner.maintenance.lock();
                 // A failure has poisoned the store, and the next writer is told.
@@ -104,7 +119,8 @@ impl Inner {
             ..VersionEdit::default()
         };
         let segment = self.sealed_segment.load(Ordering::Acquire);
-        if self.options.durability != Durability::None {
+        // Under `none` there is a log while what another durability left in it is moved into tables.
+        if segment > 0 {
             edit.wal_first_live = Some(segment);
         }
         let mut flushed = Vec::new();
@@ -187,6 +203,9 @@ impl Inner {
     /// Does the most urgent compaction; false where none is due.
     fn compact_step(self: &Arc<Self>) -> Result<bool> {
         let _one = self.compacting.lock();
+        if self.closing.load(Ordering::Acquire) {
+            return Ok(false); // the folder may have another owner by now
+        }
         self.poison.check()?;
         let trees = self.trees.load_full();
         for entry in trees.iter() {
@@ -229,6 +248,7 @@ impl Inner {
         self.check_writable()?;
         self.flush_all()?;
         let _one = self.compacting.lock();
+        self.check_writable()?;
         for entry in self.trees.load_full().iter() {
             let choice = entry.tree.choose_full_compaction();
             if !matches!(choice, Choice::Nothing) {

@@ -13,12 +13,12 @@ use arc_swap::ArcSwap;
 use base::{Corruption, TableId};
 use env::{Env, LogMode};
 use lsm::context::Context;
-use lsm::manifest::{CURRENT, Manifest, State};
+use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::BlockCache;
 use lsm::tree::Tree;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result};
 
@@ -36,7 +36,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         if !options.create {
             return Err(missing(folder));
         }
-        env.create_folder(folder).map_err(env_error)?;
+        create_folder(&*env, folder)?;
         let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
             name != LOCK
                 && name != TABLES
@@ -56,20 +56,44 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         }
     }
     let lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
-    let folders = table_folders(&*env, folder, &options)?;
-    let (manifest, state) = if exists {
+    let (mut manifest, state) = if exists {
         Manifest::open(Arc::clone(&env), folder).map_err(tree_error)?
     } else {
         let manifest = Manifest::create(Arc::clone(&env), folder).map_err(tree_error)?;
         let state = manifest.state().clone();
         (manifest, state)
     };
+    let names = table_folder_names(&state, &options.table_folders)?;
+    let folders: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
+    for folder in &folders {
+        create_folder(&*env, folder)?;
+    }
+    if names != state.folders() {
+        // Before any table lies in a new one.
+        let edit = VersionEdit { folders: Some(names), ..VersionEdit::default() };
+        manifest.append(&edit).map_err(tree_error)?;
+    }
     let context = context(&env, &options, folders, &state);
     remove_strays(&*env, &context, &|id| named(&state).contains(&id))?;
     let trees = open_trees(&context, &state)?;
     let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock));
     recover(&inner, &state)?;
     Ok(inner)
+}
+
+/// Creates a folder and its parents and makes their names durable: what is synced in a folder that a
+/// power cut takes away is lost with it.
+fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
+    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !env.exists(path);
+    let new: Vec<_> = folder.ancestors().take_while(is_new).collect();
+    env.create_folder(folder).map_err(env_error)?;
+    // One that is there may be left by a life that was cut short before it synced the name.
+    let names = if new.is_empty() { vec![folder] } else { new };
+    for parent in names.into_iter().filter_map(Path::parent) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        env.sync_folder(parent).map_err(env_error)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn missing(folder: &Path) -> Error {
@@ -79,26 +103,29 @@ pub(crate) fn missing(folder: &Path) -> Error {
     )
 }
 
-/// The database's own table folder first, then those the user named; all exist afterwards.
-pub(crate) fn table_folders(
-    env: &dyn Env,
-    folder: &Path,
-    options: &KvOptions,
-) -> Result<Vec<std::path::PathBuf>> {
-    let mut folders = vec![folder.join(TABLES)];
-    folders.extend(options.table_folders.iter().cloned());
-    if !options.read_only {
-        for folder in &folders {
-            env.create_folder(folder).map_err(env_error)?;
+/// What the manifest calls the folders that hold tables: the database's own first, those it knows, and
+/// the new ones, in this order for ever, because a table is found by the position of its folder.
+pub(crate) fn table_folder_names(state: &State, new: &[PathBuf]) -> Result<Vec<String>> {
+    let mut names = state.folders().to_vec();
+    if names.is_empty() {
+        names.push(TABLES.to_owned());
+    }
+    for path in new {
+        let name = path.to_str().ok_or_else(|| {
+            let message = format!("the table folder {} is not UTF-8", path.display());
+            Error::new(ErrorKind::InvalidInput, message)
+        })?;
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
         }
     }
-    Ok(folders)
+    Ok(names)
 }
 
 pub(crate) fn context(
     env: &Arc<dyn Env>,
     options: &KvOptions,
-    folders: Vec<std::path::PathBuf>,
+    folders: Vec<PathBuf>,
     state: &State,
 ) -> Arc<Context> {
     Arc::new(Context::new(
@@ -124,8 +151,9 @@ pub(crate) fn open_trees(context: &Arc<Context>, state: &State) -> Result<Trees>
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
                     format!(
-                        "table {} lies in table folder {}, but only {} were given\n\
-                         hint: open the database with the same table folders as before",
+                        "table {} lies in table folder {}, but there were only {} when the \
+                         database was opened\n\
+                         hint: close it and open it again",
                         table.meta.id,
                         table.meta.folder,
                         context.folders.len()
@@ -167,6 +195,7 @@ pub(crate) fn assemble(
         poison: Poison::default(),
         maintenance: Mutex::new(()),
         compacting: Mutex::new(()),
+        loading: RwLock::new(()),
         writer: Mutex::new(Writer { wal: None, last_seq: 0, payload: Vec::new() }),
         manifest: Mutex::new(manifest),
         synced: Mutex::new(0),
@@ -188,7 +217,7 @@ pub(crate) fn assemble(
 /// Replays the log onto the trees and makes it ready for new commits.
 fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     let wal_folder = inner.folder.join(WAL);
-    inner.env.create_folder(&wal_folder).map_err(env_error)?;
+    create_folder(&*inner.env, &wal_folder)?;
     let options = WalOptions {
         segment_bytes: inner.options.wal_segment_bytes,
         // A mapped log costs no system call a commit; where each commit is synced, the page faults

@@ -7,7 +7,12 @@ use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use lsm::memtable::Memtable;
 use lsm::view::{Cursor, ReadAt, SuperVersion};
 use std::sync::Arc;
-use store::{Read, Result, Scan, Snapshot};
+use std::sync::atomic::Ordering;
+use store::{Error, ErrorKind, Read, Result, Scan, Snapshot};
+
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::InvalidInput, "the database is closed")
+}
 
 /// A moment held in an open store.
 pub(crate) struct Held {
@@ -112,6 +117,9 @@ impl Inner {
     /// compaction that ended in between may have dropped what only the older number sees; its view
     /// says so, and the newer number is read.
     fn latest<R>(&self, keyspace: KeyspaceId, f: impl FnOnce(&At<'_>) -> Result<R>) -> Result<R> {
+        if self.closing.load(Ordering::Relaxed) {
+            return Err(closed());
+        }
         let trees = self.trees.load();
         let entry = trees.get(keyspace)?;
         loop {
@@ -213,6 +221,9 @@ impl Held {
         keyspace: KeyspaceId,
         f: impl FnOnce(&At<'_>) -> Result<R>,
     ) -> Result<R> {
+        if self.inner.closing.load(Ordering::Relaxed) {
+            return Err(closed());
+        }
         let entry = self.trees.get(keyspace)?;
         let view = entry.tree.view();
         f(&At { view: &view, entry, seq: self.seq, overlay: None })

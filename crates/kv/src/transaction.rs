@@ -7,12 +7,13 @@
 use crate::commit::Validation;
 use crate::inner::Inner;
 use crate::normalise::normalise;
-use crate::reader::{At, Held, read_through};
+use crate::reader::{At, Held, closed, read_through};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo};
 use lsm::memtable::Memtable;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use store::{
     Error, ErrorKind, Isolation, Kinds, Read, Result, Scan, TableWrites, Transaction, WriteBatch,
 };
@@ -43,6 +44,9 @@ impl KvTransaction {
     }
 
     fn with<R>(&self, keyspace: KeyspaceId, f: impl FnOnce(&At<'_>) -> Result<R>) -> Result<R> {
+        if self.held.inner.closing.load(Ordering::Relaxed) {
+            return Err(closed());
+        }
         let entry = self.held.trees.get(keyspace)?;
         let overlay =
             self.overlays.read().get(&keyspace).map(|overlay| Arc::clone(&overlay.memtable));

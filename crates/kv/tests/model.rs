@@ -379,6 +379,13 @@ fn run(durability: Durability, ops: &[Op]) {
     kv.check(&|_, _| true).unwrap();
     assert_eq!(kv.keyspaces(), model.keyspaces());
     kv.close().unwrap();
+    let closed = kv.get(
+        ids[0],
+        Key::words(&[1, 1]).as_ref(),
+        Projection::ALL,
+        &mut Batch::new(&shapes()[0]),
+    );
+    assert_eq!(closed.map_err(|error| error.kind()), Err(ErrorKind::InvalidInput));
     assert!(kv.write(&WriteBatch { tables: vec![] }, None).is_err(), "closed is closed");
 }
 

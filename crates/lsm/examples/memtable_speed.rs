@@ -81,7 +81,7 @@ fn main() {
         let keys = keys(entries);
         for batch_rows in [1, 500] {
             report(
-                &format!("arena skip list, batches of {batch_rows}"),
+                &format!("arena B+-tree, batches of {batch_rows}"),
                 &keys,
                 || Memtable::new(&shape()),
                 |memtable| {

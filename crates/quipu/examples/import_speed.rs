@@ -1,6 +1,7 @@
 //! How fast a graph is imported, end to end: `cargo run --release -p quipu --example import_speed
-//! FOLDER [edges] [memory MiB] [none|float|str] [compare]`. Writes `edges.csv` into FOLDER unless
-//! one is there, imports it into a new database beside it, and prints what each phase took.
+//! FOLDER [edges] [memory MiB] [none|float|str]`. Writes `edges.csv` into FOLDER unless
+//! one is there, imports it into a new database beside it, prints what each phase took, and checks
+//! the database.
 
 // An example reads the clock and files by itself.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -82,10 +83,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (began, cpu_before) = (Instant::now(), processor_seconds());
     let phases = Mutex::new(Vec::new());
     let tell = |progress: &ImportProgress| {
-        if let Ok(mut phases) = phases.lock() {
-            if phases.last().is_none_or(|(phase, _, _)| *phase != progress.phase) {
-                phases.push((progress.phase, progress.seconds, processor_seconds()));
-            }
+        if let Ok(mut phases) = phases.lock()
+            && phases.last().is_none_or(|(phase, _, _)| *phase != progress.phase)
+        {
+            phases.push((progress.phase, progress.seconds, processor_seconds()));
         }
         true
     };
@@ -103,6 +104,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cpu * 1e9 / report.rows as f64,
         report.bytes_written as f64 / report.edges as f64,
         status("VmHWM:"),
+    );
+    let check = db.check(&|_, _| true)?;
+    println!(
+        "checked: {} rows in {} files, {:?}",
+        check.files.rows, check.files.files, check.graphs
     );
     Ok(())
 }

@@ -39,8 +39,13 @@ impl Database {
     /// holds something else, or nothing and may not be created.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         let env = RealEnv::new(RealOptions { threads: options.threads, ..RealOptions::default() });
-        let folder = std::path::absolute(folder.as_ref())
-            .map_err(|error| Error::caused(ErrorKind::InvalidInput, error))?;
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
+        };
+        let folder = absolute(folder.as_ref())?;
+        // The database keeps their names, and may be opened from elsewhere.
+        let table_folders: Result<_> = options.table_folders.iter().map(|p| absolute(p)).collect();
+        let options = Options { table_folders: table_folders?, ..options };
         Self::open_in(Arc::new(env), Some(folder), options)
     }
 

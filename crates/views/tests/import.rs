@@ -1,7 +1,9 @@
 //! Imports against a map of edges: every input, vertex and weight type, with and without spills.
 
 use env::{Env, MemoryEnv};
-use ingest::{InputError, OnError};
+use ingest::arrow_edges::to_batch;
+use ingest::parquet_edges::ParquetEdgeWriter;
+use ingest::{EdgeChunk, InputError, OnError};
 use proptest::prelude::*;
 use quipu_views::graph::{
     Graph, GraphDef, GraphPart, VertexColumn, VertexList, VertexType, Weight, WeightType,
@@ -405,6 +407,62 @@ fn columns_are_imported_like_text() {
     for (dst, weights) in [(short, None), (dst, Some(WeightsRef::Int(&[1; 2000])))] {
         let result = graph.import_columns(env, src, dst, weights, &options, &go_on);
         assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}
+
+/// The edges as the readers of files hand them out.
+fn chunk(edges: &[(u64, u64, i64)]) -> EdgeChunk {
+    let mut chunk = EdgeChunk::default();
+    for &(a, b, weight) in edges {
+        chunk.src.push(a);
+        chunk.dst.push(b);
+        match &mut chunk.weights {
+            ingest::Weights::Int(weights) => weights.push(weight),
+            weights => *weights = ingest::Weights::Int(vec![weight]),
+        }
+    }
+    chunk
+}
+
+#[test]
+fn parquet_and_arrow_are_imported_like_text() {
+    let (vertex, weight) = (ingest::VertexType::U64, ingest::WeightType::Int);
+    let edges = edges(Kind::Few, 3000, 5);
+    let mut model = Model::new();
+    for &(a, b, value) in &edges {
+        model.insert((a, b), word(WeightType::Int, value));
+    }
+    let mut writer = ParquetEdgeWriter::new(Vec::new(), vertex, weight).unwrap();
+    writer.write(&chunk(&edges)).unwrap();
+    let bytes = writer.finish().unwrap();
+    for limit in [64 << 10, 1 << 30] {
+        let fixture = fixture(VertexType::U64, WeightType::Int);
+        let path = Path::new("/edges.parquet");
+        let mut file = fixture.env.create(path).unwrap();
+        file.append(&bytes).unwrap();
+        file.sync().unwrap();
+        let (graph, env, options) = (&fixture.graph, &fixture.env, options(limit));
+        let report = graph.import_parquet(env, path, &options, &go_on).unwrap();
+        assert_eq!((report.rows, report.edges), (3000, model.len() as u64));
+        check_graph(&fixture, &model);
+    }
+    for limit in [64 << 10, 1 << 30] {
+        let fixture = fixture(VertexType::U64, WeightType::Int);
+        let (graph, env, options) = (&fixture.graph, &fixture.env, options(limit));
+        let batch = |edges: &[_]| to_batch(&chunk(edges), vertex, weight).unwrap();
+        let batches: Vec<_> = edges.chunks(700).map(batch).collect();
+        let mut failing = batches
+            .iter()
+            .cloned()
+            .map(Ok)
+            .chain([Err(store::Error::new(ErrorKind::Io, "the stream broke"))]);
+        let error = graph.import_arrow(env, &mut failing, "t", &options, &go_on).unwrap_err();
+        assert_eq!(error.to_string(), "the stream broke");
+        fixture.check_untouched(0);
+        let mut whole = batches.into_iter().map(Ok);
+        let report = graph.import_arrow(env, &mut whole, "t", &options, &go_on).unwrap();
+        assert_eq!((report.rows, report.edges), (3000, model.len() as u64));
+        check_graph(&fixture, &model);
     }
 }
 

@@ -122,7 +122,7 @@ impl WalReader {
         }
         // What was read before may be older than what is there.
         if let Some(reader) = &mut self.reader {
-            reader.refresh();
+            reader.refresh()?;
         }
         if let Some(step) = self.read()? {
             return Ok(step);
@@ -180,7 +180,7 @@ impl WalReader {
             }
             // The link was written after the records it ends, so they are there to be read now.
             if let Some(reader) = &mut self.reader {
-                reader.refresh();
+                reader.refresh()?;
             }
             if let Some(step) = self.read()? {
                 return Ok(step);

@@ -376,6 +376,23 @@ impl Wal {
         Ok(self.current.number)
     }
 
+    /// Syncs, and gives back the space that was reserved ahead: a closed database is as small as what
+    /// it holds. The next opening starts a fresh segment.
+    ///
+    /// # Errors
+    /// As [`Wal::sync`].
+    pub fn close(mut self) -> Result<()> {
+        self.sync()?;
+        self.options.spare_segments_max = 0;
+        self.trim_spares()?;
+        let Self { env, folder, current, .. } = self;
+        let Segment { number, file, offset, .. } = current;
+        drop(file);
+        env.open_append(&segment_path(&folder, number), offset)?.sync()?;
+        env.sync_folder(&folder)?;
+        Ok(())
+    }
+
     fn check(&self) -> Result<()> {
         if self.progress.failed.load(Ordering::Acquire) {
             return Err(WalError::Failed { folder: self.folder.clone() });

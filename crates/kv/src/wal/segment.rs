@@ -60,9 +60,12 @@ impl SegmentReader {
         self.file.path()
     }
 
-    /// Forgets what was read: the writer may have gone on.
-    pub(super) fn refresh(&mut self) {
+    /// Forgets what was read: the writer may have gone on, or have given back the space behind the
+    /// log's end when it closed.
+    pub(super) fn refresh(&mut self) -> Result<()> {
         self.window.clear();
+        self.len_bytes = self.file.len_bytes()?;
+        Ok(())
     }
 
     /// The record at `offset`, or why there is none.

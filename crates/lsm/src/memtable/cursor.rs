@@ -1,34 +1,33 @@
 //! Walking the versions of a memtable in order.
 
-use super::list::{self, NIL};
-use super::{EntryRef, Memtable};
+use super::{EntryRef, Memtable, Place};
 use base::KeyRef;
 
-/// A place among the versions of a memtable; entries inserted meanwhile behind it are met.
+/// A place among the versions of a memtable. It meets every entry that was there when the cursor was
+/// placed; of those inserted meanwhile it may meet some.
 #[derive(Clone, Copy, Debug)]
 pub struct MemCursor<'a> {
     memtable: &'a Memtable,
-    address: u32,
+    place: Option<Place>,
 }
 
 impl<'a> MemCursor<'a> {
-    pub(super) fn new(memtable: &'a Memtable, address: u32) -> Self {
-        Self { memtable, address }
+    pub(super) fn new(memtable: &'a Memtable, place: Option<Place>) -> Self {
+        Self { memtable, place }
     }
 
     /// The version the cursor is at; `None` past the last.
     #[must_use]
     #[inline]
     pub fn entry(&self) -> Option<EntryRef<'a>> {
-        let entry = EntryRef { memtable: self.memtable, address: self.address };
-        (self.address != NIL).then_some(entry)
+        self.memtable.entry_at(self.place)
     }
 
     /// Goes to the next version; does nothing past the last.
     #[inline]
     pub fn advance(&mut self) {
         if let Some(entry) = self.entry() {
-            self.address = list::link(entry.node(), self.memtable.key_words(), 0);
+            self.place = entry.next_place();
         }
     }
 
@@ -37,13 +36,13 @@ impl<'a> MemCursor<'a> {
     pub fn skip_key(&mut self) {
         let mut last = self.entry();
         while let Some(entry) = last {
-            self.address = entry.next_address();
+            self.place = entry.next_place();
             last = entry.next_older();
         }
     }
 
     /// Goes to the first version at or after `key`, a key or a prefix, wherever it was before.
     pub fn seek(&mut self, key: KeyRef<'_>) {
-        self.address = self.memtable.seek(key, u64::MAX);
+        self.place = self.memtable.seek(key, u64::MAX);
     }
 }

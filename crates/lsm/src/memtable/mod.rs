@@ -1,9 +1,10 @@
 //! The newest writes of a tree, in memory: versions of rows in (key, newest first) order.
 //!
-//! # Why a skip list in arenas
-//! Readers must never wait for the writer nor hold it up, and a graph's keys are two words. Nodes of a
-//! few words in chunks that never move, linked by 32-bit addresses, give both without unsafe code;
-//! `docs/decisions/0003-memtable.md` has the figures against the alternatives.
+//! # Why a B+-tree in arenas
+//! Readers must never wait for the writer nor hold it up, and a graph's keys are two words. Leaves of 15
+//! entries in chunks that never move, filled slot by slot and replaced by fresh ones when they are full,
+//! give both without unsafe code; `docs/decisions/0003-memtable.md` has the figures against the
+//! alternatives.
 //!
 //! # Invariants
 //! 1. One thread inserts at a time (a lock that the caller's own order keeps free).
@@ -14,8 +15,9 @@
 mod arena;
 mod cursor;
 mod fold;
-mod list;
+mod node;
 mod sieve;
+mod tree;
 
 pub use cursor::MemCursor;
 
@@ -25,15 +27,18 @@ use crate::table::RangeTombstone;
 use arc_swap::ArcSwap;
 use arena::{BytesArena, WordArena, load, store};
 use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Shape};
-use list::{BytesKey, Finger, HEIGHT_MAX, List, NIL, WordsKey};
+use node::{BytesKey, WordsKey};
 use parking_lot::Mutex;
 use sieve::Sieve;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+pub(crate) use tree::Place;
+use tree::{Finger, Tree};
 
 /// Largest sequence number an entry can hold; larger ones are stored as this.
-pub const SEQ_STORED_MAX: u64 = list::SEQ_STORED_MAX;
+pub const SEQ_STORED_MAX: u64 = node::SEQ_STORED_MAX;
 
 /// What the rows of a batch say.
 #[derive(Clone, Copy, Debug)]
@@ -60,14 +65,16 @@ impl Kinds<'_> {
 pub struct Memtable {
     shape: Shape,
     order: Order,
-    /// For each value column, its first word within a node's values; the last is their sum.
     columns: Vec<ValuePlace>,
+    /// Words of a row's values, with which of them there are.
     value_words: usize,
+    /// Words of an entry in a leaf.
+    stride: usize,
     words: WordArena,
     strings: BytesArena,
     sieve: Sieve,
     writer: Mutex<Writer>,
-    height: AtomicU64,
+    root: AtomicU64,
     rows: AtomicU64,
     bytes: AtomicU64,
     seq_min: AtomicU64,
@@ -78,11 +85,15 @@ pub struct Memtable {
 
 #[derive(Clone, Copy, Debug)]
 struct ValuePlace {
+    /// First word among the row's values.
     word: usize,
-    is_bytes: bool,
 }
 
-/// Which list the nodes make.
+/// Values of at most this many words lie in the leaf, which is copied when it is split; longer ones lie
+/// in a record of their own.
+const INLINE_WORDS_MAX: usize = 2;
+
+/// Which keys the tree is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     W1,
@@ -97,25 +108,24 @@ struct Writer {
     next: u32,
     next_slot: u32,
     finger: Finger,
-    random: u64,
     /// Row numbers in key order; kept for its memory.
     sorted: Vec<u32>,
 }
 
-/// Runs `$body` with `$list` as the list of the right type and `$probe` a function from `KeyRef`.
-macro_rules! with_list {
-    ($memtable:expr, |$list:ident, $probe:ident| $body:expr) => {{
+/// Runs `$body` with `$tree` as the tree of the right type and `$probe` a function from `KeyRef`.
+macro_rules! with_tree {
+    ($memtable:expr, |$tree:ident, $probe:ident| $body:expr) => {{
         let memtable = $memtable;
         match memtable.order {
-            Order::W1 => with_list!(memtable, WordsKey<1>, words_probe::<1>, $list, $probe, $body),
-            Order::W2 => with_list!(memtable, WordsKey<2>, words_probe::<2>, $list, $probe, $body),
-            Order::W3 => with_list!(memtable, WordsKey<3>, words_probe::<3>, $list, $probe, $body),
-            Order::W4 => with_list!(memtable, WordsKey<4>, words_probe::<4>, $list, $probe, $body),
-            Order::Bytes => with_list!(memtable, BytesKey, bytes_probe, $list, $probe, $body),
+            Order::W1 => with_tree!(memtable, WordsKey<1>, words_probe::<1>, $tree, $probe, $body),
+            Order::W2 => with_tree!(memtable, WordsKey<2>, words_probe::<2>, $tree, $probe, $body),
+            Order::W3 => with_tree!(memtable, WordsKey<3>, words_probe::<3>, $tree, $probe, $body),
+            Order::W4 => with_tree!(memtable, WordsKey<4>, words_probe::<4>, $tree, $probe, $body),
+            Order::Bytes => with_tree!(memtable, BytesKey, bytes_probe, $tree, $probe, $body),
         }
     }};
-    ($memtable:expr, $key:ty, $function:expr, $list:ident, $probe:ident, $body:expr) => {{
-        let $list = List::<$key>::new(&$memtable.words, &$memtable.strings);
+    ($memtable:expr, $key:ty, $function:expr, $tree:ident, $probe:ident, $body:expr) => {{
+        let $tree = $memtable.tree::<$key>();
         let $probe = $function;
         $body
     }};
@@ -134,7 +144,7 @@ fn words_probe<const K: usize>(key: KeyRef<'_>) -> [u64; K] {
 #[inline]
 fn bytes_probe(key: KeyRef<'_>) -> (u64, &[u8]) {
     match key {
-        KeyRef::Bytes(bytes) => (list::head_of(bytes), bytes),
+        KeyRef::Bytes(bytes) => (node::head_of(bytes), bytes),
         KeyRef::Words(_) => (0, &[]),
     }
 }
@@ -153,30 +163,31 @@ impl Memtable {
             KeyShape::Words(_) => Order::W4,
             KeyShape::Bytes => Order::Bytes,
         };
-        let mut value_words = 0;
+        // Of one column, the entry's meta word tells whether there is a value.
+        let mut value_words = usize::from(shape.values.len() > 1);
         let place = |column: &ColumnShape| {
-            let place =
-                ValuePlace { word: value_words, is_bytes: matches!(column, ColumnShape::Bytes) };
-            value_words += 1 + usize::from(place.is_bytes);
+            let place = ValuePlace { word: value_words };
+            value_words += 1 + usize::from(matches!(column, ColumnShape::Bytes));
             place
         };
         let columns = shape.values.iter().map(place).collect();
+        let stride = 1 + order.key_words() + Self::leaf_words(value_words);
         let memtable = Self {
             shape: shape.clone(),
             order,
             columns,
             value_words,
+            stride,
             words: WordArena::new(),
             strings: BytesArena::new(),
             sieve: Sieve::new(),
             writer: Mutex::new(Writer {
                 next: 0,
                 next_slot: 0,
-                finger: Finger { before: [NIL; HEIGHT_MAX] },
-                random: 0x9e37_79b9_7f4a_7c15,
+                finger: Finger::default(),
                 sorted: Vec::new(),
             }),
-            height: AtomicU64::new(1),
+            root: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(EMPTY_BYTES),
             seq_min: AtomicU64::new(u64::MAX),
@@ -184,7 +195,7 @@ impl Memtable {
             tombstone_count: AtomicU64::new(0),
             tombstones: ArcSwap::default(),
         };
-        memtable.writer.lock().next = with_list!(&memtable, |list, _probe| list.write_head());
+        memtable.writer.lock().next = with_tree!(&memtable, |tree, _probe| tree.plant());
         memtable
     }
 
@@ -216,6 +227,23 @@ impl Memtable {
         self.rows.fetch_add(writes.rows as u64, Release);
     }
 
+    /// The arenas as a tree.
+    #[inline]
+    fn tree<N>(&self) -> Tree<'_, N> {
+        Tree {
+            words: &self.words,
+            bytes: &self.strings,
+            root: &self.root,
+            stride: self.stride,
+            key: PhantomData,
+        }
+    }
+
+    /// Words that values of so many words take in a leaf.
+    fn leaf_words(value_words: usize) -> usize {
+        if value_words > INLINE_WORDS_MAX { 1 } else { value_words }
+    }
+
     fn insert_row(
         &self,
         writer: &mut Writer,
@@ -225,16 +253,31 @@ impl Memtable {
         kind: u8,
         seq: u64,
     ) {
-        let node_height = random_height(&mut writer.random);
-        with_list!(self, |list, probe| {
-            let mut buffer = [0; base::WORDS_MAX];
-            let key = key_at(&writes.keys, row, &mut buffer);
-            self.sift(key);
-            let height = (self.height.load(Relaxed) as usize).max(node_height);
-            list.point(&mut writer.finger, height, probe(key), seq.min(SEQ_STORED_MAX));
-            let node = self.write_node(writer, writes, slots, row, (kind, seq, node_height));
-            list.insert(&mut writer.finger, node, node_height);
-            self.height.store(height as u64, Relaxed);
+        let has_values = kind != Kind::Delete as u8 && self.value_words > 0;
+        let mut record = None;
+        if has_values && self.value_words > INLINE_WORDS_MAX {
+            let address = self.words.allocate(writer.next, self.value_words);
+            writer.next = address + self.value_words as u32;
+            self.write_values(self.words.at(address), writes, slots, row);
+            record = Some(address);
+        }
+        let mut buffer = [0; base::WORDS_MAX];
+        let key = key_at(&writes.keys, row, &mut buffer);
+        self.sift(key);
+        let nulls = has_values && writes.values.iter().any(|column| !is_valid(column, row));
+        let write = |slot: &[AtomicU64]| {
+            store(slot, 0, node::meta(seq, kind, nulls));
+            Self::write_key(slot, &writes.keys, slots, row);
+            let values = &slot[1 + self.key_words()..];
+            match record {
+                Some(address) => store(values, 0, u64::from(address)),
+                None if has_values => self.write_values(values, writes, slots, row),
+                None => {}
+            }
+        };
+        let stored = seq.min(SEQ_STORED_MAX);
+        with_tree!(self, |tree, probe| {
+            tree.insert(&mut writer.finger, &mut writer.next, probe(key), stored, write);
         });
     }
 
@@ -268,56 +311,38 @@ impl Memtable {
         self.sieve.may_contain(hash_words(&[word]))
     }
 
-    /// Writes all of a node but its links.
-    fn write_node(
-        &self,
-        writer: &mut Writer,
-        writes: &Batch,
-        slots: FirstSlots,
-        row: usize,
-        (kind, seq, height): (u8, u64, usize),
-    ) -> u32 {
-        let has_values = kind != Kind::Delete as u8;
-        let nulls = has_values && writes.values.iter().any(|column| !is_valid(column, row));
-        let links = 1 + self.key_words() + list::link_words(height);
-        let values = if has_values { usize::from(nulls) + self.value_words } else { 0 };
-        let address = self.words.allocate(writer.next, links + values);
-        writer.next = address + (links + values) as u32;
-        let node = self.words.at(address);
-        store(node, 0, list::meta(seq, kind, nulls, height));
-        match &writes.keys {
+    #[inline]
+    fn write_key(slot: &[AtomicU64], keys: &Keys, slots: FirstSlots, row: usize) {
+        match keys {
             Keys::Words(columns) => {
-                columns.iter().enumerate().for_each(|(i, column)| store(node, 1 + i, column[row]));
+                columns.iter().enumerate().for_each(|(i, column)| store(slot, 1 + i, column[row]));
             }
             Keys::Bytes(column) => {
-                store(node, 1, list::head_of(column.get(row)));
-                store(node, 2, list::bytes_place(slots.first, column.get(row).len()));
-                store(node, 3, column.offsets[row]);
+                store(slot, 1, node::head_of(column.get(row)));
+                store(slot, 2, node::bytes_place(slots.first, column.get(row).len()));
+                store(slot, 3, column.offsets[row]);
             }
         }
-        if !has_values {
-            return address;
-        }
-        if nulls {
+    }
+
+    /// Writes a row's values: which there are, if there is more than one column, then each.
+    fn write_values(&self, to: &[AtomicU64], writes: &Batch, slots: FirstSlots, row: usize) {
+        if writes.values.len() > 1 {
             let valid = writes.values.iter().enumerate();
             let bits = valid.fold(0, |bits, (i, c)| bits | (u64::from(is_valid(c, row)) << i));
-            store(node, links, bits);
+            store(to, 0, bits);
         }
         let mut slot = slots.first + u32::from(self.order == Order::Bytes);
-        let mut word = links + usize::from(nulls);
-        for column in &writes.values {
+        for (column, place) in writes.values.iter().zip(&self.columns) {
             match column {
-                Column::Words(column) => store(node, word, column.words[row]),
+                Column::Words(column) => store(to, place.word, column.words[row]),
                 Column::Bytes(column) => {
-                    store(node, word, list::bytes_place(slot, column.get(row).len()));
-                    word += 1;
-                    store(node, word, column.offsets[row]);
+                    store(to, place.word, node::bytes_place(slot, column.get(row).len()));
+                    store(to, place.word + 1, column.offsets[row]);
                     slot += 1;
                 }
             }
-            word += 1;
         }
-        address
     }
 
     /// Keeps the batch's byte strings, a slot for each column that has them (keys first).
@@ -400,9 +425,8 @@ impl Memtable {
         if !self.may_contain_key(key) {
             return None;
         }
-        let address = self.seek(key, snapshot);
-        (address != NIL && self.key_is(address, key))
-            .then_some(EntryRef { memtable: self, address })
+        let entry = self.entry_at(self.seek(key, snapshot))?;
+        entry.key_is(key).then_some(entry)
     }
 
     /// The newest version of exactly this key, published or not.
@@ -435,19 +459,18 @@ impl Memtable {
     /// A cursor at the first version.
     #[must_use]
     pub fn cursor_at_start(&self) -> MemCursor<'_> {
-        let head = self.words.at(NIL);
-        MemCursor::new(self, list::link(head, self.key_words(), 0))
+        MemCursor::new(self, with_tree!(self, |tree, _probe| tree.first()))
     }
 
-    /// Address of the first version at or after `lower`.
-    pub(crate) fn address_of(&self, lower: KeyRef<'_>) -> u32 {
+    /// Place of the first version at or after `lower`.
+    pub(crate) fn place_of(&self, lower: KeyRef<'_>) -> Option<Place> {
         self.seek(lower, u64::MAX)
     }
 
-    /// The entry at an address; `None` past the last.
+    /// The entry at a place; `None` past the last.
     #[inline]
-    pub(crate) fn entry_at(&self, address: u32) -> Option<EntryRef<'_>> {
-        (address != NIL).then_some(EntryRef { memtable: self, address })
+    pub(crate) fn entry_at(&self, place: Option<Place>) -> Option<EntryRef<'_>> {
+        place.map(|place| EntryRef { memtable: self, place })
     }
 
     /// What its rows are made of.
@@ -456,38 +479,34 @@ impl Memtable {
         &self.shape
     }
 
-    /// Address of the first entry at or after (`key`, `seq`).
+    /// Place of the first entry at or after (`key`, `seq`).
     #[inline]
-    fn seek(&self, key: KeyRef<'_>, seq: u64) -> u32 {
-        let height = self.height.load(Relaxed) as usize;
+    fn seek(&self, key: KeyRef<'_>, seq: u64) -> Option<Place> {
         let seq = seq.min(SEQ_STORED_MAX);
-        with_list!(self, |list, probe| list.seek(height, probe(key), seq))
+        with_tree!(self, |tree, probe| tree.seek(probe(key), seq))
     }
 
     #[inline]
     fn key_words(&self) -> usize {
-        match self.order {
-            Order::W1 => 1,
-            Order::W2 => 2,
-            Order::W3 | Order::Bytes => 3,
-            Order::W4 => 4,
-        }
+        self.order.key_words()
     }
 
     #[inline]
-    fn key_is(&self, address: u32, key: KeyRef<'_>) -> bool {
-        let node = self.words.at(address);
-        match key {
-            KeyRef::Words(words) => {
-                words.iter().enumerate().all(|(i, word)| load(node, 1 + i) == *word)
-            }
-            KeyRef::Bytes(bytes) => self.key_bytes(node) == bytes,
-        }
+    fn key_bytes(&self, slot: &[AtomicU64]) -> &[u8] {
+        node::read_bytes(&self.strings, load(slot, 2), load(slot, 3))
     }
+}
 
+impl Order {
+    /// Words of a key in a slot.
     #[inline]
-    fn key_bytes(&self, node: &[AtomicU64]) -> &[u8] {
-        list::read_bytes(&self.strings, load(node, 2), load(node, 3))
+    fn key_words(self) -> usize {
+        match self {
+            Self::W1 => 1,
+            Self::W2 => 2,
+            Self::W3 | Self::Bytes => 3,
+            Self::W4 => 4,
+        }
     }
 }
 
@@ -501,7 +520,7 @@ struct FirstSlots {
 #[derive(Clone, Copy, Debug)]
 pub struct EntryRef<'a> {
     memtable: &'a Memtable,
-    address: u32,
+    place: Place,
 }
 
 /// A key that is borrowed where it is a byte string and copied where it is words.
@@ -534,21 +553,34 @@ impl EntryKey<'_> {
 impl<'a> EntryRef<'a> {
     #[inline]
     fn node(&self) -> &'a [AtomicU64] {
-        self.memtable.words.at(self.address)
+        let Place { leaf, slot } = self.place;
+        let leaf = self.memtable.words.at(leaf);
+        &leaf[node::HEADER + slot as usize * self.memtable.stride..]
+    }
+
+    #[inline]
+    fn key_is(&self, key: KeyRef<'_>) -> bool {
+        let node = self.node();
+        match key {
+            KeyRef::Words(words) => {
+                words.iter().enumerate().all(|(i, word)| load(node, 1 + i) == *word)
+            }
+            KeyRef::Bytes(bytes) => self.memtable.key_bytes(node) == bytes,
+        }
     }
 
     /// Sequence number, at most [`SEQ_STORED_MAX`].
     #[must_use]
     #[inline]
     pub fn seq(&self) -> u64 {
-        list::meta_seq(load(self.node(), 0))
+        node::meta_seq(load(self.node(), 0))
     }
 
     /// [`Kind`] as its number.
     #[must_use]
     #[inline]
     pub fn kind(&self) -> u8 {
-        list::meta_kind(load(self.node(), 0))
+        node::meta_kind(load(self.node(), 0))
     }
 
     /// The key.
@@ -574,18 +606,19 @@ impl<'a> EntryRef<'a> {
     fn value(&self, column: usize) -> Option<&'a [AtomicU64]> {
         let node = self.node();
         let meta = load(node, 0);
-        if list::meta_kind(meta) == Kind::Delete as u8 {
+        if node::meta_kind(meta) == Kind::Delete as u8 {
             return None;
         }
-        let links = list::link_words(list::meta_height(meta));
-        let mut values = 1 + self.memtable.key_words() + links;
-        if list::meta_nulls(meta) {
-            if (load(node, values) >> column) & 1 == 0 {
-                return None;
-            }
-            values += 1;
+        let memtable = self.memtable;
+        let mut values = &node[1 + memtable.key_words()..];
+        if memtable.value_words > INLINE_WORDS_MAX {
+            values = memtable.words.at(load(values, 0) as u32);
         }
-        Some(&node[values + self.memtable.columns[column].word..])
+        let is_null = || memtable.columns.len() == 1 || (load(values, 0) >> column) & 1 == 0;
+        if node::meta_nulls(meta) && is_null() {
+            return None;
+        }
+        Some(&values[memtable.columns[column].word..])
     }
 
     /// Word of a value column; `None` where the row holds none.
@@ -599,21 +632,20 @@ impl<'a> EntryRef<'a> {
     #[must_use]
     pub fn bytes(&self, column: usize) -> Option<&'a [u8]> {
         let value = self.value(column)?;
-        Some(list::read_bytes(&self.memtable.strings, load(value, 0), load(value, 1)))
+        Some(node::read_bytes(&self.memtable.strings, load(value, 0), load(value, 1)))
     }
 
-    /// Address of the next version in order.
+    /// Place of the next version in order.
     #[inline]
-    pub(crate) fn next_address(&self) -> u32 {
-        list::link(self.node(), self.memtable.key_words(), 0)
+    pub(crate) fn next_place(&self) -> Option<Place> {
+        tree::next(&self.memtable.words, self.place)
     }
 
     /// The next older version of the same key.
     #[must_use]
     pub fn next_older(&self) -> Option<Self> {
-        let address = self.next_address();
-        let older = Self { memtable: self.memtable, address };
-        (address != NIL && self.memtable.key_is(address, self.key().as_ref())).then_some(older)
+        let older = Self { memtable: self.memtable, place: self.next_place()? };
+        older.key_is(self.key().as_ref()).then_some(older)
     }
 
     /// Appends the value of one column to a column of its shape; a row without one where it has none.
@@ -689,15 +721,6 @@ pub(crate) fn is_sorted(keys: &Keys) -> bool {
 /// Sorts row numbers by their keys; rows of one key keep their order.
 pub(crate) fn sort(keys: &Keys, rows: &mut [u32]) {
     rows.sort_unstable_by(|&a, &b| compare_rows(keys, a as usize, b as usize).then(a.cmp(&b)));
-}
-
-/// One node in four rises to each next height.
-fn random_height(state: &mut u64) -> usize {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    let bits = state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-    (1 + bits.trailing_zeros() as usize / 2).min(HEIGHT_MAX)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! # Invariants
 //! 1. For a key, versions are taken newest first: overlay, active, sealed, level 0, deeper levels;
 //!    those newer than the snapshot are skipped; the first put or delete decides; merges before it
-//!    combine ([`fold`]).
+//!    combine (`fold`).
 //! 2. A row older than a range tombstone that the snapshot sees is deleted by it.
 //! 3. A table whose global number is newer than the snapshot is not read at all.
 

@@ -75,7 +75,7 @@ impl SuperVersion {
     fn is_above(&self, word: u64, at: ReadAt<'_>) -> bool {
         let holds = |memtable: &Memtable| {
             memtable.may_contain_first_word(word) && {
-                let entry = memtable.entry_at(memtable.address_of(KeyRef::Words(&[word])));
+                let entry = memtable.entry_at(memtable.place_of(KeyRef::Words(&[word])));
                 entry.is_some_and(|entry| match entry.key().as_ref() {
                     KeyRef::Words(words) => words.first() == Some(&word),
                     KeyRef::Bytes(_) => false,

@@ -51,7 +51,7 @@ impl SuperVersion {
             if word.is_some_and(|word| !memtable.may_contain_first_word(word)) {
                 return false;
             }
-            let entry = memtable.entry_at(memtable.address_of(lower));
+            let entry = memtable.entry_at(memtable.place_of(lower));
             entry.is_some_and(|entry| {
                 range.upper.as_ref().is_none_or(|upper| entry.key().as_ref() < upper.as_ref())
             })

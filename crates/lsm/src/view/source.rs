@@ -1,6 +1,6 @@
 //! Where versions come from, in chunks: a memtable or a run of tables.
 
-use crate::memtable::{EntryRef, Memtable, SEQ_STORED_MAX, push_seq_kind};
+use crate::memtable::{EntryRef, Memtable, Place, SEQ_STORED_MAX, push_seq_kind};
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
 use crate::{Result, view::columns::push_key};
@@ -26,7 +26,7 @@ const WINDOW_BLOCKS: usize = 32;
 /// The versions of a memtable within a range.
 pub struct MemSource<M> {
     memtable: M,
-    address: u32,
+    place: Option<Place>,
     range: KeyRange,
     projection: Projection,
     chunk_rows: usize,
@@ -48,8 +48,8 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
         projection: Projection,
         chunk_rows: usize,
     ) -> Self {
-        let address = memtable.address_of(range.lower.as_ref());
-        Self { memtable, address, range, projection, chunk_rows, own: None }
+        let place = memtable.place_of(range.lower.as_ref());
+        Self { memtable, place, range, projection, chunk_rows, own: None }
     }
 
     /// The versions are a transaction's own.
@@ -71,12 +71,12 @@ impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
     fn next_rows(&mut self, out: &mut Rows) -> Result<bool> {
         let mut rows = 0;
         while rows < self.chunk_rows {
-            let Some(entry) = self.memtable.entry_at(self.address) else { break };
+            let Some(entry) = self.memtable.entry_at(self.place) else { break };
             let key = entry.key();
             if self.range.upper.as_ref().is_some_and(|upper| key.as_ref() >= upper.as_ref()) {
                 break;
             }
-            self.address = entry.next_address();
+            self.place = entry.next_place();
             if self.own.as_ref().is_some_and(|own| is_own_hidden(own, entry)) {
                 continue;
             }

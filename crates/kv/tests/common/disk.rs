@@ -1,0 +1,500 @@
+//! A disk that fails one operation, or loses at a power cut what was not synced.
+//!
+//! # What a power cut keeps
+//! Of a file that is appended to, what was synced and any part of the rest, front first. Of a log file,
+//! what was synced and any of the 512-byte sectors written since. Of a folder, the names as of its last
+//! sync and any of the changes since, in their order.
+
+use super::Random;
+use env::{
+    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, LogSync, MemoryEnv,
+    RandomReadFile, ReadOptions, Result, Signal,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+const SECTOR_BYTES: usize = 512;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This operation fails, done or not; the rest succeed.
+    Once { done: bool },
+    /// The power goes off at this operation: it and all later ones fail.
+    PowerCut,
+}
+
+type Names = BTreeMap<PathBuf, Option<usize>>;
+
+#[derive(Debug, Default)]
+struct State {
+    operations: u64,
+    fails_at: Option<(u64, Fault)>,
+    failed: Option<String>,
+    files: Vec<Content>,
+    /// Names now: a file's index, `None` for a folder.
+    names: Names,
+    /// Names as of each folder's last sync.
+    durable: Names,
+    /// Changes since, oldest first.
+    changes: Vec<Change>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Content {
+    is_log: bool,
+    live: Vec<u8>,
+    synced: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+struct Change {
+    removed: Option<PathBuf>,
+    added: Option<(PathBuf, Option<usize>)>,
+}
+
+impl Change {
+    fn apply(&self, names: &mut Names) {
+        if let Some(path) = &self.removed {
+            names.remove(path);
+        }
+        if let Some((path, file)) = &self.added {
+            names.insert(path.clone(), *file);
+        }
+    }
+
+    fn is_in(&self, folder: &Path) -> bool {
+        let path = self.removed.as_ref().or(self.added.as_ref().map(|(path, _)| path));
+        path.and_then(|path| path.parent()) == Some(folder)
+    }
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub struct FaultyEnv {
+    inner: MemoryEnv,
+    state: Arc<Mutex<State>>,
+}
+
+impl FaultyEnv {
+    pub fn new() -> Self {
+        Self { inner: MemoryEnv::new(1), state: Arc::default() }
+    }
+
+    pub fn fail_at(&self, operation: u64, fault: Fault) {
+        self.state.lock().unwrap().fails_at = Some((operation, fault));
+    }
+
+    pub fn operations(&self) -> u64 {
+        self.state.lock().unwrap().operations
+    }
+
+    /// What failed, if it did.
+    pub fn failed(&self) -> Option<String> {
+        self.state.lock().unwrap().failed.clone()
+    }
+
+    /// The disk as the next start finds it.
+    pub fn after_power_cut(&self, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let state = self.state.lock().unwrap();
+        let mut names = state.durable.clone();
+        let folders: Vec<PathBuf> = state
+            .names
+            .iter()
+            .chain(&state.durable)
+            .filter(|(_, file)| file.is_none())
+            .map(|(path, _)| path.clone())
+            .chain([PathBuf::from("/")])
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        for folder in folders {
+            let changes: Vec<_> = state.changes.iter().filter(|c| c.is_in(&folder)).collect();
+            let kept = random.below(changes.len() as u64 + 1) as usize;
+            changes[..kept].iter().for_each(|change| change.apply(&mut names));
+        }
+        let new = Self::new();
+        for (path, file) in names.iter().filter(|(_, file)| file.is_none()) {
+            let reachable =
+                path.ancestors().skip(1).all(|up| up == Path::new("/") || names.contains_key(up));
+            if file.is_none() && reachable {
+                new.inner.create_folder(path).unwrap();
+            }
+        }
+        for (path, file) in &names {
+            let Some(file) = *file else { continue };
+            if new.inner.exists(path.parent().unwrap()) {
+                let bytes = kept_bytes(&state.files[file], &mut random);
+                new.inner.create(path).unwrap().append(&bytes).unwrap();
+            }
+        }
+        new.adopt();
+        new
+    }
+
+    /// Takes what lies in the memory below as all durable.
+    fn adopt(&self) {
+        let mut state = self.state.lock().unwrap();
+        let mut folders = vec![PathBuf::from("/")];
+        while let Some(folder) = folders.pop() {
+            for name in self.inner.list(&folder).unwrap() {
+                let path = folder.join(name);
+                let file = match self.inner.read_file(&path) {
+                    Ok(live) => {
+                        state.files.push(Content { is_log: false, synced: live.clone(), live });
+                        Some(state.files.len() - 1)
+                    }
+                    Err(_) => {
+                        folders.push(path.clone());
+                        None
+                    }
+                };
+                state.names.insert(path, file);
+            }
+        }
+        state.durable = state.names.clone();
+    }
+
+    /// Runs one operation that changes the disk.
+    fn operate<R>(
+        &self,
+        what: &'static str,
+        path: &Path,
+        run: impl FnOnce(&mut State) -> Result<R>,
+    ) -> Result<R> {
+        operate(&self.state, what, path, run)
+    }
+}
+
+fn operate<R>(
+    state: &Mutex<State>,
+    what: &'static str,
+    path: &Path,
+    run: impl FnOnce(&mut State) -> Result<R>,
+) -> Result<R> {
+    let mut state = state.lock().unwrap();
+    state.operations += 1;
+    let fail = || Err(EnvError::io(what, path, io::Error::other("the disk failed in a test")));
+    match state.fails_at {
+        Some((at, Fault::PowerCut)) if state.operations >= at => {
+            state.failed.get_or_insert_with(|| format!("{what} {}", path.display()));
+            fail()
+        }
+        Some((at, Fault::Once { done })) if state.operations == at => {
+            state.failed = Some(format!("{what} {}", path.display()));
+            if done {
+                run(&mut state)?;
+            }
+            fail()
+        }
+        _ => run(&mut state),
+    }
+}
+
+fn kept_bytes(content: &Content, random: &mut Random) -> Vec<u8> {
+    let Content { is_log, live, synced } = content;
+    if !*is_log {
+        if live.len() < synced.len() || !live.starts_with(synced) {
+            return if random.below(2) == 0 { live.clone() } else { synced.clone() };
+        }
+        let more = random.below((live.len() - synced.len()) as u64 + 1) as usize;
+        return live[..synced.len() + more].to_vec();
+    }
+    let mut bytes = synced.clone();
+    bytes.resize(live.len(), 0);
+    let in_order = random.below(2) == 0;
+    let dirty: Vec<usize> = (0..live.len())
+        .step_by(SECTOR_BYTES)
+        .filter(|&at| {
+            let end = live.len().min(at + SECTOR_BYTES);
+            live[at..end] != bytes[at..end]
+        })
+        .collect();
+    let first = random.below(dirty.len() as u64 + 1) as usize;
+    for (i, at) in dirty.into_iter().enumerate() {
+        if if in_order { i < first } else { random.below(2) == 0 } {
+            let end = live.len().min(at + SECTOR_BYTES);
+            bytes[at..end].copy_from_slice(&live[at..end]);
+        }
+    }
+    bytes
+}
+
+#[derive(Debug)]
+struct Handle {
+    state: Arc<Mutex<State>>,
+    file: usize,
+    inner: Mutex<Box<dyn Writer>>,
+    path: PathBuf,
+}
+
+/// The memory file below: written first, so that readers see it.
+trait Writer: Send + std::fmt::Debug {
+    fn put(&mut self, bytes: &[u8], offset: u64) -> Result<()>;
+}
+
+#[derive(Debug)]
+struct Append(Box<dyn AppendFile>);
+
+impl Writer for Append {
+    fn put(&mut self, bytes: &[u8], _: u64) -> Result<()> {
+        self.0.append(bytes)
+    }
+}
+
+#[derive(Debug)]
+struct Log(Box<dyn LogFile>);
+
+impl Writer for Log {
+    fn put(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.0.write_at(bytes, offset)
+    }
+}
+
+impl Handle {
+    fn put(&self, bytes: &[u8], offset: Option<u64>) -> Result<()> {
+        operate(&self.state, "write", &self.path, |state| {
+            let live = &mut state.files[self.file].live;
+            let at = offset.map_or(live.len(), |offset| offset as usize);
+            live.resize(live.len().max(at + bytes.len()), 0);
+            live[at..at + bytes.len()].copy_from_slice(bytes);
+            self.inner.lock().unwrap().put(bytes, at as u64)
+        })
+    }
+
+    fn sync_now(&self) -> Result<()> {
+        sync_file(&self.state, self.file, &self.path)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.state.lock().unwrap().files[self.file].live.len() as u64
+    }
+}
+
+fn sync_file(state: &Mutex<State>, file: usize, path: &Path) -> Result<()> {
+    operate(state, "sync", path, |state| {
+        let content = &mut state.files[file];
+        content.synced.clone_from(&content.live);
+        Ok(())
+    })
+}
+
+impl AppendFile for Handle {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.put(bytes, None)
+    }
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn sync(&mut self) -> Result<()> {
+        self.sync_now()
+    }
+    fn len_bytes(&self) -> u64 {
+        self.bytes()
+    }
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[derive(Debug)]
+struct SyncOne {
+    state: Arc<Mutex<State>>,
+    file: usize,
+    path: PathBuf,
+}
+
+impl LogSync for SyncOne {
+    fn sync(&self) -> Result<()> {
+        sync_file(&self.state, self.file, &self.path)
+    }
+}
+
+impl LogFile for Handle {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.put(bytes, Some(offset))
+    }
+    fn sync(&mut self) -> Result<()> {
+        self.sync_now()
+    }
+    fn sync_handle(&self) -> Arc<dyn LogSync> {
+        let state = Arc::clone(&self.state);
+        Arc::new(SyncOne { state, file: self.file, path: self.path.clone() })
+    }
+    fn len_bytes(&self) -> u64 {
+        self.bytes()
+    }
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl FaultyEnv {
+    fn handle(&self, path: &Path, file: usize, inner: Box<dyn Writer>) -> Handle {
+        let state = Arc::clone(&self.state);
+        Handle { state, file, inner: Mutex::new(inner), path: path.to_owned() }
+    }
+}
+
+fn add(state: &mut State, path: &Path, content: Content) -> usize {
+    state.files.push(content);
+    let file = state.files.len() - 1;
+    change(state, None, Some((path.to_owned(), Some(file))));
+    file
+}
+
+fn change(state: &mut State, removed: Option<&Path>, added: Option<(PathBuf, Option<usize>)>) {
+    let change = Change { removed: removed.map(Path::to_owned), added };
+    change.apply(&mut state.names);
+    state.changes.push(change);
+}
+
+fn file_of(state: &State, path: &Path) -> usize {
+    state.names.get(path).copied().flatten().unwrap()
+}
+
+impl Env for FaultyEnv {
+    fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
+        let (file, inner) = self.operate("create", path, |state| {
+            let inner = self.inner.create(path)?;
+            Ok((add(state, path, Content::default()), inner))
+        })?;
+        Ok(Box::new(self.handle(path, file, Box::new(Append(inner)))))
+    }
+
+    fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>> {
+        let (file, inner) = self.operate("open to append", path, |state| {
+            let inner = self.inner.open_append(path, keep_bytes)?;
+            let file = file_of(state, path);
+            state.files[file].is_log = false;
+            state.files[file].live.truncate(keep_bytes as usize);
+            Ok((file, inner))
+        })?;
+        Ok(Box::new(self.handle(path, file, Box::new(Append(inner)))))
+    }
+
+    fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
+        self.inner.open_read(path, options)
+    }
+
+    fn create_log(&self, path: &Path, len: u64, mode: LogMode) -> Result<Box<dyn LogFile>> {
+        let (file, inner) = self.operate("create", path, |state| {
+            let inner = self.inner.create_log(path, len, mode)?;
+            let zeros = vec![0; len as usize];
+            let content = Content { is_log: true, live: zeros.clone(), synced: zeros };
+            Ok((add(state, path, content), inner))
+        })?;
+        Ok(Box::new(self.handle(path, file, Box::new(Log(inner)))))
+    }
+
+    fn open_log(&self, path: &Path, mode: LogMode) -> Result<Box<dyn LogFile>> {
+        let inner = self.inner.open_log(path, mode)?;
+        let mut state = self.state.lock().unwrap();
+        let file = file_of(&state, path);
+        state.files[file].is_log = true;
+        drop(state);
+        Ok(Box::new(self.handle(path, file, Box::new(Log(inner)))))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.operate("rename", from, |state| {
+            self.inner.rename(from, to)?;
+            let file = file_of(state, from);
+            change(state, Some(from), Some((to.to_owned(), Some(file))));
+            Ok(())
+        })
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.operate("remove", path, |state| {
+            self.inner.remove(path)?;
+            change(state, Some(path), None);
+            Ok(())
+        })
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.operate("link", to, |state| {
+            self.inner.link(from, to)?;
+            let file = file_of(state, from);
+            change(state, None, Some((to.to_owned(), Some(file))));
+            Ok(())
+        })
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<String>> {
+        self.inner.list(folder)
+    }
+
+    fn create_folder(&self, folder: &Path) -> Result<()> {
+        self.operate("create folder", folder, |state| {
+            self.inner.create_folder(folder)?;
+            if !state.names.contains_key(folder) {
+                change(state, None, Some((folder.to_owned(), None)));
+            }
+            Ok(())
+        })
+    }
+
+    fn remove_folder(&self, folder: &Path) -> Result<()> {
+        self.inner.remove_folder(folder)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> Result<()> {
+        self.operate("sync folder", folder, |state| {
+            self.inner.sync_folder(folder)?;
+            let (done, left) =
+                std::mem::take(&mut state.changes).into_iter().partition(|c| c.is_in(folder));
+            state.changes = left;
+            let done: Vec<Change> = done;
+            done.iter().for_each(|change| change.apply(&mut state.durable));
+            Ok(())
+        })
+    }
+
+    fn free_bytes(&self, folder: &Path) -> Result<u64> {
+        self.inner.free_bytes(folder)
+    }
+
+    fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>> {
+        self.inner.lock(path, holder)
+    }
+
+    fn monotonic_us(&self) -> u64 {
+        self.inner.monotonic_us()
+    }
+
+    fn wall_us(&self) -> u64 {
+        self.inner.wall_us()
+    }
+
+    fn random_u64(&self) -> u64 {
+        self.inner.random_u64()
+    }
+
+    fn process_line(&self) -> String {
+        self.inner.process_line()
+    }
+
+    fn spawn(&self, kind: JobKind, job: Job) {
+        self.inner.spawn(kind, job);
+    }
+
+    fn parallelism(&self) -> usize {
+        self.inner.parallelism()
+    }
+
+    fn signal(&self) -> Arc<dyn Signal> {
+        self.inner.signal()
+    }
+
+    fn drain_jobs(&self) {
+        self.inner.drain_jobs();
+    }
+}

@@ -1,0 +1,211 @@
+//! Every failure of the disk at every operation of a short life: what was acknowledged stays, the rest
+//! is there whole or not at all.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use base::Kind;
+use common::disk::{Fault, FaultyEnv};
+use common::{both, create, delete_range, delete_square, dump, load, options};
+use env::Env;
+use quipu_kv::{Kv, KvOptions};
+use std::path::Path;
+use std::sync::Arc;
+use store::{Durability, Error, ErrorKind, Result, Store};
+use testkit::ModelStore;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Create(&'static [&'static str]),
+    Drop(usize),
+    Put(u64),
+    Count(u64),
+    Cut(u64, u64),
+    DeleteRange(u64, u64),
+    Load(u64),
+    Flush,
+    Compact,
+    Reopen,
+}
+
+const LIFE: &[Step] = &[
+    Step::Create(&["out", "in", "other"]),
+    Step::Put(1),
+    Step::Count(2),
+    Step::Flush,
+    Step::Count(2),
+    Step::Load(40),
+    Step::Put(3),
+    Step::DeleteRange(2, 3),
+    Step::Reopen,
+    Step::Count(3),
+    Step::Drop(2),
+    Step::Create(&["late"]),
+    Step::Flush,
+    Step::Cut(1, 3),
+    Step::Compact,
+    Step::Put(5),
+    Step::Load(50),
+    Step::Count(41),
+    Step::Put(7),
+];
+
+fn run(store: &dyn Store, step: Step) -> Result<()> {
+    let ids: Vec<_> = store.keyspaces().iter().map(|keyspace| keyspace.id).collect();
+    let edges = |from: u64| -> Vec<_> { (0..12).map(|i| (from, from + i, 1)).collect() };
+    match step {
+        Step::Create(names) => create(store, names).map(drop),
+        Step::Drop(index) => store.drop_keyspaces(&ids[index..=index]),
+        Step::Put(from) => store.write(&both(&ids, Kind::Put, &edges(from)), None).map(drop),
+        Step::Count(from) => store.write(&both(&ids, Kind::Merge, &edges(from)), None).map(drop),
+        Step::Cut(from, to) => store.write(&delete_square(&ids, from, to), None).map(drop),
+        Step::DeleteRange(from, to) => store.write(&delete_range(ids[0], from, to), None).map(drop),
+        Step::Load(from) => load(store, &ids, &edges(from)),
+        Step::Flush => store.flush(),
+        Step::Compact => store.compact(),
+        Step::Reopen => Ok(()),
+    }
+}
+
+fn settings(durability: Durability) -> KvOptions {
+    // The moments of flushes and compactions are the test's.
+    KvOptions { auto_compaction: false, ..options(durability, 1 << 20) }
+}
+
+fn open(env: &Arc<FaultyEnv>, durability: Durability) -> Result<Kv> {
+    let env: Arc<dyn Env> = Arc::<FaultyEnv>::clone(env);
+    Kv::open(env, Path::new("/db"), settings(durability))
+}
+
+/// The states that reopening may find, and the open store if it could be opened.
+struct End {
+    allowed: Vec<Vec<(String, Vec<(u64, u64, u64)>)>>,
+    stopped: Option<(Step, Error)>,
+    kv: Option<Kv>,
+    /// Every state so far.
+    history: Vec<Vec<(String, Vec<(u64, u64, u64)>)>>,
+}
+
+/// Lives until the first error.
+fn live(env: &Arc<FaultyEnv>, durability: Durability) -> End {
+    let model = ModelStore::new();
+    let mut now = dump(&model).unwrap();
+    let mut history = vec![now.clone()];
+    let mut kv = match open(env, durability) {
+        Ok(kv) => kv,
+        Err(error) => {
+            let stopped = Some((Step::Reopen, error));
+            return End { allowed: vec![now], stopped, kv: None, history };
+        }
+    };
+    for &step in LIFE {
+        run(&model, step).unwrap();
+        let next = dump(&model).unwrap();
+        let done = match step {
+            Step::Reopen => kv.close().and_then(|()| open(env, durability)).map(|new| kv = new),
+            step => run(&kv, step),
+        };
+        history.push(next.clone());
+        if let Err(error) = done {
+            let stopped = Some((step, error));
+            return End { allowed: vec![now, next], stopped, kv: Some(kv), history };
+        }
+        assert_eq!(dump(&kv).unwrap(), next, "after {step:?}");
+        now = next;
+    }
+    End { allowed: vec![now], stopped: None, kv: Some(kv), history }
+}
+
+fn operations(durability: Durability) -> u64 {
+    let env = Arc::new(FaultyEnv::new());
+    let end = live(&env, durability);
+    assert!(end.stopped.is_none());
+    drop(end);
+    env.operations()
+}
+
+#[test]
+fn after_any_one_failure_what_was_acknowledged_is_there_when_opened_again() {
+    for durability in [Durability::Sync, Durability::Os] {
+        for done in [false, true] {
+            for at in 1..=operations(durability) {
+                let env = Arc::new(FaultyEnv::new());
+                env.fail_at(at, Fault::Once { done });
+                let mut end = live(&env, durability);
+                let failed = env.failed();
+                let about = format!("operation {at}, {failed:?}, done: {done}, {durability:?}");
+                if let (Some(kv), Some((step, error))) = (&end.kv, &end.stopped) {
+                    let is_write = !matches!(
+                        step,
+                        Step::Reopen
+                            | Step::Load(_)
+                            | Step::Compact
+                            | Step::Create(_)
+                            | Step::Drop(_)
+                    );
+                    if is_write {
+                        assert!(matches!(error.kind(), ErrorKind::Io | ErrorKind::Poisoned));
+                        for again in
+                            [Step::Put(90), Step::Flush, Step::Load(90), Step::Create(&["x"])]
+                        {
+                            let kind = run(kv, again).map_err(|error| error.kind());
+                            assert_eq!(kind, Err(ErrorKind::Poisoned), "{about}: {again:?}");
+                        }
+                    }
+                }
+                drop(end.kv.take());
+                let kv = open(&env, durability).unwrap_or_else(|error| panic!("{about}: {error}"));
+                let found = dump(&kv).unwrap();
+                assert!(end.allowed.contains(&found), "{about}, {:?}: {found:?}", end.stopped);
+                kv.check(&|_, _| true).unwrap();
+                let _ = create(&kv, &["out", "in"]);
+                run(&kv, Step::Put(60)).unwrap();
+                run(&kv, Step::Flush).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_power_cut_at_any_operation_acknowledged_commits_are_there_and_others_whole_or_absent() {
+    for at in 1..=operations(Durability::Sync) + 1 {
+        for seed in 0..4 {
+            let env = Arc::new(FaultyEnv::new());
+            env.fail_at(at, Fault::PowerCut);
+            let mut end = live(&env, Durability::Sync);
+            // The image is taken before the store is dropped; nothing more gets through anyway.
+            let disk = Arc::new(env.after_power_cut(seed));
+            drop(end.kv.take());
+            let about =
+                format!("operation {at}, seed {seed}, {:?}, {:?}", env.failed(), end.stopped);
+            let kv =
+                open(&disk, Durability::Sync).unwrap_or_else(|error| panic!("{about}: {error}"));
+            let found = dump(&kv).unwrap();
+            assert!(end.allowed.contains(&found), "{about}: {found:?}\nnot in {:?}", end.allowed);
+            kv.check(&|_, _| true).unwrap();
+        }
+    }
+}
+
+#[test]
+fn without_sync_a_power_cut_leaves_some_moment_of_the_past_whole() {
+    for durability in [Durability::Os, Durability::None] {
+        for at in 1..=operations(durability) + 1 {
+            let env = Arc::new(FaultyEnv::new());
+            env.fail_at(at, Fault::PowerCut);
+            let mut end = live(&env, durability);
+            let disk = Arc::new(env.after_power_cut(at));
+            drop(end.kv.take());
+            let about = format!("operation {at}, {:?}, {:?}", env.failed(), end.stopped);
+            let kv = open(&disk, durability).unwrap_or_else(|error| panic!("{about}: {error}"));
+            // Creating and dropping is durable at once, so it is the rows that may be older.
+            let rows = |mut state: Vec<(String, _)>| {
+                state.retain(|(name, _)| name == "out" || name == "in");
+                state
+            };
+            let found = rows(dump(&kv).unwrap());
+            let was = end.history.into_iter().map(rows).any(|state| state == found);
+            assert!(was, "{about}: {found:?}");
+        }
+    }
+}

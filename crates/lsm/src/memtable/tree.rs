@@ -1,0 +1,411 @@
+//! A B+-tree for one writer and any number of readers, compiled for the length of its keys.
+//!
+//! # Why readers need no lock
+//! A slot is written while no reader looks at it, and one store of the node's order publishes it. A full
+//! node is copied into two fresh ones that a store in its parent publishes. The old node keeps what it
+//! held, so whoever still reads it sees what there was when he came.
+//!
+//! # Invariants
+//! 1. Entries are in (key ascending, sequence number descending) order; of two equal ones the later
+//!    inserted comes first, so it counts as newer.
+//! 2. A slot is filled once, before the store (release order) of the order that names it.
+//! 3. A node that was replaced never changes again but for its links. The leaf after a leaf begins where
+//!    it ends, or ended when it was replaced; so who follows links from a leaf meets everything that
+//!    was there when he came to it.
+//! 4. A child's address changes only to the left half of that child, and only after the order of the
+//!    node has changed to name the right half: who sees the same order before and after he loads a
+//!    child has the right one. A node's order changes at most 15 times, so that ends.
+//! 5. The first slot of an inner node is its lower bound; of the leftmost, less than every entry.
+
+use super::arena::{BytesArena, WordArena, load, store};
+use super::node::{HEADER, NodeKey, SEQ_STORED_MAX, SLOTS, SlotOrder, meta};
+use std::marker::PhantomData;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Ends the chain of leaves; no node lies there.
+const NIL: u32 = 0;
+/// The tree never grows higher: nodes have seven children at least, or were filled in order.
+const HEIGHT_MAX: usize = 32;
+
+/// Where an entry lies: in which slot of which leaf, as the reader found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(super) leaf: u32,
+    pub(super) slot: u32,
+}
+
+/// The place of the last insertion, and where its leaf ends: rows of a batch follow closely.
+#[derive(Debug, Default)]
+pub(super) struct Finger {
+    last: Option<Place>,
+    /// Address of the slot that bounds the leaf from above; [`NIL`] if none does.
+    upper: u32,
+}
+
+/// Inner nodes from the root down, each with the rank of the child taken.
+struct Path {
+    steps: [(u32, u8); HEIGHT_MAX],
+    len: usize,
+}
+
+/// The arenas, seen as a tree ordered by `N`.
+pub(super) struct Tree<'a, N> {
+    pub(super) words: &'a WordArena,
+    pub(super) bytes: &'a BytesArena,
+    /// Address of the root << 8 | levels of inner nodes.
+    pub(super) root: &'a AtomicU64,
+    /// Words of an entry in a leaf.
+    pub(super) stride: usize,
+    pub(super) key: PhantomData<N>,
+}
+
+#[inline]
+fn order_of(node: &[AtomicU64]) -> SlotOrder {
+    SlotOrder(node[0].load(Acquire))
+}
+
+#[inline]
+fn next_leaf(leaf: &[AtomicU64]) -> u32 {
+    leaf[1].load(Acquire) as u32
+}
+
+fn leaf_before(leaf: &[AtomicU64]) -> u32 {
+    (load(leaf, 1) >> 32) as u32
+}
+
+fn links(before: u32, after: u32) -> u64 {
+    (u64::from(before) << 32) | u64::from(after)
+}
+
+fn copy(from: &[AtomicU64], to: &[AtomicU64], words: usize) {
+    from.iter().zip(to).take(words).for_each(|(from, to)| to.store(from.load(Relaxed), Relaxed));
+}
+
+/// The entry after this one.
+#[inline]
+pub(super) fn next(words: &WordArena, place: Place) -> Option<Place> {
+    let leaf = words.at(place.leaf);
+    let order = order_of(leaf);
+    let rank = order.rank_of(place.slot as usize) + 1;
+    if rank < order.len() {
+        return Some(Place { leaf: place.leaf, slot: order.slot(rank) as u32 });
+    }
+    let leaf = next_leaf(leaf);
+    if leaf == NIL {
+        return None;
+    }
+    // A leaf is never empty once it is linked.
+    Some(Place { leaf, slot: order_of(words.at(leaf)).slot(0) as u32 })
+}
+
+impl<N: NodeKey> Tree<'_, N> {
+    const INNER_STRIDE: usize = N::WORDS + 2;
+
+    /// Writes an empty leaf as root; returns the next free address.
+    pub(super) fn plant(&self) -> u32 {
+        // Address 0 stands for no node.
+        let mut free = 1;
+        let root = self.new_node(&mut free, self.stride);
+        self.root.store(u64::from(root) << 8, Release);
+        free
+    }
+
+    fn new_node(&self, free: &mut u32, stride: usize) -> u32 {
+        let words = HEADER + SLOTS * stride;
+        let address = self.words.allocate(*free, words);
+        *free = address + words as u32;
+        address
+    }
+
+    #[inline]
+    fn rank(
+        &self,
+        node: &[AtomicU64],
+        stride: usize,
+        order: SlotOrder,
+        probe: N::Probe<'_>,
+        seq: u64,
+    ) -> usize {
+        N::rank(&node[HEADER..], stride, order, self.bytes, probe, seq)
+    }
+
+    /// The leaf where (`probe`, `seq`) belongs; `step` gets each inner node with rank, slot count and
+    /// slot addresses it needs.
+    #[inline]
+    fn descend(
+        &self,
+        probe: N::Probe<'_>,
+        seq: u64,
+        mut step: impl FnMut(u32, SlotOrder, usize),
+    ) -> u32 {
+        let root = self.root.load(Acquire);
+        let mut address = (root >> 8) as u32;
+        for _ in 0..root & 0xff {
+            let node = self.words.at(address);
+            let mut order = order_of(node);
+            let child = loop {
+                let rank = self.rank(node, Self::INNER_STRIDE, order, probe, seq);
+                let rank = rank.saturating_sub(1);
+                let slot = HEADER + order.slot(rank) * Self::INNER_STRIDE;
+                let child = node[slot + 1 + N::WORDS].load(Acquire) as u32;
+                let again = order_of(node);
+                if again == order {
+                    step(address, order, rank);
+                    break child;
+                }
+                order = again;
+            };
+            address = child;
+        }
+        address
+    }
+
+    /// The first entry at or after (`probe`, `seq`).
+    #[inline]
+    pub(super) fn seek(&self, probe: N::Probe<'_>, seq: u64) -> Option<Place> {
+        let mut leaf = self.descend(probe, seq, |_, _, _| ());
+        loop {
+            let node = self.words.at(leaf);
+            let order = order_of(node);
+            let rank = self.rank(node, self.stride, order, probe, seq);
+            if rank < order.len() {
+                return Some(Place { leaf, slot: order.slot(rank) as u32 });
+            }
+            // The next leaf may have been split off this one meanwhile, so it is searched, too.
+            leaf = next_leaf(node);
+            if leaf == NIL {
+                return None;
+            }
+        }
+    }
+
+    /// The first entry of all.
+    pub(super) fn first(&self) -> Option<Place> {
+        let root = self.root.load(Acquire);
+        let mut address = (root >> 8) as u32;
+        for _ in 0..root & 0xff {
+            let node = self.words.at(address);
+            let mut order = order_of(node);
+            address = loop {
+                let slot = HEADER + order.slot(0) * Self::INNER_STRIDE;
+                let child = node[slot + 1 + N::WORDS].load(Acquire) as u32;
+                let again = order_of(node);
+                if again == order {
+                    break child;
+                }
+                order = again;
+            };
+        }
+        let order = order_of(self.words.at(address));
+        (order.len() > 0).then(|| Place { leaf: address, slot: order.slot(0) as u32 })
+    }
+
+    fn slot_address(&self, place: Place) -> u32 {
+        place.leaf + HEADER as u32 + place.slot * self.stride as u32
+    }
+
+    fn is_before(&self, address: u32, probe: N::Probe<'_>, seq: u64) -> bool {
+        N::is_before(self.words.at(address), self.bytes, probe, seq)
+    }
+
+    /// Leaf for an insertion: that of the last one, if (`probe`, `seq`) belongs there as well.
+    fn point(&self, finger: &mut Finger, probe: N::Probe<'_>, seq: u64) -> u32 {
+        if let Some(last) = finger.last
+            && self.is_before(self.slot_address(last), probe, seq)
+            && (finger.upper == NIL || !self.is_before(finger.upper, probe, seq))
+        {
+            return last.leaf;
+        }
+        let mut upper = NIL;
+        let leaf = self.descend(probe, seq, |node, order, rank| {
+            if rank + 1 < order.len() {
+                let slot = order.slot(rank + 1) * Self::INNER_STRIDE;
+                upper = node + (HEADER + slot) as u32;
+            }
+        });
+        finger.upper = upper;
+        leaf
+    }
+
+    /// Inserts before all entries that are not before (`probe`, `seq`) what `write` writes, which has
+    /// that key and number. `free` is the next free address of the arena.
+    pub(super) fn insert(
+        &self,
+        finger: &mut Finger,
+        free: &mut u32,
+        probe: N::Probe<'_>,
+        seq: u64,
+        write: impl FnOnce(&[AtomicU64]),
+    ) {
+        let leaf = self.point(finger, probe, seq);
+        let node = self.words.at(leaf);
+        let order = order_of(node);
+        let rank = self.rank(node, self.stride, order, probe, seq);
+        if order.len() < SLOTS {
+            let slot = order.len();
+            write(&node[HEADER + slot * self.stride..]);
+            node[0].store(order.insert(rank).0, Release);
+            finger.last = Some(Place { leaf, slot: slot as u32 });
+            return;
+        }
+        let mut path = Path { steps: [(NIL, 0); HEIGHT_MAX], len: 0 };
+        self.descend(probe, seq, |node, _, rank| {
+            path.steps[path.len] = (node, rank as u8);
+            path.len += 1;
+        });
+        finger.last = None;
+        // Who inserts in order fills leaves whole: where the last slot filled is next to the new entry,
+        // this is taken for such an order, and the leaf stays as it is.
+        if rank == SLOTS && order.slot(SLOTS - 1) == SLOTS - 1 {
+            let right = self.single(free, links(leaf, next_leaf(node)), write);
+            self.link(right);
+            let sep = right + HEADER as u32;
+            self.replace(&mut path, free, None, sep, right);
+            finger.last = Some(Place { leaf: right, slot: 0 });
+        } else if rank == 0 && order.slot(0) == SLOTS - 1 {
+            let left = self.single(free, links(leaf_before(node), leaf), write);
+            let sep = self.slot_address(Place { leaf, slot: order.slot(0) as u32 });
+            self.replace(&mut path, free, Some(left), sep, leaf);
+            self.link(left);
+        } else {
+            self.split(&mut path, free, leaf, rank, write);
+        }
+    }
+
+    /// A leaf, not yet published, with one entry.
+    fn single(&self, free: &mut u32, links: u64, write: impl FnOnce(&[AtomicU64])) -> u32 {
+        let address = self.new_node(free, self.stride);
+        let node = self.words.at(address);
+        write(&node[HEADER..]);
+        store(node, 0, SlotOrder::ascending(1).0);
+        store(node, 1, links);
+        address
+    }
+
+    /// Links the leaves beside a leaf to it.
+    fn link(&self, leaf: u32) {
+        let node = self.words.at(leaf);
+        let (before, after) = (leaf_before(node), load(node, 1) as u32);
+        if after != NIL {
+            let after = self.words.at(after);
+            after[1].store(links(leaf, load(after, 1) as u32), Release);
+        }
+        if before != NIL {
+            let before = self.words.at(before);
+            before[1].store(links(leaf_before(before), leaf), Release);
+        }
+    }
+
+    /// Replaces a full leaf by two, with a new entry at `rank`.
+    fn split(
+        &self,
+        path: &mut Path,
+        free: &mut u32,
+        leaf: u32,
+        rank: usize,
+        write: impl FnOnce(&[AtomicU64]),
+    ) {
+        let old = self.words.at(leaf);
+        let order = order_of(old);
+        let halves = [self.new_node(free, self.stride), self.new_node(free, self.stride)];
+        let slot_of = |i: usize| {
+            let half = self.words.at(halves[i / HALF]);
+            &half[HEADER + i % HALF * self.stride..]
+        };
+        for i in 0..SLOTS {
+            let from = &old[HEADER + order.slot(i) * self.stride..];
+            copy(from, slot_of(i + usize::from(i >= rank)), self.stride);
+        }
+        write(slot_of(rank));
+        let [left, right] = halves;
+        for (half, links) in
+            [(left, links(leaf_before(old), right)), (right, links(left, next_leaf(old)))]
+        {
+            store(self.words.at(half), 0, SlotOrder::ascending(HALF).0);
+            store(self.words.at(half), 1, links);
+        }
+        self.replace(path, free, Some(left), right + HEADER as u32, right);
+        self.link_outer(left, right);
+    }
+
+    /// Links the leaves beside two new ones to them.
+    fn link_outer(&self, left: u32, right: u32) {
+        let after = load(self.words.at(right), 1) as u32;
+        if after != NIL {
+            let after = self.words.at(after);
+            after[1].store(links(right, load(after, 1) as u32), Release);
+        }
+        let before = leaf_before(self.words.at(left));
+        if before != NIL {
+            let before = self.words.at(before);
+            before[1].store(links(leaf_before(before), left), Release);
+        }
+    }
+
+    /// Writes a slot of an inner node: the bound is copied from address `sep`.
+    fn write_child(&self, slot: &[AtomicU64], sep: u32, child: u32) {
+        copy(self.words.at(sep), slot, 1 + N::WORDS);
+        store(slot, 1 + N::WORDS, u64::from(child));
+    }
+
+    /// Publishes that the child that `path` ends with is now `left` (itself if `None`) up to the bound at
+    /// address `sep`, and `right` from there.
+    fn replace(&self, path: &mut Path, free: &mut u32, left: Option<u32>, sep: u32, right: u32) {
+        let Some(level) = path.len.checked_sub(1) else {
+            return self.grow(free, left, sep, right);
+        };
+        path.len = level;
+        let (address, rank) = (path.steps[level].0, usize::from(path.steps[level].1));
+        let node = self.words.at(address);
+        let order = order_of(node);
+        let stride = Self::INNER_STRIDE;
+        if order.len() < SLOTS {
+            self.write_child(&node[HEADER + order.len() * stride..], sep, right);
+            node[0].store(order.insert(rank + 1).0, Release);
+            if let Some(left) = left {
+                let slot = HEADER + order.slot(rank) * stride;
+                node[slot + 1 + N::WORDS].store(u64::from(left), Release);
+            }
+            return;
+        }
+        if left.is_none() && rank == SLOTS - 1 && order.slot(rank) == SLOTS - 1 {
+            let last = self.new_node(free, stride);
+            self.write_child(&self.words.at(last)[HEADER..], sep, right);
+            store(self.words.at(last), 0, SlotOrder::ascending(1).0);
+            return self.replace(path, free, None, sep, last);
+        }
+        let halves = [self.new_node(free, stride), self.new_node(free, stride)];
+        let slot_of = |i: usize| &self.words.at(halves[i / HALF])[HEADER + i % HALF * stride..];
+        for i in 0..SLOTS {
+            let to = slot_of(i + usize::from(i > rank));
+            copy(&node[HEADER + order.slot(i) * stride..], to, stride);
+        }
+        if let Some(left) = left {
+            store(slot_of(rank), 1 + N::WORDS, u64::from(left));
+        }
+        self.write_child(slot_of(rank + 1), sep, right);
+        halves.iter().for_each(|&half| store(self.words.at(half), 0, SlotOrder::ascending(HALF).0));
+        self.replace(path, free, Some(halves[0]), halves[1] + HEADER as u32, halves[1]);
+    }
+
+    /// A new root above the old one.
+    fn grow(&self, free: &mut u32, left: Option<u32>, sep: u32, right: u32) {
+        let old = self.root.load(Relaxed);
+        let address = self.new_node(free, Self::INNER_STRIDE);
+        let slots = &self.words.at(address)[HEADER..];
+        // Below every entry: the smallest key with the largest number.
+        store(slots, 0, meta(SEQ_STORED_MAX, 0, false));
+        (1..=N::WORDS).for_each(|i| store(slots, i, 0));
+        store(slots, 1 + N::WORDS, u64::from(left.unwrap_or((old >> 8) as u32)));
+        self.write_child(&slots[Self::INNER_STRIDE..], sep, right);
+        store(self.words.at(address), 0, SlotOrder::ascending(2).0);
+        let height = (old & 0xff) + 1;
+        assert!(height as usize <= HEIGHT_MAX, "a memtable's tree is never so high");
+        self.root.store((u64::from(address) << 8) | height, Release);
+    }
+}
+
+/// Slots of each half of a node that was full and got one more.
+const HALF: usize = SLOTS.div_ceil(2);
+const _: () = assert!(2 * HALF == SLOTS + 1, "a full node and one more are two halves");
