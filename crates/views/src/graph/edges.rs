@@ -184,21 +184,11 @@ fn wrong_weight(weight: WeightType, given: &str) -> store::Error {
     }
 }
 
-/// Sums in lanes: one sum would wait for itself at every step. The order is the same on every call.
-fn sum_floats(words: &[u64]) -> f64 {
-    let (chunks, rest) = words.as_chunks::<8>();
-    let mut lanes = [0.0; 8];
-    for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, &word)| *lane += word_to_float(word));
-    }
-    lanes.iter().sum::<f64>() + rest.iter().map(|&word| word_to_float(word)).sum::<f64>()
-}
-
 /// The sum of weights that the engine keeps as `words`, as a float.
 pub(crate) fn sum_words(weight: WeightType, words: &[u64]) -> f64 {
     match weight {
         WeightType::None => words.len() as f64,
-        WeightType::Float => sum_floats(words),
+        WeightType::Float => words.iter().map(|&word| word_to_float(word)).sum(),
         // Exact while it fits 128 bits, and no float error adds up on the way.
         WeightType::Int => {
             words.iter().map(|&word| i128::from(word_to_int(word))).sum::<i128>() as f64

@@ -544,31 +544,24 @@ impl<'a> Side<'a> {
 }
 
 /// Appends the union of two ascending lists, without `v`.
-fn unite(a: &[u64], b: &[u64], v: u64, out: &mut Vec<u64>) {
-    let start = out.len();
-    out.resize(start + a.len() + b.len(), 0);
-    let united = &mut out[start..];
-    let (mut i, mut j, mut end) = (0, 0, 0);
-    // Which list is next cannot be predicted, so nothing here branches on it.
-    while i < a.len() && j < b.len() {
-        let (x, y) = (a[i], b[j]);
+fn unite(mut a: &[u64], mut b: &[u64], v: u64, out: &mut Vec<u64>) {
+    out.reserve(a.len() + b.len());
+    while let (Some(&x), Some(&y)) = (a.first(), b.first()) {
         let least = x.min(y);
-        united[end] = least;
-        end += usize::from(least != v);
-        i += usize::from(x == least);
-        j += usize::from(y == least);
+        if least != v {
+            out.push(least);
+        }
+        a = &a[usize::from(x == least)..];
+        b = &b[usize::from(y == least)..];
     }
-    let rest = if i < a.len() { &a[i..] } else { &b[j..] };
-    let at = rest.binary_search(&v);
-    let (before, after) = match at {
-        Err(_) => (rest, &rest[rest.len()..]),
-        Ok(at) => (&rest[..at], &rest[at + 1..]),
-    };
-    for part in [before, after] {
-        united[end..end + part.len()].copy_from_slice(part);
-        end += part.len();
+    let rest = if a.is_empty() { b } else { a };
+    match rest.binary_search(&v) {
+        Err(_) => out.extend_from_slice(rest),
+        Ok(at) => {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(&rest[at + 1..]);
+        }
     }
-    out.truncate(start + end);
 }
 
 /// Pairs come in two columns of one length.
