@@ -1,8 +1,8 @@
 # Everything a person or a machine does with this repository. `make help` lists it.
 #
 # All targets share one virtual environment, .venv, and one Cargo target folder. The Python module is built into
-# python/quipu, by the release profile for the demo and benchmarks and by the development profile for tests: with the
-# Rust tests' crates compiled already, that is the shorter way to a module (see CONTRIBUTING.md).
+# python/quipu, by the release profile for the demo and benchmarks and by the development profile for tests, which shares
+# much of what the Rust tests have compiled and keeps the checks of overflow and of our own assertions.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -12,7 +12,7 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 PY := $(VENV)/bin/python
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# The Python crate has no Rust tests, but naming it gives all builds the same features of Arrow: nothing is compiled twice.
+# The Python crate has no Rust tests; it takes part so that Arrow is built with the features that the module needs.
 RUST_TESTED := --locked --workspace
 
 SEED ?= 1
