@@ -207,8 +207,8 @@ impl<'a> Adjacencies<'a> {
         self.places.clear();
         self.places.resize(words.len(), 0);
         let first_odd = self.odd.len();
-        let mut held = 0;
-        for probes in self.probes.chunk_by(|a, b| (a.table, a.block) == (b.table, b.block)) {
+        let by_block = self.probes.chunk_by(|a, b| (a.table, a.block) == (b.table, b.block));
+        for (held, probes) in by_block.enumerate() {
             let block = &self.held[held];
             for probe in probes {
                 let mut found = block.find_run(words[probe.word as usize]);
@@ -220,7 +220,6 @@ impl<'a> Adjacencies<'a> {
                 self.places[probe.word as usize] = found.rows.len() as u64;
                 self.found.push((held as u32, found));
             }
-            held += 1;
         }
         if self.odd.len() > first_odd {
             self.odd.sort_unstable();
@@ -305,7 +304,8 @@ fn resize(out: &mut Batch, p: Projection, rows: usize) {
 fn copy(from: &Batch, first: usize, rows: usize, p: Projection, at: usize, to: &mut Batch) {
     let (source, target) = (first..first + rows, at..at + rows);
     if let (Keys::Words(from), Keys::Words(to)) = (&from.keys, &mut to.keys) {
-        for (_, (from, to)) in from.iter().zip(to).enumerate().filter(|(i, _)| p.key(*i)) {
+        let columns = from.iter().zip(to).enumerate().filter(|(i, _)| p.key(*i));
+        for (_, (from, to)) in columns {
             to[target.clone()].copy_from_slice(&from[source.clone()]);
         }
     }
