@@ -16,6 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use store::{Durability, Error, ErrorKind, Kinds, Result, TableWrites, WriteBatch};
 
+/// Most bytes of one commit in the log: its tables carry their lengths in 32 bits.
+const COMMIT_BYTES_MAX: u64 = 1 << 30;
+
 /// What a transaction asks to be true when it commits.
 pub(crate) struct Validation<'a> {
     /// The snapshot it read.
@@ -79,6 +82,15 @@ impl Inner {
             writer.payload.clear();
             record::encode(tables, &mut writer.payload);
             bytes = writer.payload.len() as u64;
+            if bytes > COMMIT_BYTES_MAX {
+                return Err(Error::new(
+                    ErrorKind::Limit,
+                    format!(
+                        "the commit takes {bytes} bytes, the limit is {COMMIT_BYTES_MAX}\n\
+                         hint: commit in smaller steps, or import in bulk"
+                    ),
+                ));
+            }
             wal.append(&[&seq.to_le_bytes(), &writer.payload])
                 .map_err(|error| self.poison.poison(error.into()))?;
         }
@@ -98,7 +110,7 @@ impl Inner {
         if self.options.durability != Durability::Sync {
             self.snapshots.publish(seq);
         }
-        // An estimate: a skip-list node is about a hundred bytes beside its columns. The true sum is
+        // An estimate: a row takes about a hundred bytes in a memtable. The true sum is
         // taken when the estimate says that it may be time to seal.
         let added = bytes + 128 * rows;
         let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;

@@ -7,7 +7,9 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::open::{WAL, assemble, context, missing, open_trees, replay, table_folder_names};
+use crate::open::{
+    Replayed, WAL, assemble, context, missing, open_trees, replay, table_folder_names,
+};
 use crate::options::KvOptions;
 use crate::trees::Trees;
 use crate::wal::{Follow, WalReader};
@@ -88,9 +90,13 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
     loop {
         match now.log.next().map_err(Error::from)? {
             Follow::Record(at, payload) => {
-                let seq = replay(trees, payload, flushed)
-                    .map_err(|what| Corruption::new(&folder.join(WAL), at.offset, what))?;
-                now.last_seq = now.last_seq.max(seq);
+                let damaged = |what| Corruption::new(&folder.join(WAL), at.offset, what);
+                let next_keyspace = now.state.next_keyspace_id();
+                match replay(trees, payload, flushed, next_keyspace).map_err(damaged)? {
+                    Replayed::Seq(seq) => now.last_seq = now.last_seq.max(seq),
+                    // The keyspace came after the manifest was read; half a commit is shown to no one.
+                    Replayed::Ahead => return Ok(Followed::StartOver),
+                }
             }
             Follow::End => return Ok(Followed::UpToDate),
             Follow::Gone => return Ok(Followed::StartOver),

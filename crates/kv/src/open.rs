@@ -17,6 +17,7 @@ use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::BlockCache;
 use lsm::tree::Tree;
 use parking_lot::{Mutex, RwLock};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -237,9 +238,15 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
         state.wal_first_live(),
         options,
         &mut |position, payload| {
-            let seq = replay(&trees, payload, flushed)
-                .map_err(|what| Corruption::new(&position.file, position.offset, what))?;
-            last_seq = last_seq.max(seq);
+            let damaged = |what| Corruption::new(&position.file, position.offset, what);
+            match replay(&trees, payload, flushed, state.next_keyspace_id()).map_err(damaged)? {
+                Replayed::Seq(seq) => last_seq = last_seq.max(seq),
+                // A keyspace is in the manifest before the first commit to it is logged.
+                Replayed::Ahead => {
+                    let what = "a commit to a keyspace that the manifest does not know";
+                    return Err(damaged(what.to_owned()).into());
+                }
+            }
             Ok(())
         },
     )?;
@@ -264,16 +271,32 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Applies one commit that is newer than the tables; returns its sequence number.
+/// What replaying a commit came to.
+pub(crate) enum Replayed {
+    /// It is in the trees, or was in the tables; its sequence number.
+    Seq(u64),
+    /// It wrote to a keyspace that the manifest as read did not know yet.
+    Ahead,
+}
+
+/// Applies one commit that is newer than the tables. Keyspaces from number `next_keyspace` on are
+/// unknown; smaller ones that are not there were dropped since.
 pub(crate) fn replay(
     trees: &Trees,
     payload: &[u8],
     flushed: u64,
-) -> std::result::Result<u64, String> {
-    let (seq, batch) =
-        record::decode(payload, &|id| trees.get(id).ok().map(|entry| &entry.info.shape))?;
+    next_keyspace: u32,
+) -> std::result::Result<Replayed, String> {
+    let ahead = Cell::new(false);
+    let (seq, batch) = record::decode(payload, &|id| {
+        ahead.set(ahead.get() || id.0 >= next_keyspace);
+        trees.get(id).ok().map(|entry| &entry.info.shape)
+    })?;
+    if ahead.get() {
+        return Ok(Replayed::Ahead);
+    }
     if seq <= flushed {
-        return Ok(seq);
+        return Ok(Replayed::Seq(seq));
     }
     for table in &batch.tables {
         let tree = &trees.get(table.keyspace).map_err(|error| error.to_string())?.tree;
@@ -284,5 +307,5 @@ pub(crate) fn replay(
             crate::convert::insert(tree, table, seq);
         }
     }
-    Ok(seq)
+    Ok(Replayed::Seq(seq))
 }
