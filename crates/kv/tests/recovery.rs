@@ -10,7 +10,7 @@ use env::{Env, MemoryEnv, ReadOptions};
 use quipu_kv::{Kv, KvOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Durability, ErrorKind, Isolation, Read, Store};
+use store::{Durability, ErrorKind, Isolation, Store};
 
 const DB: &str = "/db";
 
