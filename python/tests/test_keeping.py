@@ -198,6 +198,18 @@ def test_damage_is_an_error_that_names_the_file(folder: Path) -> None:
     assert any(path.name in str(caught.value) for path in tables)
 
 
+def test_databases_that_share_a_table_folder_leave_each_other_alone(tmp_path: Path) -> None:
+    shared = [tmp_path / "disk"]
+    for _ in range(2):
+        for name in ("a", "b"):
+            with quipu.open(tmp_path / name, table_folders=shared) as db:
+                db.graph("g").import_arrays(range(1000), range(1000))
+                db.graph("h").import_arrays(range(1000), range(1000))
+    for name in ("a", "b"):
+        with quipu.open(tmp_path / name, read_only=True) as db:
+            assert db.check()["graphs"] == {"g": 1000, "h": 1000}
+
+
 def test_tables_may_lie_in_several_folders(folder: Path, tmp_path: Path) -> None:
     more = [tmp_path / "disk1", tmp_path / "disk2"]
     with quipu.open(folder, table_folders=more[:1]) as db:
@@ -207,7 +219,7 @@ def test_tables_may_lie_in_several_folders(folder: Path, tmp_path: Path) -> None
         g.import_arrays(range(1000), range(1000, 2000))
         g.upsert(5, 6)
     places = [path.parent for path in tmp_path.rglob("*.sst")]
-    assert set(places) == {folder / "tables", *more}
+    assert {place.parent for place in places} == {folder, *more}
     # The database knows them.
     with quipu.open(folder) as db:
         assert len(db.graph("g")) == 2001

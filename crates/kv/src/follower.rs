@@ -36,7 +36,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         return Err(missing(folder));
     }
     let state = Manifest::read(&*env, folder).map_err(tree_error)?;
-    let names = table_folder_names(&state, &[])?;
+    let names = table_folder_names(&state, folder, &[])?;
     let folders = names.iter().map(|name| folder.join(name)).collect();
     let context = context(&env, &options, folders, &state);
     let inner = assemble(env, folder, options, context, Trees::default(), None, None);

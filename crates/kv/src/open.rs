@@ -10,7 +10,7 @@ use crate::snapshots::Snapshots;
 use crate::trees::{Entry, Trees};
 use crate::wal::{Wal, WalOptions};
 use arc_swap::ArcSwap;
-use base::{Corruption, TableId};
+use base::{Corruption, TableId, checksum};
 use env::{Env, LogMode};
 use lsm::context::Context;
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
@@ -64,7 +64,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         let state = manifest.state().clone();
         (manifest, state)
     };
-    let names = table_folder_names(&state, &options.table_folders)?;
+    let names = table_folder_names(&state, folder, &options.table_folders)?;
     let folders: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
     for folder in &folders {
         create_folder(&*env, folder)?;
@@ -106,17 +106,27 @@ pub(crate) fn missing(folder: &Path) -> Error {
 
 /// What the manifest calls the folders that hold tables: the database's own first, those it knows, and
 /// the new ones, in this order for ever, because a table is found by the position of its folder.
-pub(crate) fn table_folder_names(state: &State, new: &[PathBuf]) -> Result<Vec<String>> {
+///
+/// In a folder that the user names, each database has one of its own: opening removes tables that the
+/// manifest does not name, and they must never be another database's.
+pub(crate) fn table_folder_names(
+    state: &State,
+    database: &Path,
+    new: &[PathBuf],
+) -> Result<Vec<String>> {
     let mut names = state.folders().to_vec();
     if names.is_empty() {
         names.push(TABLES.to_owned());
     }
     for path in new {
-        let name = path.to_str().ok_or_else(|| {
+        let own = format!("quipu-{:016x}", checksum(database.as_os_str().as_encoded_bytes()));
+        let own = path.join(own);
+        let name = own.to_str().ok_or_else(|| {
             let message = format!("the table folder {} is not UTF-8", path.display());
             Error::new(ErrorKind::InvalidInput, message)
         })?;
-        if !names.iter().any(|known| known == name) {
+        // One that is known keeps its name, also when the database was moved since.
+        if !names.iter().any(|known| Path::new(known).parent() == Some(path)) {
             names.push(name.to_owned());
         }
     }
