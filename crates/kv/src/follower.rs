@@ -52,18 +52,25 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
         let state = Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
         if let Some(now) = position.as_mut().filter(|now| now.state == state) {
             let trees = inner.trees.load_full();
-            if let Followed::UpToDate = follow(&trees, now, &inner.folder)? {
-                inner.snapshots.publish(now.last_seq);
-                return Ok(());
+            match follow(&trees, now, &inner.folder)? {
+                Followed::UpToDate if is_current(inner, &state)? => {
+                    inner.snapshots.publish(now.last_seq);
+                    return Ok(());
+                }
+                Followed::UpToDate => {}
+                // What was read of the log is no longer where it stands.
+                Followed::StartOver => *position = None,
             }
+            continue;
         }
-        match rebuild(inner, state) {
-            Ok(Some((trees, new))) => {
+        match rebuild(inner, state.clone()) {
+            Ok(Some((trees, new))) if is_current(inner, &state)? => {
                 inner.snapshots.publish(new.last_seq);
                 inner.trees.store(Arc::new(trees));
                 *position = Some(new);
                 return Ok(());
             }
+            Ok(Some(_)) => {}
             Ok(None) => {}
             // A table that is gone although the manifest named it: the writer replaced it since.
             Err(lsm::Error::Env(error)) if error.is_not_found() => {
@@ -78,6 +85,13 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
             "the writer replaces its files faster than they can be opened\nhint: try again",
         )
     }))
+}
+
+/// Whether the manifest still says what it said before the log was read. The writer lets a segment go
+/// only after the manifest stopped naming it; so if nothing changed, the end that was found is the
+/// log's end, and not the end of what was left of it.
+fn is_current(inner: &Inner, state: &State) -> Result<bool> {
+    Ok(Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)? == *state)
 }
 
 enum Followed {
