@@ -16,8 +16,10 @@
 mod error;
 mod jobs;
 mod memory;
+
 #[cfg(unix)]
 mod real;
+pub mod sync;
 
 pub use error::{EnvError, Result};
 pub use jobs::parallel;

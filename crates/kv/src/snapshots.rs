@@ -4,7 +4,7 @@
 //! A job asks for the held moments and the newest published number in one step. A snapshot that
 //! registers later reads a number at least as new, and so needs nothing the job may drop.
 
-use parking_lot::Mutex;
+use env::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 

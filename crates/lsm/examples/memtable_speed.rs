@@ -4,11 +4,11 @@
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
 use base::{Batch, Column, ColumnShape, KeyRef, KeyShape, Kind, Shape};
+use env::sync::RwLock;
 use quipu_lsm::memtable::{Kinds, Memtable};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::sync::RwLock;
 use std::time::Instant;
 
 type Versioned = ((u64, u64), Reverse<u64>);
@@ -117,13 +117,13 @@ fn main() {
             || RwLock::new(BTreeMap::<Versioned, u64>::new()),
             |map| {
                 for (seq, key) in keys.iter().enumerate() {
-                    let mut map = map.write().expect("no panic under the lock");
+                    let mut map = map.write();
                     map.insert(((key[0], key[1]), Reverse(seq as u64)), key[1]);
                 }
             },
             |map, key| {
                 let from = ((key[0], key[1]), Reverse(u64::MAX));
-                let map = map.read().expect("no panic under the lock");
+                let map = map.read();
                 map.range(from..).next().map_or(0, |(_, value)| *value)
             },
         );

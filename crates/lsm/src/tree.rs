@@ -26,7 +26,7 @@ use crate::version::{AddedTable, TreeEdit, Version};
 use crate::view::SuperVersion;
 use arc_swap::{ArcSwap, Guard};
 use base::{Batch, KeyRange, KeyspaceId, Shape, TableId};
-use parking_lot::Mutex;
+use env::sync::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

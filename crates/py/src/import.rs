@@ -3,13 +3,13 @@
 use crate::error::{invalid, raise};
 use crate::graph::Graph;
 use crate::vertices;
+use env::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use quipu::ingest::{ColumnRef, Columns, OnError, TextOptions};
 use quipu::{ErrorKind, ImportOptions, ImportProgress};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -112,10 +112,10 @@ pub(crate) fn interruptible<T: Send>(
         if std::thread::current().id() == main && now >= before + STEP_MS {
             last.store(now, Ordering::Relaxed);
             if let Err(error) = Python::attach(|py| py.check_signals()) {
-                *pending.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(error);
+                *pending.lock() = Some(error);
             }
         }
-        pending.lock().unwrap_or_else(|poison| poison.into_inner()).is_none()
+        pending.lock().is_none()
     };
     let result = py.detach(|| work(&go_on));
     let pending = pending.into_inner().unwrap_or_else(|poison| poison.into_inner());
@@ -172,8 +172,7 @@ fn run(
                     Told::Terminal => draw(progress),
                     Told::Callable(callable) => {
                         if let Err(error) = call(callable, progress) {
-                            *raised.lock().unwrap_or_else(|poison| poison.into_inner()) =
-                                Some(error);
+                            *raised.lock() = Some(error);
                             return false;
                         }
                     }

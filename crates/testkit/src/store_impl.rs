@@ -4,7 +4,7 @@ use crate::history::{History, invalid};
 use crate::overlay::Overlays;
 use crate::transaction::At;
 use base::{Batch, Key, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo};
-use parking_lot::Mutex;
+use env::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{

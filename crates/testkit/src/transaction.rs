@@ -4,7 +4,7 @@ use crate::history::{History, Space};
 use crate::overlay::{Overlay, Overlays};
 use crate::rows::{Change, Row, append};
 use base::{Batch, Key, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
-use parking_lot::Mutex;
+use env::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Isolation, Read, Result, Scan, Snapshot, Transaction, WriteBatch};

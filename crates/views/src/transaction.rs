@@ -1,6 +1,6 @@
 //! One transaction that several views share.
 
-use parking_lot::RwLock;
+use env::sync::RwLock;
 use relation::invalid;
 use std::fmt;
 use std::sync::Arc;

@@ -297,7 +297,7 @@ fn a_refusal_in_any_phase_changes_nothing() {
 #[test]
 fn phases_come_in_order_and_the_fraction_grows() {
     let fixture = fixture(VertexType::U64, WeightType::None);
-    let seen = parking_lot::Mutex::new(Vec::new());
+    let seen = env::sync::Mutex::new(Vec::new());
     let note = |progress: &ImportProgress| {
         seen.lock().push((progress.phase, progress.fraction));
         true

@@ -5,6 +5,8 @@
 //! what was synced and any of the 512-byte sectors written since. Of a folder, the names as of its last
 //! sync and any of the changes since, in their order.
 
+#![allow(clippy::disallowed_types, reason = "a test double below the engine has real locks")]
+
 use super::Random;
 use env::{
     AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, LogSync, MemoryEnv,

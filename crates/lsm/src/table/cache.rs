@@ -13,7 +13,7 @@
 
 use super::Block;
 use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
+use env::sync::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};

@@ -12,9 +12,9 @@ use base::shape::{int_to_word, word_to_int};
 use base::{
     Batch, BytesColumn, Column, Key, KeyRange, Keys, KeyspaceId, Kind, Projection, WordColumn,
 };
+use env::sync::Mutex;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use parking_lot::Mutex;
 use relation::{GraphPart, invalid};
 use store::{Isolation, Kinds, Read, Result, TableWrites};
 

@@ -11,11 +11,11 @@
 
 use crate::graph::{ABSENT, Dictionary};
 use base::{Batch, BytesColumn, Column, Keys, KeyspaceId, Projection, WordColumn};
+use env::sync::RwLock;
 use env::{Env, Signal};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use ingest::{EdgeChunk, StrColumn};
-use parking_lot::RwLock;
 use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;

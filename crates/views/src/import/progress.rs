@@ -6,8 +6,8 @@
 //! answer on as a flag. So a callback runs on one thread, some times a second, however fast or
 //! slow the work is, and a slow one slows nothing.
 
+use env::sync::Mutex;
 use env::{Env, JobKind};
-use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
