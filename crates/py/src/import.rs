@@ -118,7 +118,7 @@ pub(crate) fn interruptible<T: Send>(
         pending.lock().is_none()
     };
     let result = py.detach(|| work(&go_on));
-    let pending = pending.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    let pending = pending.into_inner();
     match (result, pending) {
         (Err(error), Some(signal)) if error.kind() == ErrorKind::Cancelled => Err(signal),
         (result, _) => result.map_err(raise),
@@ -184,7 +184,7 @@ fn run(
     if matches!(told, Told::Terminal) {
         eprint!("\r\x1b[K");
     }
-    if let Some(error) = raised.into_inner().unwrap_or_else(|poison| poison.into_inner()) {
+    if let Some(error) = raised.into_inner() {
         return Err(error);
     }
     result.map(ImportReport::from)
