@@ -10,6 +10,7 @@ pub mod column;
 pub mod corruption;
 pub mod ids;
 pub mod key;
+pub mod sabotage;
 pub mod shape;
 pub mod varint;
 

@@ -10,6 +10,7 @@ use crate::inner::{Inner, Writer};
 use crate::normalise::normalise;
 use crate::record;
 use crate::trees::{Entry, Trees};
+use base::sabotage::{Switch, is_on, pause};
 use base::{Batch, KeyRange, KeyspaceId, Kind, Projection, SeqNo};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -78,6 +79,11 @@ impl Inner {
         seq: u64,
     ) -> Result<()> {
         let mut bytes = 0;
+        if is_on(Switch::PublishBeforeLog) {
+            insert(trees, tables, seq)?;
+            self.snapshots.publish(seq);
+            pause();
+        }
         if let Some(wal) = &mut writer.wal {
             writer.payload.clear();
             record::encode(tables, &mut writer.payload);
@@ -94,18 +100,11 @@ impl Inner {
             wal.append(&[&seq.to_le_bytes(), &writer.payload])
                 .map_err(|error| self.poison.poison(error.into()))?;
         }
-        let mut rows = 0;
-        for table in tables {
-            let tree = &trees.get(table.keyspace)?.tree;
-            for range in &table.delete_ranges {
-                tree.delete_range(range.clone(), seq);
-                rows += 1;
-            }
-            if table.rows.rows > 0 {
-                crate::convert::insert(tree, table, seq);
-                rows += table.rows.rows as u64;
-            }
+        if is_on(Switch::HalfCommitVisible) {
+            self.snapshots.publish(seq);
+            insert_by_halves(trees, tables, seq)?;
         }
+        let rows = if is_on(Switch::PublishBeforeLog) { 0 } else { insert(trees, tables, seq)? };
         writer.last_seq = seq;
         if self.options.durability != Durability::Sync {
             self.snapshots.publish(seq);
@@ -138,7 +137,9 @@ impl Inner {
             (writer.wal.as_ref().map(crate::wal::Wal::sync_handle), writer.last_seq)
         };
         if let Some(file) = file {
-            file.sync().map_err(|error| self.poisoned_by_env(error))?;
+            if !is_on(Switch::SkipSync) {
+                file.sync().map_err(|error| self.poisoned_by_env(error))?;
+            }
             // Another sync may have failed meanwhile; this one then proves nothing (see `poison`).
             self.poison.check()?;
         }
@@ -168,6 +169,35 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// Puts a commit into the memtables; returns how many rows and ranges it has.
+fn insert(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u64> {
+    let mut rows = 0;
+    for table in tables {
+        let tree = &trees.get(table.keyspace)?.tree;
+        for range in &table.delete_ranges {
+            tree.delete_range(range.clone(), seq);
+            rows += 1;
+        }
+        if table.rows.rows > 0 {
+            crate::convert::insert(tree, table, seq);
+            rows += table.rows.rows as u64;
+        }
+    }
+    Ok(rows)
+}
+
+/// As [`insert`], row by row with time for readers in between: for [`Switch::HalfCommitVisible`].
+fn insert_by_halves(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<()> {
+    for table in tables {
+        let entry = trees.get(table.keyspace)?;
+        for i in 0..table.rows.rows {
+            crate::convert::insert(&entry.tree, &select(table, entry, &[i]), seq);
+            pause();
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn check_shape(table: &TableWrites, entry: &Entry) -> Result<()> {
@@ -205,7 +235,8 @@ fn validate(
     if last_seq == since {
         return Ok(()); // nothing was committed since: nothing to look up
     }
-    for table in tables {
+    let written = if is_on(Switch::SkipConflictCheck) { &[] } else { tables };
+    for table in written {
         let entry = trees.get(table.keyspace)?;
         let view = entry.tree.view();
         for i in 0..table.rows.rows {
@@ -221,7 +252,8 @@ fn validate(
             }
         }
     }
-    for (keyspace, range) in validation.reads {
+    let read = if is_on(Switch::SkipReadValidation) { &[] } else { validation.reads };
+    for (keyspace, range) in read {
         let entry = trees.get(*keyspace)?;
         if entry.tree.view().changed_in(range, since).map_err(crate::convert::tree_error)? {
             return Err(conflict(entry));

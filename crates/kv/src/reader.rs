@@ -3,6 +3,7 @@
 use crate::convert::tree_error;
 use crate::inner::Inner;
 use crate::trees::{Entry, Trees};
+use base::sabotage::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use lsm::memtable::Memtable;
 use lsm::view::{Cursor, ReadAt, SuperVersion};
@@ -28,6 +29,14 @@ impl Held {
         let trees = inner.trees.load_full();
         let seq = inner.snapshots.acquire();
         Self { inner: Arc::clone(inner), trees, seq }
+    }
+
+    /// The moment that reads see.
+    pub(crate) fn moment(&self) -> u64 {
+        if is_on(Switch::ReadLatestInsteadOfSnapshot) || is_on(Switch::ReadUncommitted) {
+            return self.inner.snapshots.visible();
+        }
+        self.seq
     }
 }
 
@@ -225,8 +234,9 @@ impl Held {
             return Err(closed());
         }
         let entry = self.trees.get(keyspace)?;
+        let seq = self.moment();
         let view = entry.tree.view();
-        f(&At { view: &view, entry, seq: self.seq, overlay: None })
+        f(&At { view: &view, entry, seq, overlay: None })
     }
 }
 read_through!(Held, with);

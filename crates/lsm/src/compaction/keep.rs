@@ -13,6 +13,7 @@
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::rows::Rows;
+use base::sabotage::{Switch, is_on};
 use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WordColumn};
 use std::ops::Range;
 
@@ -110,17 +111,24 @@ impl<'a> Keep<'a> {
             };
         if at_bottom {
             self.end_at_bottom(rows);
+        } else if complete && is_on(Switch::ForgetTombstone) {
+            self.end_deletes(rows);
         }
     }
 
-    /// Nothing lies below the group's last row.
-    fn end_at_bottom(&mut self, rows: &mut Rows) {
+    /// Takes deletes away that hide nothing any more.
+    fn end_deletes(&mut self, rows: &Rows) {
         while let Some(&last) = self.group.last() {
             if rows.kind(last) != Kind::Delete as u8 || rows.seq(last) > self.snapshots.oldest() {
                 break;
             }
             self.group.pop();
         }
+    }
+
+    /// Nothing lies below the group's last row.
+    fn end_at_bottom(&mut self, rows: &mut Rows) {
+        self.end_deletes(rows);
         if let Some(&last) = self.group.last()
             && rows.kind(last) == Kind::Merge as u8
             && rows.seq(last) <= self.snapshots.oldest()

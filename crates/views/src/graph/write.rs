@@ -5,6 +5,7 @@ use super::read::check_pairs;
 use super::scratch::{self, value_vec};
 use super::{Edges, Graph, Source, VertexType, Weight, WeightsRef};
 use crate::SharedTransaction;
+use base::sabotage::{Switch, is_on};
 use base::{KeyRange, Kind};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
@@ -176,6 +177,9 @@ impl Graph {
             // Says no to weights that were given.
             _ if kind == Kind::Put => fill(&mut Vec::new())?,
             _ => {}
+        }
+        if is_on(Switch::ForgetReverseDirection) {
+            reverse.rows.clear();
         }
         Ok(batch)
     }
