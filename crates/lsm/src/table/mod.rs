@@ -9,7 +9,7 @@
 //! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` for what an input ends in) and
 //! collects their fences (`index`) and the filters; `layout` is all that stands behind the blocks,
 //! and `docs/formats/sstable.md` is its page. [`Table`] opens that again; it hands out [`Block`]s
-//! through the [`BlockCache`]. `verify` reads a table whole.
+//! through the [`BlockCache`]. `verify` reads a table whole, `salvage` what is left of a damaged one.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
@@ -32,6 +32,7 @@ mod index;
 mod layout;
 mod pending;
 mod reader;
+mod salvage;
 mod verify;
 
 pub use block::Block;
@@ -39,6 +40,7 @@ pub use builder::{ROW_BYTES_MAX, TableBuilder};
 pub use cache::{BlockCache, Fill};
 pub use layout::FORMAT_VERSION;
 pub use reader::Table;
+pub use salvage::{LostBlock, Remains};
 
 use base::{Key, TableId};
 

@@ -46,14 +46,37 @@ impl Table {
     pub fn open(context: &Context, meta: &TableMeta, shape: &Shape) -> Result<Arc<Self>> {
         let path = context.table_path(meta.id, meta.folder);
         let file = context.env.open_read(&path, ReadOptions { direct: context.direct_reads })?;
-        let Parts { index, tombstones, key_filter, first_word_filter } =
-            Parts::read(&*file, meta, shape)?;
+        let parts = Parts::read(&*file, meta, shape)?;
+        Ok(Self::assemble(context, meta, shape, file, parts))
+    }
+
+    /// A table of parts that were read and checked, without filters.
+    pub(super) fn from_parts(
+        context: &Context,
+        meta: &TableMeta,
+        shape: &Shape,
+        file: Arc<dyn RandomReadFile>,
+        index: Index,
+        tombstones: Vec<RangeTombstone>,
+    ) -> Arc<Self> {
+        let parts = Parts { index, tombstones, key_filter: None, first_word_filter: None };
+        Self::assemble(context, meta, shape, file, parts)
+    }
+
+    fn assemble(
+        context: &Context,
+        meta: &TableMeta,
+        shape: &Shape,
+        file: Arc<dyn RandomReadFile>,
+        parts: Parts,
+    ) -> Arc<Self> {
+        let Parts { index, tombstones, key_filter, first_word_filter } = parts;
         let slots = context.cache.slots(index.blocks());
         let filters = [&key_filter, &first_word_filter].into_iter().flatten();
         let memory_bytes = index.memory_bytes()
             + slots.memory_bytes()
             + filters.map(|filter| filter.capacity() as u64).sum::<u64>();
-        Ok(Arc::new(Self {
+        Arc::new(Self {
             meta: meta.clone(),
             shape: shape.clone(),
             file,
@@ -64,13 +87,19 @@ impl Table {
             first_word_filter,
             tombstones,
             _reservation: context.cache.reserve(memory_bytes),
-        }))
+        })
     }
 
     /// The manifest's entry.
     #[must_use]
     pub fn meta(&self) -> &TableMeta {
         &self.meta
+    }
+
+    /// Its file, which can be read as long as the table is held, also where its name is gone.
+    #[must_use]
+    pub fn file(&self) -> &Arc<dyn RandomReadFile> {
+        &self.file
     }
 
     /// What its rows are made of.
@@ -152,6 +181,11 @@ impl Table {
             _ => &self.first_word_filter,
         };
         filter.as_ref().is_none_or(|filter| may_contain(filter, hash_words(&[word])))
+    }
+
+    /// Whether there is a filter of whole keys that have more than one word.
+    pub(super) fn filters_whole_keys(&self) -> bool {
+        self.shape.key_words() > 1 && self.key_filter.is_some()
     }
 
     /// Block `i`, from the cache or else from the file, checked.
