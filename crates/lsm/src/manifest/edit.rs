@@ -26,6 +26,7 @@ const LAST_SEQ: u8 = 5;
 const NEXT_TABLE_ID: u8 = 6;
 const NEXT_KEYSPACE_ID: u8 = 7;
 const FOLDERS: u8 = 8;
+const IDENTITY: u8 = 9;
 
 /// One atomic change: all of it is in the database after a crash, or none.
 ///
@@ -48,6 +49,8 @@ pub struct VersionEdit {
     pub next_keyspace_id: Option<u32>,
     /// Folders that hold tables, relative to the database's folder or absolute.
     pub folders: Option<Vec<String>>,
+    /// A number of this database alone, and of its backups and restored copies; never 0.
+    pub identity: Option<u128>,
 }
 
 /// A new keyspace.
@@ -117,6 +120,10 @@ impl VersionEdit {
             varint::put(&mut out, folders.len() as u64);
             folders.iter().for_each(|folder| varint::put_bytes(&mut out, folder.as_bytes()));
         }
+        if let Some(identity) = self.identity {
+            out.push(IDENTITY);
+            out.extend_from_slice(&identity.to_le_bytes());
+        }
         out
     }
 
@@ -172,6 +179,7 @@ impl VersionEdit {
             NEXT_TABLE_ID => self.next_table_id = Some(input.number("a table")?),
             NEXT_KEYSPACE_ID => self.next_keyspace_id = Some(input.keyspace()?.0),
             FOLDERS => self.folders = Some(input.list("folders", |i| i.text("a folder"))?),
+            IDENTITY => self.identity = Some(input.identity()?),
             unknown => return Err(format!("unknown section {unknown}")),
         }
         Ok(())
@@ -327,6 +335,13 @@ impl<'a> Input<'a> {
         u32::try_from(id).map(KeyspaceId).map_err(|_| format!("keyspace {id} is past 32 bits"))
     }
 
+    fn identity(&mut self) -> Result<u128, String> {
+        let (head, rest) =
+            self.0.split_first_chunk().ok_or_else(|| "ends within an identity".to_owned())?;
+        self.0 = rest;
+        Ok(u128::from_le_bytes(*head))
+    }
+
     fn fingerprint(&mut self) -> Result<u64, String> {
         let (head, rest) =
             self.0.split_first_chunk().ok_or_else(|| "ends within a fingerprint".to_owned())?;
@@ -447,10 +462,11 @@ pub(crate) mod tests {
             next_table_id in any::<Option<u64>>(),
             next_keyspace_id in any::<Option<u32>>(),
             folders in prop::option::of(prop::collection::vec("\\PC{0,8}", 0..3)),
+            identity in any::<Option<u128>>(),
         ) -> VersionEdit {
             VersionEdit {
                 keyspaces_added, keyspaces_dropped, trees, wal_first_live, last_seq,
-                next_table_id, next_keyspace_id, folders,
+                next_table_id, next_keyspace_id, folders, identity,
             }
         }
     }

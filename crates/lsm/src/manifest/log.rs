@@ -4,6 +4,10 @@
 //! A record's length must be trusted before its end is known. The frame's checksum covers the length
 //! and the record's place in the file, so a damaged length is told from a torn append, and a search
 //! for records behind the damage costs one short checksum a byte.
+//!
+//! # Why the reader is told how much was acknowledged
+//! A damaged last record and an append that a crash cut short can be the same bytes. `CURRENT` says how long the
+//! file was when the last edit was acknowledged, so only what lies behind that may be unsound.
 
 use base::{Corruption, checksum};
 use std::path::Path;
@@ -40,10 +44,12 @@ pub(super) fn put_record(out: &mut Vec<u8>, offset: u64, edit: &[u8]) -> Option<
 }
 
 /// Calls `each` with the offset and the edit of each record; returns how many bytes of the file are
-/// sound. Bytes behind them are an append that a crash cut short.
+/// sound. Bytes behind them are an append that a crash cut short. The first `acknowledged` bytes are whole
+/// records, or the file is damaged.
 pub(super) fn read_records(
     file: &Path,
     bytes: &[u8],
+    acknowledged: u64,
     mut each: impl FnMut(u64, &[u8]) -> Result<(), Corruption>,
 ) -> Result<u64, Corruption> {
     check_file_header(file, bytes)?;
@@ -54,12 +60,16 @@ pub(super) fn read_records(
                 each(offset as u64, edit)?;
                 offset += FRAME_BYTES + edit.len();
             }
+            Err(_) if (offset as u64) < acknowledged && offset == bytes.len() => {
+                let what = format!("the file ends here, {acknowledged} bytes were written");
+                return Err(Corruption::new(file, offset as u64, what));
+            }
             Err(_) if offset == bytes.len() && offset > FILE_HEADER_BYTES => {
                 return Ok(offset as u64);
             }
             Err(damage) => {
                 // The first record was synced before `CURRENT` named the file: it is never torn.
-                let first = offset == FILE_HEADER_BYTES;
+                let first = offset == FILE_HEADER_BYTES || (offset as u64) < acknowledged;
                 let ends_early = matches!(damage, Damage::Edit { end } if end < bytes.len());
                 if first || ends_early || has_record_behind(bytes, offset) {
                     return Err(Corruption::new(file, offset as u64, damage.words()));

@@ -9,14 +9,19 @@
 //!    before `CURRENT` was.
 //! 2. [`Manifest::append`] returns after the record is synced; only then may files that the edit
 //!    removed be deleted, and only then may readers see what it added.
-//! 3. After a failed write nothing more is appended: what the disk holds is unknown until the next
+//! 3. `CURRENT` also says how long the file was when the last edit was acknowledged, so that damage to such
+//!    an edit is never taken for an append that a crash cut short. It is replaced after the record is
+//!    synced and before [`Manifest::append`] returns; a power cut may take the replacement back, never the record.
+//! 4. After a failed write nothing more is appended: what the disk holds is unknown until the next
 //!    opening reads it.
 
 mod edit;
 mod log;
+mod salvage;
 mod state;
 
 pub use edit::{AddedKeyspace, VersionEdit};
+pub use salvage::SalvagedManifest;
 pub use state::{KeyspaceState, State};
 
 use crate::error::{Error, Result};
@@ -25,7 +30,7 @@ use env::{AppendFile, Env};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Names the manifest file in use.
+/// Names the manifest file in use, and how many of its bytes were acknowledged.
 pub const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
 const PREFIX: &str = "MANIFEST-";
@@ -62,7 +67,8 @@ impl Manifest {
         remove_others(&*env, folder, None)?;
         let state = State::default();
         let (file, snapshot_bytes) = write_file(&*env, folder, 1, &state)?;
-        point_to(&*env, folder, 1)?;
+        point_to(&*env, folder, 1, file.len_bytes())?;
+        env.sync_folder(folder)?;
         let folder = folder.to_owned();
         Ok(Self {
             env,
@@ -76,20 +82,39 @@ impl Manifest {
         })
     }
 
+    /// Writes the manifest of a database whose tables are all there: of a backup. The folder becomes
+    /// a database by the last step, whole; its name and those in it are durable then.
+    ///
+    /// # Errors
+    /// A manifest that is there already, or a failed write.
+    pub fn create_with(env: &dyn Env, folder: &Path, state: &State) -> Result<()> {
+        if env.exists(&folder.join(CURRENT)) {
+            return Err(Error::Invalid(format!("{} holds a database already", folder.display())));
+        }
+        let (file, _) = write_file(env, folder, 1, state)?;
+        point_to(env, folder, 1, file.len_bytes())?;
+        Ok(env.sync_folder(folder)?)
+    }
+
     /// Opens the manifest to append to it, and returns what all its edits say. An append that a
     /// crash cut short is removed from the file, as are files that `CURRENT` does not name.
     ///
     /// # Errors
     /// Corruption with file and offset; a missing `CURRENT` is `NotFound` of the environment.
     pub fn open(env: Arc<dyn Env>, folder: &Path) -> Result<(Self, State)> {
-        let number = read_current(&*env, folder)?;
+        let Current { number, bytes } = read_current(&*env, folder)?;
         let path = folder.join(file_name(number));
-        let found = read_state(&path, &env.read_file(&path)?)?;
+        let content = env.read_file(&path).map_err(|error| missing(error, &path))?;
+        let found = read_state(&path, &content, bytes)?;
         let mut file = env.open_append(&path, found.sound_bytes)?;
         // What was read may still be in the page cache alone. The caller is about to act on it, by
         // removing files that it no longer names for one.
         file.sync()?;
         remove_others(&*env, folder, Some(number))?;
+        if bytes != found.sound_bytes {
+            point_to(&*env, folder, number, found.sound_bytes)?;
+        }
+        env.sync_folder(folder)?;
         let manifest = Self {
             env,
             folder: folder.to_owned(),
@@ -110,15 +135,15 @@ impl Manifest {
     /// As [`Manifest::open`].
     pub fn read(env: &dyn Env, folder: &Path) -> Result<State> {
         loop {
-            let number = read_current(env, folder)?;
+            let Current { number, bytes } = read_current(env, folder)?;
             let path = folder.join(file_name(number));
             match env.read_file(&path) {
-                Ok(bytes) => return Ok(read_state(&path, &bytes)?.state),
+                Ok(content) => return Ok(read_state(&path, &content, bytes)?.state),
                 // The writer has begun a new file in between: look again, as long as `CURRENT`
                 // really moved on.
                 Err(error) if error.is_not_found() => {
-                    if read_current(env, folder)? == number {
-                        return Err(error.into());
+                    if read_current(env, folder)?.number == number {
+                        return Err(missing(error, &path));
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -146,7 +171,9 @@ impl Manifest {
         self.broken = true;
         self.file.append(&record)?;
         self.file.sync()?;
-        self.rotate_if_due()?;
+        if !self.rotate_if_due()? {
+            point_to(&*self.env, &self.folder, self.number, self.file.len_bytes())?;
+        }
         self.broken = false;
         Ok(())
     }
@@ -163,24 +190,26 @@ impl Manifest {
         self.folder.join(file_name(self.number))
     }
 
-    fn rotate_if_due(&mut self) -> Result<()> {
+    /// Begins a new file where the present one has grown; returns whether it did.
+    fn rotate_if_due(&mut self) -> Result<bool> {
         let bytes = self.file.len_bytes();
         if bytes < self.rotate_bytes || bytes < ROTATE_FACTOR * self.snapshot_bytes {
-            return Ok(());
+            return Ok(false);
         }
         self.snapshot_bytes = self.state.snapshot().encode().len() as u64;
         if bytes < ROTATE_FACTOR * self.snapshot_bytes {
-            return Ok(());
+            return Ok(false);
         }
         let number = self.number + 1;
         let (file, snapshot_bytes) = write_file(&*self.env, &self.folder, number, &self.state)?;
-        point_to(&*self.env, &self.folder, number)?;
+        point_to(&*self.env, &self.folder, number, file.len_bytes())?;
+        self.env.sync_folder(&self.folder)?;
         let old = self.path();
         self.number = number;
         self.file = file;
         self.snapshot_bytes = snapshot_bytes;
         self.env.remove(&old)?;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -192,10 +221,19 @@ struct Found {
     first_record_bytes: u64,
 }
 
-fn read_state(path: &Path, bytes: &[u8]) -> Result<Found> {
+/// What `CURRENT` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Current {
+    /// Number of the manifest file in use.
+    number: u64,
+    /// How long that file was, in bytes, when the last edit was acknowledged.
+    bytes: u64,
+}
+
+fn read_state(path: &Path, bytes: &[u8], acknowledged: u64) -> Result<Found> {
     let mut state = State::default();
     let mut first_record_bytes = 0;
-    let sound_bytes = log::read_records(path, bytes, |offset, edit| {
+    let sound_bytes = log::read_records(path, bytes, acknowledged, |offset, edit| {
         if first_record_bytes == 0 {
             first_record_bytes = edit.len() as u64;
         }
@@ -224,31 +262,43 @@ fn write_file(
     Ok((file, bytes.len() as u64))
 }
 
-/// Replaces `CURRENT` at one stroke.
-fn point_to(env: &dyn Env, folder: &Path, number: u64) -> Result<()> {
-    let name = file_name(number);
-    let line = format!("{name} {:016x}\n", checksum(name.as_bytes()));
+/// Replaces `CURRENT` at one stroke. Durable after the folder is synced; until then a power cut may
+/// leave the one before, which is as true.
+fn point_to(env: &dyn Env, folder: &Path, number: u64, bytes: u64) -> Result<()> {
+    let said = format!("{} {bytes}", file_name(number));
+    let line = format!("{said} {:016x}\n", checksum(said.as_bytes()));
     let new = folder.join(CURRENT_NEW);
     let mut file = env.create(&new)?;
     file.append(line.as_bytes())?;
     file.sync()?;
     drop(file);
     env.rename(&new, &folder.join(CURRENT))?;
-    env.sync_folder(folder)?;
     Ok(())
 }
 
-fn read_current(env: &dyn Env, folder: &Path) -> Result<u64> {
+fn read_current(env: &dyn Env, folder: &Path) -> Result<Current> {
     let path = folder.join(CURRENT);
-    let bytes = env.read_file(&path)?;
-    let damaged = || Corruption::new(&path, 0, "it does not name a manifest and its checksum");
-    let line = std::str::from_utf8(&bytes).map_err(|_| damaged())?;
-    let (name, check) =
-        line.strip_suffix('\n').and_then(|line| line.split_once(' ')).ok_or_else(damaged)?;
-    if check != format!("{:016x}", checksum(name.as_bytes())) {
-        return Err(damaged().into());
+    let line = env.read_file(&path)?;
+    let what = "it does not name a manifest, its length and their checksum";
+    Ok(parse_current(&line).ok_or_else(|| Corruption::new(&path, 0, what))?)
+}
+
+fn parse_current(line: &[u8]) -> Option<Current> {
+    let line = std::str::from_utf8(line).ok()?;
+    let (said, check) = line.strip_suffix('\n')?.rsplit_once(' ')?;
+    if check != format!("{:016x}", checksum(said.as_bytes())) {
+        return None;
     }
-    Ok(parse_file_name(name).ok_or_else(damaged)?)
+    let (name, bytes) = said.split_once(' ')?;
+    Some(Current { number: parse_file_name(name)?, bytes: bytes.parse().ok()? })
+}
+
+/// `CURRENT` names the file, so that it is not there is damage.
+fn missing(error: env::EnvError, path: &Path) -> Error {
+    if error.is_not_found() {
+        return Corruption::new(path, 0, "the manifest is missing, but CURRENT names it").into();
+    }
+    error.into()
 }
 
 /// Removes manifest files but that of number `keep`, and a `CURRENT` that was never renamed.

@@ -14,6 +14,7 @@ pub struct State {
     next_table_id: u64,
     next_keyspace_id: u32,
     folders: Vec<String>,
+    identity: Option<u128>,
 }
 
 /// A keyspace as the manifest knows it.
@@ -73,6 +74,13 @@ impl State {
         &self.folders
     }
 
+    /// A number of this database alone, and of its backups and restored copies; `None` where the
+    /// engine above gave it none.
+    #[must_use]
+    pub fn identity(&self) -> Option<u128> {
+        self.identity
+    }
+
     /// Applies one edit whole, or refuses it and stays as it was.
     ///
     /// # Errors
@@ -106,6 +114,7 @@ impl State {
         if let Some(folders) = &edit.folders {
             self.folders.clone_from(folders);
         }
+        self.identity = edit.identity.or(self.identity);
         Ok(())
     }
 
@@ -133,6 +142,7 @@ impl State {
             next_table_id: Some(self.next_table_id),
             next_keyspace_id: Some(self.next_keyspace_id),
             folders: Some(self.folders.clone()),
+            identity: self.identity,
         }
     }
 
