@@ -45,7 +45,7 @@ def open(
     read_only: bool = False,
     create: bool = True,
     table_folders: Sequence[_Path] | None = None,
-    direct_reads: bool = False,
+    direct_io: bool = False,
 ) -> Database:
     """Open the database in the folder ``path``, creating it if the folder is empty or not there.
 
@@ -61,7 +61,7 @@ def open(
         create: Whether a database is created where there is none.
         table_folders: Further folders for tables, on other disks perhaps; filled evenly. Each database makes a
             folder of its own in them.
-        direct_reads: Read tables around the page cache of the operating system.
+        direct_io: Read and write tables around the page cache of the operating system.
 
     Returns:
         The open database. It is closed by :meth:`Database.close`, by ``with``, or with its last reference.

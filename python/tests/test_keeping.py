@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 import quipu
 
@@ -225,3 +226,16 @@ def test_tables_may_lie_in_several_folders(folder: Path, tmp_path: Path) -> None
         assert len(db.graph("g")) == 2001
     with quipu.open(folder, read_only=True) as db:
         assert db.check()["graphs"] == {"g": 2001}
+
+
+def test_a_database_around_the_page_cache_keeps_the_same(folder: Path) -> None:
+    source = np.arange(400_000, dtype=np.uint64)
+    target = source * np.uint64(0x9E37_79B9_7F4A_7C15)
+    with quipu.open(folder, direct_io=True) as db:
+        g = db.graph("g")
+        g.import_arrays(source, target)
+        g.upsert(1, 2)
+    with quipu.open(folder, direct_io=True) as db:
+        g = db.graph("g")
+        assert g.successors(7).tolist() == [int(target[7])]
+        assert db.check()["graphs"] == {"g": 400_001}

@@ -11,14 +11,14 @@ use quipu_env::{
     parallel,
 };
 
-/// Runs one promise over the memory, and over the machine with and without `io_uring`.
+/// Runs one promise over the memory, and over the machine without `io_uring`, with it, and with direct writes.
 fn check(promise: impl Fn(&dyn Env, &Path)) {
     let memory = MemoryEnv::new(2);
     let folder = PathBuf::from("/db");
     memory.create_folder(&folder).unwrap();
     promise(&memory, &folder);
-    for io_uring in [false, true] {
-        let real = RealEnv::new(RealOptions { threads: 2, io_uring });
+    for (io_uring, direct_writes) in [(false, false), (true, false), (true, true)] {
+        let real = RealEnv::new(RealOptions { threads: 2, io_uring, direct_writes });
         let folder = tempfile::tempdir().unwrap();
         promise(&real, folder.path());
     }
@@ -40,6 +40,27 @@ fn kind<T>(result: quipu_env::Result<T>) -> io::ErrorKind {
 
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(2_654_435_761) >> 7) as u8).collect()
+}
+
+#[test]
+fn what_is_flushed_between_large_pieces_stays_in_its_place() {
+    check(|env, dir| {
+        let path = dir.join("a");
+        let bytes = pattern(9 << 20);
+        let mut file = env.create(&path).unwrap();
+        let mut seen = 0;
+        for (round, piece) in bytes.chunks(1_234_567).enumerate() {
+            file.append(piece).unwrap();
+            seen += piece.len();
+            if round % 2 == 0 {
+                file.flush().unwrap();
+                assert!(env.read_file(&path).unwrap() == bytes[..seen]);
+            }
+        }
+        file.sync().unwrap();
+        drop(file);
+        assert!(env.read_file(&path).unwrap() == bytes);
+    });
 }
 
 #[test]

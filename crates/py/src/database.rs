@@ -16,7 +16,7 @@ pub(crate) struct Database {
 
 #[pyfunction]
 #[pyo3(signature = (path=None, *, durability="sync", cache=None, memory_limit=None, threads=0,
-                    read_only=false, create=true, table_folders=None, direct_reads=false))]
+                    read_only=false, create=true, table_folders=None, direct_io=false))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
 pub(crate) fn open(
     py: Python<'_>,
@@ -28,7 +28,7 @@ pub(crate) fn open(
     read_only: bool,
     create: bool,
     table_folders: Option<Vec<PathBuf>>,
-    direct_reads: bool,
+    direct_io: bool,
 ) -> PyResult<Database> {
     let mut options = Options {
         durability: match durability {
@@ -45,7 +45,7 @@ pub(crate) fn open(
         read_only,
         create,
         table_folders: table_folders.unwrap_or_default(),
-        direct_reads,
+        direct_io,
         ..Options::default()
     };
     if let Some(cache) = cache {

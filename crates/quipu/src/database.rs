@@ -11,9 +11,6 @@ use views::SharedTransaction;
 use views::graph::{Graph, GraphCheck, GraphDef};
 use views::import::ImportOptions;
 
-/// Segments of the log where durability asks for few syncs of big files.
-const WAL_SEGMENT_BYTES: u64 = 64 << 20;
-
 /// An open database. Cheap to clone; threads may share it. It is closed when the last clone is
 /// gone, or by [`Database::close`].
 #[derive(Clone)]
@@ -38,7 +35,11 @@ impl Database {
     /// [`ErrorKind::Corruption`] with file and offset, [`ErrorKind::InvalidInput`] where the folder
     /// holds something else, or nothing and may not be created.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
-        let env = RealEnv::new(RealOptions { threads: options.threads, ..RealOptions::default() });
+        let env = RealEnv::new(RealOptions {
+            threads: options.threads,
+            direct_writes: options.direct_io,
+            ..RealOptions::default()
+        });
         let absolute = |path: &Path| {
             std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
         };
@@ -67,9 +68,9 @@ impl Database {
             cache_bytes: options.cache_bytes,
             memtable_bytes: options.memtable_bytes(),
             transaction_bytes_max: options.memory_limit_bytes / 2,
-            wal_segment_bytes: WAL_SEGMENT_BYTES,
+            wal_segment_bytes: options.wal_segment_bytes(),
             table_folders: options.table_folders.clone(),
-            direct_reads: options.direct_reads,
+            direct_reads: options.direct_io,
             read_only: options.read_only,
             create: options.create,
             ..KvOptions::default()

@@ -22,8 +22,8 @@ pub struct Options {
     pub create: bool,
     /// Further folders that hold tables, on other disks perhaps; filled evenly.
     pub table_folders: Vec<PathBuf>,
-    /// Read tables around the page cache.
-    pub direct_reads: bool,
+    /// Read and write tables around the page cache: for data far larger than memory, and a cache of its own.
+    pub direct_io: bool,
 }
 
 impl Default for Options {
@@ -36,16 +36,21 @@ impl Default for Options {
             read_only: false,
             create: true,
             table_folders: Vec::new(),
-            direct_reads: false,
+            direct_io: false,
         }
     }
 }
 
 impl Options {
-    /// Memtables get a sixteenth of the memory limit, between 4 MiB and 64 MiB: twice that much is
+    /// Memtables get a sixteenth of the memory limit, between 64 KiB and 64 MiB: twice that much is
     /// held while a generation is flushed.
     pub(crate) fn memtable_bytes(&self) -> u64 {
-        (self.memory_limit_bytes / 16).clamp(4 << 20, 64 << 20)
+        (self.memory_limit_bytes / 16).clamp(64 << 10, 64 << 20)
+    }
+
+    /// Segments of the log: what memtables take, so that a small limit needs a small disk too.
+    pub(crate) fn wal_segment_bytes(&self) -> u64 {
+        self.memtable_bytes()
     }
 }
 

@@ -21,7 +21,7 @@ use super::uring::RingPool;
 use crate::{EnvError, RandomReadFile, ReadOptions, ReadRequest, Result};
 
 /// Alignment that every block device in use accepts for direct I/O, in bytes.
-const DIRECT_ALIGN: usize = 4096;
+pub(super) const DIRECT_ALIGN: usize = 4096;
 
 /// From how many requests on a batch goes through the ring.
 #[cfg(target_os = "linux")]

@@ -41,12 +41,12 @@ impl std::fmt::Debug for RingPool {
 }
 
 impl RingPool {
-    /// A pool, if the kernel lets this process make a ring that can read.
+    /// A pool, if the kernel lets this process make a ring that can read and write.
     pub(crate) fn probe() -> Option<Self> {
         let ring = IoUring::new(RING_ENTRIES).ok()?;
         let mut probe = io_uring::Probe::new();
         ring.submitter().register_probe(&mut probe).ok()?;
-        if !probe.is_supported(opcode::Read::CODE) {
+        if !probe.is_supported(opcode::Read::CODE) || !probe.is_supported(opcode::Write::CODE) {
             return None;
         }
         Some(Self { idle: Mutex::new(vec![ring]) })
@@ -58,15 +58,8 @@ impl RingPool {
         if missing.is_empty() {
             return Ok(());
         }
-        let taken = locked(&self.idle).pop();
-        let mut ring = match taken {
-            Some(ring) => ring,
-            None => match IoUring::new(RING_ENTRIES) {
-                Ok(ring) => ring,
-                // Out of locked memory or descriptors: the caller reads one by one.
-                Err(_) => return Ok(()),
-            },
-        };
+        // Without a ring the caller reads one by one.
+        let Some(mut ring) = self.take() else { return Ok(()) };
         for batch in missing.chunks_mut(RING_ENTRIES as usize) {
             if let Err(error) = read_batch(&mut ring, file, batch) {
                 for span in batch {
@@ -76,11 +69,22 @@ impl RingPool {
                 return Err(error);
             }
         }
+        self.put(ring);
+        Ok(())
+    }
+
+    /// An idle ring, or a new one; `None` when out of locked memory or descriptors.
+    pub(crate) fn take(&self) -> Option<IoUring> {
+        let taken = locked(&self.idle).pop();
+        taken.or_else(|| IoUring::new(RING_ENTRIES).ok())
+    }
+
+    /// Gives a ring back, with nothing in flight.
+    pub(crate) fn put(&self, ring: IoUring) {
         let mut idle = locked(&self.idle);
         if idle.len() < RINGS_KEPT_MAX {
             idle.push(ring);
         }
-        Ok(())
     }
 }
 
@@ -121,6 +125,6 @@ fn read_batch(ring: &mut IoUring, file: &File, batch: &mut [&mut Span]) -> io::R
     Ok(())
 }
 
-fn is_transient(error: &io::Error) -> bool {
+pub(crate) fn is_transient(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
 }

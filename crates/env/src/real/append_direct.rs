@@ -1,0 +1,241 @@
+//! Large files written around the page cache, several pieces in flight through `io_uring`.
+//!
+//! # Why an option and not the rule
+//! Half the processor time of a write call, and the disk never stalls behind dirty pages; but what was just written
+//! is then not in memory, and the first reads of it go to the disk. `docs/decisions/0009-large-writes.md` has the
+//! figures (`examples/write_speed.rs`).
+//!
+//! # Why unsafe here
+//! Submitting hands the kernel raw addresses that it reads from later; no safe interface exists.
+//!
+//! # Invariants
+//! 1. Only whole pieces go around the page cache, each at a multiple of its size. What is left at a flush goes
+//!    through a second, ordinary descriptor, and its piece stays: once full it is written again, whole.
+//! 2. While a piece is in flight nobody touches its memory; it is freed only when nothing is in flight, or leaked if
+//!    the ring breaks so that this cannot be known.
+//! 3. A piece that the kernel wrote in part or refused is finished by write calls, which meet the real error.
+//! 4. Dropping writes no more than what is in flight already.
+#![allow(unsafe_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use io_uring::{IoUring, opcode, types};
+
+use super::read::DIRECT_ALIGN;
+use super::uring::{RingPool, is_transient};
+use crate::{AppendFile, EnvError, Result};
+
+/// Bytes of a piece. Larger ones were no faster, smaller ones cost more submissions.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Pieces of memory a file holds: one is filled while the others are in flight.
+const PIECES: usize = 4;
+
+#[derive(Debug)]
+struct Piece {
+    memory: Vec<u8>,
+    /// Where the aligned part begins.
+    start: usize,
+    offset: u64,
+    in_flight: bool,
+}
+
+impl Piece {
+    fn new() -> Self {
+        let memory = vec![0; PIECE_BYTES + DIRECT_ALIGN];
+        let start = memory.as_ptr().align_offset(DIRECT_ALIGN);
+        Self { memory, start, offset: 0, in_flight: false }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + PIECE_BYTES]
+    }
+}
+
+pub(crate) struct DirectAppendFile {
+    plain: File,
+    direct: File,
+    path: PathBuf,
+    rings: Arc<RingPool>,
+    /// Taken from the pool when the first piece is full: most files never fill one.
+    ring: Option<IoUring>,
+    pieces: Vec<Piece>,
+    /// Which piece is being filled, up to where, and how much of that is in the file already.
+    filling: usize,
+    filled: usize,
+    flushed: usize,
+    in_flight: usize,
+}
+
+impl std::fmt::Debug for DirectAppendFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DirectAppendFile")
+            .field("path", &self.path)
+            .field("len_bytes", &self.len_bytes())
+            .field("in_flight", &self.in_flight)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DirectAppendFile {
+    /// Creates the file; `Ok(None)` where the file system refuses direct I/O, and then no file is left.
+    pub(crate) fn create(path: &Path, rings: &Arc<RingPool>) -> Result<Option<Self>> {
+        let plain = File::create_new(path).map_err(|e| EnvError::io("create", path, e))?;
+        let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path);
+        let Ok(direct) = direct else {
+            std::fs::remove_file(path).map_err(|e| EnvError::io("remove", path, e))?;
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            plain,
+            direct,
+            path: path.to_owned(),
+            rings: Arc::clone(rings),
+            ring: None,
+            pieces: vec![Piece::new()],
+            filling: 0,
+            filled: 0,
+            flushed: 0,
+            in_flight: 0,
+        }))
+    }
+
+    fn fail(&self, error: io::Error) -> EnvError {
+        EnvError::io("write", &self.path, error)
+    }
+
+    /// Sends the full piece on its way and turns to a free one.
+    fn send(&mut self) -> Result<()> {
+        if self.ring.is_none() {
+            self.ring = self.rings.take();
+        }
+        let piece = &self.pieces[self.filling];
+        let next = piece.offset + PIECE_BYTES as u64;
+        if let Some(ring) = &mut self.ring {
+            let entry = opcode::Write::new(
+                types::Fd(self.direct.as_raw_fd()),
+                piece.bytes().as_ptr(),
+                PIECE_BYTES as u32,
+            )
+            .offset(piece.offset)
+            .build()
+            .user_data(self.filling as u64);
+            // SAFETY: the piece's memory and the descriptor belong to this file, which frees neither before
+            // the piece's completion (invariant 2). At most `PIECES` entries are queued, fewer than the ring has.
+            let pushed = unsafe { ring.submission().push(&entry) };
+            pushed.map_err(|e| EnvError::io("write", &self.path, io::Error::other(e)))?;
+            self.pieces[self.filling].in_flight = true;
+            self.in_flight += 1;
+            self.reap(0)?;
+        } else {
+            // No ring to be had just now: out of descriptors or locked memory.
+            let written = self.direct.write_all_at(piece.bytes(), piece.offset);
+            written.map_err(|e| self.fail(e))?;
+        }
+        let free = loop {
+            if let Some(free) = self.pieces.iter().position(|piece| !piece.in_flight) {
+                break free;
+            }
+            if self.pieces.len() < PIECES {
+                self.pieces.push(Piece::new());
+            } else {
+                self.reap(1)?;
+            }
+        };
+        self.pieces[free].offset = next;
+        (self.filling, self.filled, self.flushed) = (free, 0, 0);
+        Ok(())
+    }
+
+    /// Submits what is queued and waits until at least `least` more pieces are written.
+    fn reap(&mut self, least: usize) -> Result<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let mut reaped = 0;
+        loop {
+            match ring.submit_and_wait(least.saturating_sub(reaped)) {
+                Ok(_) => {}
+                Err(e) if is_transient(&e) => {}
+                Err(e) => return Err(EnvError::io("write", &self.path, e)),
+            }
+            for completion in ring.completion() {
+                let index = usize::try_from(completion.user_data()).unwrap_or(usize::MAX);
+                let Some(piece) = self.pieces.get_mut(index) else { continue };
+                piece.in_flight = false;
+                self.in_flight -= 1;
+                reaped += 1;
+                let done = usize::try_from(completion.result()).unwrap_or(0).min(PIECE_BYTES);
+                if done < PIECE_BYTES {
+                    let rest = &piece.bytes()[done..];
+                    let written = self.plain.write_all_at(rest, piece.offset + done as u64);
+                    written.map_err(|e| EnvError::io("write", &self.path, e))?;
+                }
+            }
+            if reaped >= least {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl AppendFile for DirectAppendFile {
+    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let piece = &mut self.pieces[self.filling];
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.filled));
+            let at = piece.start + self.filled;
+            piece.memory[at..at + now.len()].copy_from_slice(now);
+            self.filled += now.len();
+            bytes = later;
+            if self.filled == PIECE_BYTES {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.reap(self.in_flight)?;
+        let piece = &self.pieces[self.filling];
+        let tail = &piece.bytes()[self.flushed..self.filled];
+        let written = self.plain.write_all_at(tail, piece.offset + self.flushed as u64);
+        written.map_err(|e| self.fail(e))?;
+        self.flushed = self.filled;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        self.plain.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.pieces[self.filling].offset + self.filled as u64
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for DirectAppendFile {
+    fn drop(&mut self) {
+        while self.in_flight > 0 {
+            let before = self.in_flight;
+            // A failed write is nobody's concern any more; a broken ring is: the kernel may still read.
+            if self.reap(1).is_err() && self.in_flight == before {
+                for piece in &mut self.pieces {
+                    std::mem::forget(std::mem::take(&mut piece.memory));
+                }
+                return;
+            }
+        }
+        if let Some(ring) = self.ring.take() {
+            self.rings.put(ring);
+        }
+    }
+}
