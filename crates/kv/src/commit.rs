@@ -142,6 +142,10 @@ impl Inner {
             }
             // Another sync may have failed meanwhile; this one then proves nothing (see `poison`).
             self.poison.check()?;
+            // Before the commit is acknowledged, so that damage to it is never taken for a crash.
+            if let Some(wal) = &mut self.writer.lock().wal {
+                wal.mark().map_err(|error| self.poison.poison(error.into()))?;
+            }
         }
         *synced = upto;
         self.snapshots.publish(upto);

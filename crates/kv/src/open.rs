@@ -270,6 +270,11 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
             Ok(())
         },
     )?;
+    if state.wal_first_live() == 0 {
+        // From now on a log that is gone is missed.
+        let edit = VersionEdit { wal_first_live: Some(wal.first_segment()), ..Default::default() };
+        inner.log_edit(&edit)?;
+    }
     let mut writer = inner.writer.lock();
     writer.last_seq = last_seq;
     inner.snapshots.publish(last_seq);

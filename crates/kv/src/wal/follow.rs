@@ -113,7 +113,10 @@ impl WalReader {
         if self.reader.is_none() {
             let env = self.env.as_ref();
             match SegmentReader::open(env, &self.folder, self.segment, WINDOW_BYTES) {
-                Ok(reader) => self.reader = Some(reader),
+                Ok(mut reader) => {
+                    reader.check_length()?;
+                    self.reader = Some(reader);
+                }
                 Err(error) => return gone_if_missing(error),
             }
         }

@@ -12,6 +12,9 @@
 //! been synced when it was written: an unsound record before a position that a later record calls
 //! durable is corruption, reported with file and offset; one after it was never synced, and the log ends there.
 //!
+//! The last record has none behind it that could say so. [`Wal::mark`] puts a *mark* there, which says it and is
+//! overwritten by the next record. It is not synced itself: a killed process leaves it, a power cut may not.
+//!
 //! # Invariants
 //! 1. A segment is written by one process life only. Reopening starts the next number, so nothing is
 //!    ever written behind a torn tail.
@@ -24,16 +27,18 @@
 mod follow;
 mod record;
 mod recovery;
+mod salvage;
 mod segment;
 #[cfg(test)]
 mod tests;
 
 pub use follow::{Follow, WalReader};
 pub use recovery::{Place, Recovered, Recovery};
+pub use salvage::{SalvagedLog, salvage};
 
+use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::Corruption;
 use env::{Env, EnvError, LogFile, LogMode, LogSync};
@@ -197,6 +202,13 @@ struct Segment {
     offset: u64,
 }
 
+impl Segment {
+    /// Where its records must end: there is room for a mark behind them.
+    fn records_max(&self) -> u64 {
+        self.len_bytes - record_bytes(record::NEXT_BYTES) as u64
+    }
+}
+
 impl Wal {
     /// Finds the log in `folder`, which must exist, hands every payload to `replay` in the order of
     /// appending, and opens the log for appending, in a fresh segment.
@@ -283,7 +295,7 @@ impl Wal {
     pub fn append(&mut self, payload_parts: &[&[u8]]) -> Result<Position> {
         self.check()?;
         let bytes = payload_parts.iter().map(|part| part.len()).sum();
-        let fits = self.current.offset + record_bytes(bytes) as u64 <= self.current.len_bytes;
+        let fits = self.current.offset + record_bytes(bytes) as u64 <= self.current.records_max();
         let appended = if bytes <= PAYLOAD_BYTES_MAX && fits {
             self.write(RecordKind::Full, payload_parts)
         } else {
@@ -376,6 +388,25 @@ impl Wal {
         Ok(self.current.number)
     }
 
+    /// Says behind the last record that everything is durable, where it is and nothing was appended since:
+    /// damage to that record is then told from a crash.
+    ///
+    /// # Errors
+    /// A failed write. The log then refuses to go on.
+    pub fn mark(&mut self) -> Result<()> {
+        self.check()?;
+        if self.progress.durable() == self.position() {
+            self.write_mark(&[]).inspect_err(|_| self.progress.fail())?;
+        }
+        Ok(())
+    }
+
+    /// Number of the oldest segment that is not released.
+    #[must_use]
+    pub fn first_segment(&self) -> u64 {
+        self.older.first().map_or(self.current.number, |older| older.number)
+    }
+
     /// Syncs, and gives back the space that was reserved ahead: a closed database is as small as what
     /// it holds. The next opening starts a fresh segment.
     ///
@@ -385,10 +416,12 @@ impl Wal {
         self.sync()?;
         self.options.spare_segments_max = 0;
         self.trim_spares()?;
+        self.write_mark(&[])?;
         let Self { env, folder, current, .. } = self;
         let Segment { number, file, offset, .. } = current;
         drop(file);
-        env.open_append(&segment_path(&folder, number), offset)?.sync()?;
+        let bytes = offset + record::MARK_BYTES as u64;
+        env.open_append(&segment_path(&folder, number), bytes)?.sync()?;
         env.sync_folder(&folder)?;
         Ok(())
     }
@@ -410,10 +443,19 @@ impl Wal {
         Ok(position)
     }
 
+    /// Writes a mark behind the last record, without going on behind it.
+    fn write_mark(&mut self, payload: &[u8]) -> Result<()> {
+        let offset = self.current.offset;
+        self.write(RecordKind::Mark, &[payload])?;
+        self.current.offset = offset;
+        Ok(())
+    }
+
     /// Appends a payload that does not fit as it is.
     #[cold]
     fn append_cut(&mut self, parts: &[&[u8]], bytes: usize) -> Result<Position> {
-        let fresh = self.next_bytes as usize - record_bytes(record::BEGIN_BYTES);
+        let ends = record_bytes(record::BEGIN_BYTES) + record_bytes(record::NEXT_BYTES);
+        let fresh = self.next_bytes as usize - ends;
         let waste_is_small = self.left() <= self.current.len_bytes as usize / 16;
         // Whole in one segment is better: one file to sync. Unless much space would be left behind.
         if bytes <= PAYLOAD_BYTES_MAX && record_bytes(bytes) <= fresh && waste_is_small {
@@ -430,7 +472,10 @@ impl Wal {
             let piece = rest.take(room.min(PAYLOAD_BYTES_MAX));
             let kind = match (first.is_none(), rest.left == 0) {
                 (true, true) => RecordKind::Full,
-                (true, false) => RecordKind::First,
+                (true, false) => {
+                    base::mark::hit(base::mark::Mark::PayloadCut);
+                    RecordKind::First
+                }
                 (false, false) => RecordKind::Middle,
                 (false, true) => RecordKind::Last,
             };
@@ -449,7 +494,7 @@ impl Wal {
 
     /// Bytes left in the current segment.
     fn left(&self) -> usize {
-        (self.current.len_bytes - self.current.offset) as usize
+        (self.current.records_max() - self.current.offset) as usize
     }
 
     fn next_segment(&mut self) -> Result<()> {
@@ -459,22 +504,30 @@ impl Wal {
         let next =
             make_segment(env, &self.folder, number, self.next_bytes, options, &mut self.spares)?;
         self.next_bytes = (self.next_bytes * 2).min(self.options.segment_bytes);
-        let full = std::mem::replace(&mut self.current, next);
+        let mut full = std::mem::replace(&mut self.current, next);
         let durable = self.progress.durable();
         for older in &mut self.older {
             // Lets the files of segments that were synced meanwhile be closed.
             older.unsynced = older.unsynced.take().filter(|(end, _)| *end > durable);
         }
+        self.begin(end)?;
+        // The file of the next segment is there for good: without it, the log is cut.
+        let kind = RecordKind::Mark;
+        let next = (self.current.number as u32).to_le_bytes();
+        record::build(&mut self.scratch, kind, end.segment, durable, &[&next]);
+        full.file.write_at(&self.scratch, end.offset)?;
         let Segment { number, sync, len_bytes, .. } = full;
         self.older.push(Older { number, len_bytes, unsynced: Some((end, sync)) });
-        self.begin(end)
+        Ok(())
     }
 
-    /// Writes the record that links the fresh current segment to the log's end before it.
+    /// Writes the record that links the fresh current segment to the log's end before it, and says how
+    /// long the file is.
     fn begin(&mut self, end: Position) -> Result<()> {
         let mut payload = [0; record::BEGIN_BYTES];
         payload[..4].copy_from_slice(&(end.segment as u32).to_le_bytes());
-        payload[4..].copy_from_slice(&(end.offset as u32).to_le_bytes());
+        payload[4..8].copy_from_slice(&(end.offset as u32).to_le_bytes());
+        payload[8..].copy_from_slice(&(self.current.len_bytes as u32).to_le_bytes());
         self.write(RecordKind::Begin, &[&payload])?;
         Ok(())
     }
@@ -508,6 +561,7 @@ fn make_segment(
         // Lengths differ after the options changed, and while segments still grow.
         if file.len_bytes() >= bytes / 2 && file.len_bytes() >= SEGMENT_BYTES_MIN {
             drop(file);
+            base::mark::hit(base::mark::Mark::SegmentRecycled);
             env.rename(&old, &path)?;
             env.sync_folder(folder)?;
             let file = env.open_log(&path, options.mode)?;

@@ -15,8 +15,13 @@ pub(super) const ALIGN_BYTES: usize = 8;
 pub(super) const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 const _: () = assert!(PAYLOAD_BYTES_MAX < 1 << 24, "the length has 24 bits");
 
-/// Payload of a `Begin` record: number of the segment before this one, and where that ended.
-pub(super) const BEGIN_BYTES: usize = 4 + 4;
+/// Payload of a `Begin` record: number of the segment before this one, where that ended, and this one's length.
+pub(super) const BEGIN_BYTES: usize = 4 + 4 + 4;
+
+/// Room that is always left at a segment's end: a mark without payload.
+pub(super) const MARK_BYTES: usize = HEADER_BYTES;
+/// Payload of the mark at the end of a segment that another follows: the number of that one.
+pub(super) const NEXT_BYTES: usize = 4;
 
 /// What a record is. Zero is no kind, so that preallocated zeros are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +36,9 @@ pub(super) enum RecordKind {
     Middle = 4,
     /// Its end.
     Last = 5,
+    /// Not part of the log: stands behind its last record and tells how far it was durable, until the
+    /// next record takes the place.
+    Mark = 6,
 }
 
 impl RecordKind {
@@ -41,6 +49,7 @@ impl RecordKind {
             3 => Self::First,
             4 => Self::Middle,
             5 => Self::Last,
+            6 => Self::Mark,
             _ => return None,
         })
     }

@@ -153,6 +153,7 @@ impl Recovery {
         let mut wal =
             Wal::start(self.env, self.folder, self.options, recovered, last_number, files)?;
         if !given_up.is_empty() {
+            base::mark::hit(base::mark::Mark::SegmentsGivenUp);
             // The new segment's link, which passes them by, comes first.
             wal.sync()?;
             for number in given_up {
@@ -176,7 +177,11 @@ impl Recovery {
             let mut reader = match self.reader.take() {
                 Some(reader) => reader,
                 None => {
-                    SegmentReader::open(self.env.as_ref(), &self.folder, link.number, WINDOW_BYTES)?
+                    let env = self.env.as_ref();
+                    let mut reader =
+                        SegmentReader::open(env, &self.folder, link.number, WINDOW_BYTES)?;
+                    reader.check_length()?;
+                    reader
                 }
             };
             let known_bytes = self.payload.len();
@@ -206,7 +211,7 @@ impl Recovery {
                     return Ok(Some(here));
                 }
                 (RecordKind::First, None) => self.pending = Some(here),
-                (RecordKind::Middle, Some(_)) => {}
+                (RecordKind::Middle | RecordKind::Mark, Some(_)) => {}
                 (RecordKind::Last, Some(start)) => {
                     self.pending = None;
                     self.payloads += 1;
@@ -215,7 +220,7 @@ impl Recovery {
                 (RecordKind::Full | RecordKind::First, Some(_)) => {
                     return wrong("a payload begins before the one before it has ended");
                 }
-                (RecordKind::Middle | RecordKind::Last, None) => {
+                (RecordKind::Middle | RecordKind::Last | RecordKind::Mark, None) => {
                     return wrong("a payload goes on that never began");
                 }
             }
@@ -231,19 +236,25 @@ impl Recovery {
     fn stop(&mut self, here: Position, why: &str) -> Result<Option<Position>> {
         let env = self.env.as_ref();
         let later = check_never_synced(env, &self.folder, &self.files, here, why)?;
-        let torn = later || self.pending.is_some() || self.is_torn(here)?;
+        let mut reader = SegmentReader::open(env, &self.folder, here.segment, WINDOW_BYTES)?;
+        if let Some(next) = reader.next_named_at(here.offset)?
+            && self.files.binary_search(&next).is_err()
+        {
+            let file = segment_path(&self.folder, next);
+            let what =
+                format!("the segment is missing, but segment {} goes on in it", here.segment);
+            return Err(Corruption::new(&file, 0, what).into());
+        }
+        // A record was begun here, if a header names this segment.
+        let torn = later || self.pending.is_some() || reader.is_begun_at(here.offset)?;
         let end = self.pending.take().unwrap_or(here);
         self.payload.clear();
+        if torn {
+            base::mark::hit(base::mark::Mark::TornTail);
+        }
         self.recovered = Some(Recovered { end, payloads: self.payloads, torn });
         self.at = self.chain.len();
         Ok(None)
-    }
-
-    /// Whether a record was begun at `here`: its header names this segment.
-    fn is_torn(&mut self, here: Position) -> Result<bool> {
-        let env = self.env.as_ref();
-        let mut reader = SegmentReader::open(env, &self.folder, here.segment, WINDOW_BYTES)?;
-        reader.is_begun_at(here.offset)
     }
 }
 

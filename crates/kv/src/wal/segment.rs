@@ -3,9 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::Corruption;
 use env::{Env, RandomReadFile, ReadOptions};
 
-use super::record::{self, ALIGN_BYTES, BEGIN_BYTES, HEADER_BYTES, Header, NotARecord, RecordKind};
+use super::record::{
+    self, ALIGN_BYTES, BEGIN_BYTES, HEADER_BYTES, Header, MARK_BYTES, NEXT_BYTES, NotARecord,
+    RecordKind,
+};
 use super::{Position, Result};
 
 /// File of a segment.
@@ -68,11 +72,51 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// The record at `offset`, or why there is none.
+    /// The record of the log at `offset`, or why there is none. A mark is none.
     pub(super) fn record_at(
         &mut self,
         offset: u64,
     ) -> Result<std::result::Result<Found<'_>, NotARecord>> {
+        Ok(self.any_record_at(offset)?.and_then(|found| match found.header.kind {
+            RecordKind::Mark => Err("the log's end"),
+            _ => Ok(found),
+        }))
+    }
+
+    /// The segment that follows, where a mark at `offset` names it.
+    pub(super) fn next_named_at(&mut self, offset: u64) -> Result<Option<u64>> {
+        let found = self.any_record_at(offset)?.ok();
+        let mark = found.filter(|found| found.header.kind == RecordKind::Mark);
+        Ok(mark.and_then(|mark| {
+            let number: [u8; NEXT_BYTES] = mark.payload.try_into().ok()?;
+            Some(u64::from(u32::from_le_bytes(number)))
+        }))
+    }
+
+    /// Fails where the file is shorter than its beginning says, unless a log that was closed gave the
+    /// rest back: then a mark is the last thing in the file.
+    pub(super) fn check_length(&mut self) -> Result<()> {
+        let Ok(found) = self.record_at(0)? else { return Ok(()) };
+        let stated = match *found.payload {
+            [_, _, _, _, _, _, _, _, a, b, c, d] if found.header.kind == RecordKind::Begin => {
+                u64::from(u32::from_le_bytes([a, b, c, d]))
+            }
+            _ => return Ok(()),
+        };
+        if self.len_bytes >= stated {
+            return Ok(());
+        }
+        let mark = self.len_bytes.saturating_sub(MARK_BYTES as u64);
+        let marked = mark.is_multiple_of(ALIGN_BYTES as u64)
+            && matches!(self.any_record_at(mark)?, Ok(found) if found.header.kind == RecordKind::Mark);
+        if marked {
+            return Ok(());
+        }
+        let what = format!("the segment ends here, it was {stated} bytes long");
+        Err(Corruption::new(self.path(), self.len_bytes, what).into())
+    }
+
+    fn any_record_at(&mut self, offset: u64) -> Result<std::result::Result<Found<'_>, NotARecord>> {
         let number = self.number;
         let header = match record::parse_header(self.bytes(offset, HEADER_BYTES)?, number) {
             Ok(header) => header,
@@ -113,7 +157,7 @@ impl SegmentReader {
             let number = self.number;
             // The segment number is compared before anything costs: stale bytes and zeros fail there.
             if record::parse_header(self.bytes(at, HEADER_BYTES)?, number).is_ok()
-                && let Ok(found) = self.record_at(at)?
+                && let Ok(found) = self.any_record_at(at)?
             {
                 best = best.max(Some(found.header.durable));
                 at = found.end;
@@ -127,7 +171,8 @@ impl SegmentReader {
     /// Whether a header at `offset` names this segment: a record was begun there, sound or not.
     pub(super) fn is_begun_at(&mut self, offset: u64) -> Result<bool> {
         let number = self.number;
-        Ok(record::parse_header(self.bytes(offset, HEADER_BYTES)?, number).is_ok())
+        let header = record::parse_header(self.bytes(offset, HEADER_BYTES)?, number);
+        Ok(header.is_ok_and(|header| header.kind != RecordKind::Mark))
     }
 
     /// `len` bytes at `offset`, fewer at the end of the file.

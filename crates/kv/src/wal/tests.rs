@@ -10,7 +10,7 @@ use super::record::{HEADER_BYTES, record_bytes};
 use super::segment::{list_segments, segment_path};
 use super::{Follow, Position, Recovered, Wal, WalError, WalOptions, WalReader};
 
-const BEGIN: u64 = 32;
+const BEGIN: u64 = 40;
 
 struct Log {
     env: Arc<dyn Env>,
@@ -194,6 +194,77 @@ fn a_byte_flipped_in_what_was_synced_is_corruption_with_file_and_offset() {
     }
 }
 
+/// Found by reading: a damaged last commit passed for one that a crash cut short, though it had been
+/// acknowledged.
+#[test]
+fn a_byte_flipped_in_the_last_acknowledged_record_is_corruption() {
+    let log = Log::new(512);
+    let (mut wal, ..) = log.open(0).unwrap();
+    for i in 0..9 {
+        let at = wal.append(&[&payload(i, 60)]).unwrap();
+        wal.sync().unwrap();
+        wal.mark().unwrap();
+        for byte in 0..HEADER_BYTES as u64 + 60 {
+            let damaged = log.fork();
+            damaged.flip(at.segment, at.offset + byte);
+            is_corruption(damaged.open(0), &damaged.path(at.segment), at.offset);
+        }
+        // The mark itself is no part of what was written.
+        let mark = wal.position();
+        for byte in 0..HEADER_BYTES as u64 {
+            let damaged = log.fork();
+            damaged.flip(mark.segment, mark.offset + byte);
+            let (_, recovered, found) = damaged.open(0).unwrap();
+            assert_eq!((found.len(), recovered.end), (i + 1, mark));
+        }
+    }
+}
+
+#[test]
+fn a_mark_vouches_only_for_what_was_synced() {
+    let log = Log::new(512);
+    let (mut wal, ..) = log.open(0).unwrap();
+    wal.append(&[b"synced"]).unwrap();
+    wal.sync().unwrap();
+    wal.mark().unwrap();
+    let torn = wal.append(&[b"never synced"]).unwrap();
+    wal.mark().unwrap();
+    log.flip(torn.segment, torn.offset + 30);
+    let (_, recovered, found) = log.open(0).unwrap();
+    assert_eq!((found, recovered.end), (vec![b"synced".to_vec()], torn));
+}
+
+#[test]
+fn a_segment_cut_behind_its_beginning_is_corruption_unless_the_log_was_closed() {
+    let log = Log::new(256);
+    let (mut wal, ..) = log.open(0).unwrap();
+    for i in 0..6 {
+        wal.append(&[&payload(i, 60)]).unwrap();
+    }
+    let cut = |log: &Log, number: u64, bytes: &[u8]| {
+        let damaged = log.fork();
+        damaged.env.remove(&damaged.path(number)).unwrap();
+        put(damaged.env.as_ref(), &damaged.path(number), bytes);
+        damaged
+    };
+    for number in log.files() {
+        let bytes = log.read(number);
+        for len in BEGIN as usize..bytes.len() {
+            let damaged = cut(&log, number, &bytes[..len]);
+            is_corruption(damaged.open(0), &damaged.path(number), len as u64);
+        }
+    }
+    let newest = wal.current_segment();
+    wal.close().unwrap();
+    let bytes = log.read(newest);
+    assert!(bytes.len() < 256, "closing gives back what was reserved");
+    for len in BEGIN as usize..bytes.len() {
+        let damaged = cut(&log, newest, &bytes[..len]);
+        is_corruption(damaged.open(0), &damaged.path(newest), len as u64);
+    }
+    assert_eq!(log.open(0).unwrap().2.len(), 6);
+}
+
 #[test]
 fn a_missing_segment_is_corruption() {
     let log = Log::new(256);
@@ -202,7 +273,8 @@ fn a_missing_segment_is_corruption() {
         wal.append(&[&payload(i, 60)]).unwrap();
     }
     drop(wal);
-    for (missing, first_live) in [(2, 0), (1, 0), (1, 1), (3, 2)] {
+    let newest = log.files().pop().unwrap();
+    for (missing, first_live) in [(2, 0), (1, 0), (1, 1), (3, 2), (newest, 0), (newest, 2)] {
         let damaged = log.fork();
         damaged.env.remove(&damaged.path(missing)).unwrap();
         is_corruption(damaged.open(first_live), &damaged.path(missing), 0);
@@ -344,13 +416,13 @@ fn the_example_in_the_format_page_is_what_is_written() {
     wal.rotate().unwrap();
     let page = include_str!("../../../../docs/formats/wal.md");
     let mut lines = page.lines();
-    for (number, count) in [(1, 13), (2, 4)] {
+    for (number, count) in [(1, 18), (2, 5)] {
         let name = format!("{number:06}.log");
         lines.find(|line| *line == name).unwrap();
         for (i, bytes) in log.read(number).chunks(8).take(count).enumerate() {
             let line = lines.next().unwrap();
             let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            let want = if i == 12 { "00 ...".to_owned() } else { hex.join(" ") };
+            let want = if i == 17 { "00 ...".to_owned() } else { hex.join(" ") };
             assert!(line.starts_with(&format!("{:04x}  {want}", i * 8)), "{line} is not {want}");
         }
     }
