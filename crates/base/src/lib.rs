@@ -10,11 +10,12 @@ pub mod column;
 pub mod corruption;
 pub mod ids;
 pub mod key;
+pub mod mark;
 pub mod sabotage;
 pub mod shape;
 pub mod varint;
 
-pub use checksum::checksum;
+pub use checksum::{Checksummer, checksum};
 pub use column::{Batch, BytesColumn, Column, Keys, Projection, Validity, WordColumn};
 pub use corruption::Corruption;
 pub use ids::{KeyspaceId, SeqNo, TableId};
