@@ -1,0 +1,335 @@
+//! The bytes of one file, and what a power cut leaves of them.
+//!
+//! The present content is kept whole, together with the old content of each 512-byte sector that has changed
+//! since the last sync. So reading is a copy, syncing forgets the old sectors, and a power cut costs as
+//! much as there are dirty sectors.
+//!
+//! # Invariants
+//! 1. A sector that begins below `durable_bytes` and is not in `old` is on the disk as it is in `live`.
+//! 2. Every sector with a byte between `least_bytes` and `durable_bytes` is in `old`.
+//! 3. `marked` has exactly the sectors in `old`.
+//! 4. No byte past `written_end` is anything but zero.
+
+use crate::{FaultCounts, Random};
+
+/// What the disk writes whole: half of it is never found after a power cut, unless sectors may tear.
+pub(crate) const SECTOR_BYTES: usize = 512;
+
+/// One file's content.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    live: Vec<u8>,
+    /// Length that the last sync made durable.
+    durable_bytes: usize,
+    /// The shortest that the file has been since then: less than `durable_bytes` after truncation.
+    least_bytes: usize,
+    /// End of the last byte written, so that a preallocated rest costs nothing.
+    written_end: usize,
+    /// Sectors changed since the last sync, in the order of their first change.
+    old: Vec<Old>,
+    /// Their old content, as many bytes for each.
+    old_bytes: Vec<u8>,
+    /// A bit for each sector in `old`.
+    marked: Vec<u64>,
+    /// How many of `old` were lost by a failed sync.
+    lost: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Old {
+    sector: u32,
+    /// A sync failed to write it and the kernel forgot that it is dirty: no later sync writes it.
+    lost: bool,
+}
+
+/// How a power cut deals with what is not synced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loss {
+    pub(crate) keep: Keep,
+    /// Of the sectors kept, how many in a million are kept in half.
+    pub(crate) torn_ppm: u32,
+    /// Whether lost sectors past the durable end read as something else than zeros.
+    pub(crate) garbage: bool,
+}
+
+/// Which dirty sectors survive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keep {
+    /// Each by chance, in a million.
+    Chance(u32),
+    /// Those written first, up to a number drawn for each file.
+    Prefix,
+}
+
+impl Content {
+    /// A file of `len` zeros, space reserved, its length not durable yet.
+    pub(crate) fn zeros(len: usize) -> Self {
+        // The allocator hands out zeroed pages: untouched ones take no memory.
+        Self { live: vec![0; len], ..Self::default() }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.live
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.live
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.old.is_empty() || self.durable_bytes != self.live.len()
+    }
+
+    /// Writes `bytes` at `at`, which is at most the file's length; the file grows as needed.
+    pub(crate) fn write(&mut self, bytes: &[u8], at: usize) {
+        let end = at + bytes.len();
+        self.remember(at, end);
+        let inside = self.live.len().min(end) - at;
+        self.live[at..at + inside].copy_from_slice(&bytes[..inside]);
+        self.live.extend_from_slice(&bytes[inside..]);
+        self.written_end = self.written_end.max(end);
+    }
+
+    /// Cuts the file to its first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.remember(len, self.live.len());
+        self.live.truncate(len);
+        self.least_bytes = self.least_bytes.min(len);
+        self.written_end = self.written_end.min(len);
+    }
+
+    /// Changes one bit where it is stored: nothing gets dirty by it.
+    pub(crate) fn flip(&mut self, bit: usize) {
+        self.live[bit / 8] ^= 1 << (bit % 8);
+        self.written_end = self.written_end.max(bit / 8 + 1);
+    }
+
+    /// Keeps the durable content of the sectors with a byte in `from..to`.
+    fn remember(&mut self, from: usize, to: usize) {
+        let durable_end = self.durable_bytes.min(to);
+        if from >= durable_end {
+            // The sector in which the durable part ends may be appended to.
+            let tail = self.durable_bytes % SECTOR_BYTES;
+            if tail == 0 || from >= self.durable_bytes - tail + SECTOR_BYTES || from >= to {
+                self.found_again(from, to);
+                return;
+            }
+            self.remember_sector(self.durable_bytes / SECTOR_BYTES);
+        }
+        for sector in from / SECTOR_BYTES..durable_end.div_ceil(SECTOR_BYTES) {
+            self.remember_sector(sector);
+        }
+        self.found_again(from, to);
+    }
+
+    /// What a failed sync had lost is dirty again where it is written again.
+    fn found_again(&mut self, from: usize, to: usize) {
+        if self.lost == 0 {
+            return;
+        }
+        for old in &mut self.old {
+            let at = old.sector as usize * SECTOR_BYTES;
+            if old.lost && at < to && from < at + SECTOR_BYTES {
+                old.lost = false;
+                self.lost -= 1;
+            }
+        }
+    }
+
+    fn remember_sector(&mut self, sector: usize) {
+        if !self.mark(sector) {
+            return;
+        }
+        let at = sector * SECTOR_BYTES;
+        let end = (at + SECTOR_BYTES).min(self.live.len()).min(self.durable_bytes);
+        self.old_bytes.extend_from_slice(&self.live[at.min(end)..end]);
+        self.old_bytes.resize((self.old.len() + 1) * SECTOR_BYTES, 0);
+        self.old.push(Old { sector: sector as u32, lost: false });
+    }
+
+    /// Marks a sector; false where it was.
+    fn mark(&mut self, sector: usize) -> bool {
+        let (word, bit) = (sector / 64, 1 << (sector % 64));
+        if self.marked.len() <= word {
+            self.marked.resize(word + 1, 0);
+        }
+        let fresh = self.marked[word] & bit == 0;
+        self.marked[word] |= bit;
+        fresh
+    }
+
+    fn is_marked(&self, sector: usize) -> bool {
+        self.marked.get(sector / 64).is_some_and(|word| word & (1 << (sector % 64)) != 0)
+    }
+
+    /// Makes everything durable but what an earlier failed sync has lost.
+    pub(crate) fn sync(&mut self) {
+        self.settle(|_| false);
+    }
+
+    /// A sync that fails: each dirty sector reaches the disk or is lost, and is clean from now on.
+    /// Some of the lost ones leave the page cache, so that reads see the old content at once.
+    pub(crate) fn fail_sync(&mut self, random: &mut Random) {
+        let lost_ppm = [500_000, 1_000_000, 100_000][random.index(3)];
+        let evicted = random.below(4) == 0;
+        // Appended sectors have no old content; a lost one reads as zeros.
+        let first = self.durable_bytes.div_ceil(SECTOR_BYTES);
+        let end = self.written_end.min(self.live.len()).div_ceil(SECTOR_BYTES);
+        for sector in first..end {
+            if !self.is_marked(sector) && random.chance(lost_ppm) {
+                self.mark(sector);
+                self.old.push(Old { sector: sector as u32, lost: true });
+                self.old_bytes.resize(self.old.len() * SECTOR_BYTES, 0);
+                self.lost += 1;
+            }
+        }
+        self.settle(|_| random.chance(lost_ppm));
+        if evicted {
+            for (old, bytes) in self.old.iter().zip(self.old_bytes.chunks(SECTOR_BYTES)) {
+                put(&mut self.live, old.sector as usize * SECTOR_BYTES, bytes);
+            }
+        }
+    }
+
+    /// Forgets the old content of what has reached the disk: what neither was lost nor is now.
+    fn settle(&mut self, mut is_lost: impl FnMut(u32) -> bool) {
+        let live = self.live.len();
+        let mut kept = 0;
+        self.lost = 0;
+        for i in 0..self.old.len() {
+            let Old { sector, lost } = self.old[i];
+            let at = sector as usize * SECTOR_BYTES;
+            if at < live && (lost || is_lost(sector)) {
+                self.old_bytes
+                    .copy_within(i * SECTOR_BYTES..(i + 1) * SECTOR_BYTES, kept * SECTOR_BYTES);
+                self.old[kept] = Old { sector, lost: true };
+                kept += 1;
+            } else {
+                self.marked[sector as usize / 64] &= !(1 << (sector % 64));
+            }
+        }
+        self.lost = kept;
+        self.old.truncate(kept);
+        self.old_bytes.truncate(kept * SECTOR_BYTES);
+        (self.durable_bytes, self.least_bytes) = (live, live);
+    }
+
+    /// Becomes what the disk holds after a power cut.
+    pub(crate) fn cut_power(
+        &mut self,
+        loss: Loss,
+        garbage: &[u8],
+        random: &mut Random,
+        counts: &mut FaultCounts,
+    ) {
+        let truncation_lost = self.least_bytes < self.durable_bytes && random.coin();
+        // Below `base`, a sector has an old content to fall back to; above, it is zeros or garbage.
+        let (base, len) = if truncation_lost {
+            (self.least_bytes / SECTOR_BYTES * SECTOR_BYTES, self.durable_bytes)
+        } else {
+            (self.least_bytes, self.len_after(loss, random))
+        };
+        let mut cut = Cut { loss, random, counts, left: 0 };
+        cut.left = cut.random.index(self.old.len() + self.appended_sectors(base) + 1);
+        for (i, old) in self.old.iter().enumerate() {
+            let at = old.sector as usize * SECTOR_BYTES;
+            if at >= base {
+                continue;
+            }
+            let kept = if old.lost { 0 } else { cut.kept_bytes() };
+            let sector = &mut self.old_bytes[i * SECTOR_BYTES..(i + 1) * SECTOR_BYTES];
+            sector[SECTOR_BYTES.min(base - at)..].fill(0);
+            put(&mut self.live, at + kept, &sector[kept..]);
+        }
+        if truncation_lost {
+            self.live.resize(len, 0);
+            for (old, bytes) in self.old.iter().zip(self.old_bytes.chunks(SECTOR_BYTES)) {
+                let at = old.sector as usize * SECTOR_BYTES;
+                if at >= base {
+                    put(&mut self.live, at, bytes);
+                }
+            }
+        } else {
+            self.live.truncate(len);
+            let first = base.div_ceil(SECTOR_BYTES);
+            for sector in first..self.written_end.min(len).div_ceil(SECTOR_BYTES) {
+                let at = sector * SECTOR_BYTES;
+                let kept = cut.kept_bytes();
+                let end = len.min(at + SECTOR_BYTES);
+                let lost = &mut self.live[(at + kept).min(end)..end];
+                lost.fill(0);
+                if loss.garbage && !garbage.is_empty() {
+                    let from = at % garbage.len();
+                    let n = lost.len().min(garbage.len() - from);
+                    lost[..n].copy_from_slice(&garbage[from..from + n]);
+                }
+            }
+        }
+        self.old.clear();
+        self.old_bytes.clear();
+        self.marked.clear();
+        self.lost = 0;
+        (self.durable_bytes, self.least_bytes) = (self.live.len(), self.live.len());
+        let written_end = self.written_end.next_multiple_of(SECTOR_BYTES);
+        self.written_end =
+            if truncation_lost { self.live.len() } else { self.live.len().min(written_end) };
+    }
+
+    /// The length that survives: the old one, the new one, or any between.
+    fn len_after(&self, loss: Loss, random: &mut Random) -> usize {
+        let (base, live) = (self.least_bytes, self.live.len());
+        match (loss.keep, random.below(4)) {
+            (Keep::Chance(0), 0..3) | (_, 0) => base,
+            (_, 1) => base + random.index(live - base + 1),
+            _ => live,
+        }
+    }
+
+    fn appended_sectors(&self, base: usize) -> usize {
+        self.written_end.div_ceil(SECTOR_BYTES).saturating_sub(base.div_ceil(SECTOR_BYTES))
+    }
+}
+
+/// The part of `bytes` at `at` that is inside the file.
+fn put(live: &mut [u8], at: usize, bytes: &[u8]) {
+    if at < live.len() {
+        let n = bytes.len().min(live.len() - at);
+        live[at..at + n].copy_from_slice(&bytes[..n]);
+    }
+}
+
+struct Cut<'a> {
+    loss: Loss,
+    random: &'a mut Random,
+    counts: &'a mut FaultCounts,
+    /// Sectors still to keep, where the first ones are kept.
+    left: usize,
+}
+
+impl Cut<'_> {
+    /// How much of the next sector is new: all, nothing, or part of it where sectors tear.
+    fn kept_bytes(&mut self) -> usize {
+        let keep = match self.loss.keep {
+            Keep::Chance(ppm) => self.random.chance(ppm),
+            Keep::Prefix => {
+                let keep = self.left > 0;
+                self.left -= usize::from(keep);
+                keep
+            }
+        };
+        if !keep {
+            self.counts.sectors_lost += 1;
+            return 0;
+        }
+        if self.random.chance(self.loss.torn_ppm) {
+            self.counts.sectors_torn += 1;
+            return self.random.index(SECTOR_BYTES);
+        }
+        self.counts.sectors_kept += 1;
+        SECTOR_BYTES
+    }
+}
