@@ -1,0 +1,39 @@
+//! The checks of isolation, apart from what is asserted of them: the sound engine must pass each, and an engine
+//! with a switch of `base::sabotage` on must not (`tests/sabotage.rs`).
+// Each test binary uses a part of it.
+#![allow(dead_code)]
+
+pub(crate) mod append;
+pub(crate) mod hermitage;
+pub(crate) mod ldbc;
+pub(crate) mod storage;
+
+use quipu::{Database, ErrorKind, Graph, GraphOptions, Tx, Weight, WeightType};
+
+/// A graph whose edges weigh an integer: a table of rows `(u, v) => weight`.
+pub(crate) fn table(db: &Database, name: &str) -> Graph {
+    let options = GraphOptions { weight: WeightType::Int, ..GraphOptions::default() };
+    db.graph(name, options).unwrap()
+}
+
+/// Weight of an edge; 0 where it is not there.
+pub(crate) fn int(graph: &Graph, u: u64, v: u64) -> i64 {
+    match graph.edge(u, v).unwrap() {
+        Some(Weight::Int(int)) => int,
+        _ => 0,
+    }
+}
+
+/// Writes an edge.
+pub(crate) fn set(graph: &Graph, u: u64, v: u64, int: i64) {
+    graph.upsert(u, v, Some(Weight::Int(int))).unwrap();
+}
+
+/// Commits; false where another transaction won.
+pub(crate) fn commit(tx: &Tx) -> bool {
+    match tx.commit() {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::Conflict => false,
+        Err(error) => panic!("a commit failed: {error}"),
+    }
+}
