@@ -58,12 +58,20 @@ impl Inner {
         if let Some(existed) = existed {
             look_up(&trees, batch, &mut tables, writer.last_seq, existed)?;
             if tables.iter().all(|t| t.rows.rows == 0 && t.delete_ranges.is_empty()) {
-                return Ok(SeqNo(writer.last_seq));
+                // The answer may rest on commits that wait for their sync: it waits with them.
+                let seq = writer.last_seq;
+                drop(guard);
+                return self.acknowledge(seq);
             }
         }
         let seq = writer.last_seq + 1;
         self.apply(writer, &trees, &tables, seq)?;
         drop(guard);
+        self.acknowledge(seq)
+    }
+
+    /// Returns `seq` once what the durability promises of commits up to it holds.
+    fn acknowledge(&self, seq: u64) -> Result<SeqNo> {
         if self.options.durability == Durability::Sync {
             self.sync_to(seq)?;
         }
@@ -71,7 +79,7 @@ impl Inner {
     }
 
     /// Logs and inserts; the commit's point of no return is the log's append.
-    fn apply(
+    pub(crate) fn apply(
         self: &Arc<Self>,
         writer: &mut Writer,
         trees: &Trees,

@@ -29,6 +29,7 @@ use base::{KeyspaceId, SeqNo};
 use bulk::KvBulk;
 use convert::tree_error;
 use env::Env;
+use env::sync::Mutex;
 use inner::Inner;
 use lsm::manifest::{Manifest, VersionEdit};
 use lsm::tree::Tree;
@@ -47,6 +48,8 @@ use trees::Entry;
 #[derive(Debug)]
 pub struct Kv {
     inner: Arc<Inner>,
+    /// Whether it was closed. Held while closing: a second who closes returns when the first is through.
+    closed: Mutex<bool>,
 }
 
 impl Kv {
@@ -56,7 +59,7 @@ impl Kv {
     /// `Locked` where another process writes it, `Corruption` with file and offset, `InvalidInput`
     /// where the folder holds something else or nothing.
     pub fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Self> {
-        Ok(Self { inner: open::open(env, folder, options)? })
+        Ok(Self { inner: open::open(env, folder, options)?, closed: Mutex::new(false) })
     }
 
     /// The folder it was opened in.
@@ -216,7 +219,8 @@ impl Store for Kv {
 
     fn close(&self) -> Result<()> {
         let inner = &self.inner;
-        if inner.closing.load(Ordering::Acquire) {
+        let mut closed = self.closed.lock();
+        if std::mem::replace(&mut *closed, true) {
             return Ok(());
         }
         if inner.options.read_only {
@@ -243,5 +247,84 @@ impl Store for Kv {
         // Whatever failed: the folder is free for the next one, who reads what is really there.
         inner.lock.lock().take();
         flushed.and(logged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Batch, ColumnShape, Key, KeyShape, Kind, Shape};
+    use env::MemoryEnv;
+    use store::{Durability, Kinds, TableWrites};
+
+    fn shape() -> Shape {
+        Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Word { merge: None }] }
+    }
+
+    fn open() -> (Kv, KeyspaceId) {
+        let options = KvOptions { durability: Durability::Sync, ..KvOptions::default() };
+        let kv = Kv::open(Arc::new(MemoryEnv::new(1)), Path::new("/db"), options).unwrap();
+        let new = NewKeyspace { name: "rows".into(), shape: shape(), definition: Vec::new() };
+        let id = kv.create_keyspaces(&[new]).unwrap()[0];
+        (kv, id)
+    }
+
+    fn one(keyspace: KeyspaceId, kind: Kind) -> WriteBatch {
+        let mut rows = Batch::new(&shape());
+        rows.rows = 1;
+        rows.keys.push(Key::words(&[7]).as_ref());
+        rows.values[0].push_null();
+        let kinds = Kinds::Uniform(kind);
+        WriteBatch {
+            tables: vec![TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() }],
+        }
+    }
+
+    /// Found by reading: a removal that found nothing to remove answered at once, though what it saw could
+    /// still be lost with the power.
+    #[test]
+    fn an_answer_about_a_key_waits_for_the_commits_it_rests_on() {
+        let (kv, id) = open();
+        kv.write(&one(id, Kind::Put), None).unwrap();
+        // A delete that is in the log and the memtable, and not synced yet.
+        let inner = &kv.inner;
+        {
+            let mut writer = inner.writer.lock();
+            let seq = writer.last_seq + 1;
+            let tables = one(id, Kind::Delete).tables;
+            let tables: Vec<_> = tables.iter().map(std::borrow::Cow::Borrowed).collect();
+            inner.apply(&mut writer, &inner.trees.load(), &tables, seq).unwrap();
+        }
+        let mut existed = Vec::new();
+        let seq = kv.write(&one(id, Kind::Delete), Some(&mut existed)).unwrap();
+        assert_eq!(existed, [false]);
+        assert!(inner.snapshots.visible() >= seq.0, "answered before its ground was durable");
+    }
+
+    /// Found by reading: the second returned at once, while the first still wrote in the folder.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
+    fn who_closes_second_returns_when_the_folder_is_free() {
+        let (kv, id) = open();
+        kv.write(&one(id, Kind::Put), None).unwrap();
+        let busy = kv.inner.maintenance.lock();
+        std::thread::scope(|scope| {
+            scope.spawn(|| kv.close().unwrap());
+            while !kv.inner.closing.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            let second = scope.spawn(|| {
+                kv.close().unwrap();
+                kv.inner.lock.lock().is_none()
+            });
+            for _ in 0..10_000 {
+                if second.is_finished() {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+            drop(busy);
+            assert!(second.join().unwrap(), "the folder was not free yet");
+        });
     }
 }

@@ -254,8 +254,11 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
             if is_on(Switch::DropLastRecordOnReplay) {
                 // One late, so the last never comes.
                 let last = std::mem::replace(&mut held_back, payload.to_vec());
-                if !last.is_empty() {
-                    replay(&trees, &last, flushed, u32::MAX).map_err(damaged)?;
+                if !last.is_empty()
+                    && let Replayed::Seq(seq) =
+                        replay(&trees, &last, flushed, u32::MAX).map_err(damaged)?
+                {
+                    last_seq = last_seq.max(seq);
                 }
                 return Ok(());
             }
