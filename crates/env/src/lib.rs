@@ -16,6 +16,8 @@
 mod error;
 mod jobs;
 mod memory;
+#[cfg(feature = "shuttle")]
+pub mod model;
 
 #[cfg(unix)]
 mod real;

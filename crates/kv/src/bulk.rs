@@ -11,13 +11,13 @@
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use base::{KeyspaceId, SeqNo};
+use env::sync::atomic::{AtomicBool, Ordering};
 use lsm::manifest::VersionEdit;
 use lsm::rows::Rows;
 use lsm::run_writer::RunWriter;
 use lsm::table::TableMeta;
 use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, SortedRows};
 
 /// Rows taken from a source at once.

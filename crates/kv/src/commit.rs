@@ -12,9 +12,9 @@ use crate::record;
 use crate::trees::{Entry, Trees};
 use base::sabotage::{Switch, is_on, pause};
 use base::{Batch, KeyRange, KeyspaceId, Kind, Projection, SeqNo};
+use env::sync::atomic::Ordering;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use store::{Durability, Error, ErrorKind, Kinds, Result, TableWrites, WriteBatch};
 
 /// Most bytes of one commit in the log: its tables carry their lengths in 32 bits.

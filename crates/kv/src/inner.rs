@@ -24,14 +24,14 @@ use crate::poison::Poison;
 use crate::snapshots::Snapshots;
 use crate::trees::Trees;
 use crate::wal::Wal;
-use arc_swap::ArcSwap;
+use env::sync::ArcSwap;
+use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, RwLock};
 use env::{Env, FolderLock, Signal};
 use lsm::context::Context;
 use lsm::manifest::Manifest;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use store::{Error, ErrorKind, Result};
 
 /// Everything the writer lock guards.

@@ -30,13 +30,13 @@ use bulk::KvBulk;
 use convert::tree_error;
 use env::Env;
 use env::sync::Mutex;
+use env::sync::atomic::Ordering;
 use inner::Inner;
 use lsm::manifest::{Manifest, VersionEdit};
 use lsm::tree::Tree;
 use reader::Held;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use store::{
     BulkLoad, CheckReport, Error, ErrorKind, Isolation, KeyspaceInfo, KeyspaceStats, NewKeyspace,
     Progress, Result, Snapshot, Store, StoreStats, Transaction, WriteBatch,

@@ -3,10 +3,10 @@
 use crate::convert::{env_error, tree_error};
 use crate::inner::{Inner, Writer};
 use env::JobKind;
+use env::sync::atomic::Ordering;
 use lsm::compaction::Choice;
 use lsm::manifest::VersionEdit;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use store::{Durability, Error, ErrorKind, Result};
 
 /// A flush that panics leaves its generation sealed: writers would wait for it for ever.

@@ -9,9 +9,9 @@ use crate::record;
 use crate::snapshots::Snapshots;
 use crate::trees::{Entry, Trees};
 use crate::wal::{Wal, WalOptions};
-use arc_swap::ArcSwap;
 use base::sabotage::{Switch, is_on};
 use base::{Corruption, TableId, checksum};
+use env::sync::ArcSwap;
 use env::sync::{Mutex, RwLock};
 use env::{Env, LogMode};
 use lsm::context::Context;
@@ -285,7 +285,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     let none = inner.options.durability == Durability::None;
     writer.wal = Some(wal);
     let replayed: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
-    inner.active_bytes.store(replayed, std::sync::atomic::Ordering::Relaxed);
+    inner.active_bytes.store(replayed, env::sync::atomic::Ordering::Relaxed);
     if none || replayed >= inner.options.memtable_bytes {
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;

@@ -5,10 +5,10 @@ use crate::inner::Inner;
 use crate::trees::{Entry, Trees};
 use base::sabotage::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
+use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
 use lsm::view::{Cursor, ReadAt, SuperVersion};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use store::{Error, ErrorKind, Read, Result, Scan, Snapshot};
 
 pub(crate) fn closed() -> Error {

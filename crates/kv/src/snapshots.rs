@@ -5,8 +5,8 @@
 //! registers later reads a number at least as new, and so needs nothing the job may drop.
 
 use env::sync::Mutex;
+use env::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The held moments and the newest published one.
 #[derive(Debug, Default)]

@@ -11,10 +11,10 @@ use crate::reader::{At, Held, closed, read_through};
 use base::sabotage::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo};
 use env::sync::RwLock;
+use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use store::{
     Error, ErrorKind, Isolation, Kinds, Read, Result, Scan, TableWrites, Transaction, WriteBatch,
 };

@@ -3,9 +3,9 @@
 use crate::table::{BlockCache, TableOptions};
 use base::TableId;
 use env::Env;
+use env::sync::atomic::{AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bounds and choices of a tree. Tests make them tiny so that rare branches run.
 #[derive(Clone, Debug)]

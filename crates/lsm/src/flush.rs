@@ -22,8 +22,8 @@ use crate::table::RangeTombstone;
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{MemSource, RowSource, VersionMerger};
 use base::{Key, KeyRange, Shape};
+use env::sync::atomic::AtomicBool;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Writes `memtables`, newest first, as one run: number `run` if it becomes one of level 0.
 pub(crate) fn flush(

@@ -24,12 +24,12 @@ use crate::memtable::{Kinds, Memtable};
 use crate::table::Table;
 use crate::version::{AddedTable, TreeEdit, Version};
 use crate::view::SuperVersion;
-use arc_swap::{ArcSwap, Guard};
 use base::{Batch, KeyRange, KeyspaceId, Shape, TableId};
 use env::sync::Mutex;
+use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use env::sync::{ArcSwap, Guard};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A keyspace's rows: memtables over tables.
 #[derive(Debug)]
@@ -368,5 +368,7 @@ impl Tree {
     }
 }
 
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
 #[cfg(test)]
 mod tests;

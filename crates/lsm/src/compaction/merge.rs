@@ -11,9 +11,9 @@ use crate::table::{RangeTombstone, Table, TableMeta};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{RowSource, RunSource, VersionMerger};
 use base::{KeyRange, KeyShape, Shape, TableId};
+use env::sync::atomic::AtomicBool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Writes what `choice` asks for; installs nothing.
 pub(crate) fn compact(

@@ -8,7 +8,7 @@ use crate::rows::Rows;
 use crate::run_writer::RunWriter;
 use crate::view::VersionMerger;
 use base::{KeyRange, Shape};
-use std::sync::atomic::{AtomicBool, Ordering};
+use env::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows read before the rules are applied. Cancelling waits for one such step.
 const STEP_ROWS: usize = 16 << 10;

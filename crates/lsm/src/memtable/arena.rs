@@ -9,8 +9,8 @@
 //! 2. What [`WordArena::allocate`] returns lies in one chunk.
 //! 3. A word is written before the link that leads to it is published with release order.
 
+use env::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words in the first chunk, as a power of two: small, since a transaction's own writes live in a
 /// memtable too.

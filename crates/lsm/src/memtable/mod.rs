@@ -24,16 +24,16 @@ pub use cursor::MemCursor;
 use crate::codec::filter::{hash_bytes, hash_words};
 use crate::rows::Rows;
 use crate::table::RangeTombstone;
-use arc_swap::ArcSwap;
 use arena::{BytesArena, WordArena, load, store};
 use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Shape};
+use env::sync::ArcSwap;
 use env::sync::Mutex;
+use env::sync::atomic::AtomicU64;
+use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use node::{BytesKey, WordsKey};
 use sieve::Sieve;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(crate) use tree::Place;
 use tree::{Finger, Tree};
 
@@ -723,5 +723,7 @@ pub(crate) fn sort(keys: &Keys, rows: &mut [u32]) {
     rows.sort_unstable_by(|&a, &b| compare_rows(keys, a as usize, b as usize).then(a.cmp(&b)));
 }
 
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
 #[cfg(test)]
 mod tests;

@@ -13,8 +13,8 @@
 //! ```
 
 use super::arena::{BytesArena, load};
+use env::sync::atomic::AtomicU64;
 use std::cmp::Ordering;
-use std::sync::atomic::AtomicU64;
 
 /// Entries of a leaf, children of an inner node.
 pub(super) const SLOTS: usize = 15;

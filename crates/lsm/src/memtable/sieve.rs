@@ -9,9 +9,9 @@
 //! 1. Bits are set before an entry is linked and are never cleared.
 //! 2. Three bits of one word stand for an item, so an item costs one load a layer.
 
+use env::sync::atomic::AtomicU64;
+use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Items the first layer is made for.
 const FIRST_ITEMS_LOG2: u32 = 9;

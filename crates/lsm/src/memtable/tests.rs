@@ -89,6 +89,106 @@ fn readers_beside_a_writer_see_whole_entries_in_order() {
     });
 }
 
+/// The order in which a test's keys are inserted: each grows the tree in its own way.
+#[derive(Clone, Copy, Debug)]
+enum Arrival {
+    Ascending,
+    Descending,
+    Scattered,
+}
+
+impl Arrival {
+    /// Key of the `i`-th version written. Of the scattered ones, each seventh is a key that was there before.
+    fn key(self, i: u64) -> u64 {
+        match self {
+            Self::Ascending => i,
+            Self::Descending => u64::MAX - i,
+            Self::Scattered => {
+                let i = if i % 7 == 6 { i / 2 } else { i };
+                i.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            }
+        }
+    }
+}
+
+/// What a reader of the first `published` versions must find from `from` on, at most `count` of them.
+fn check_prefix(memtable: &Memtable, arrival: Arrival, published: u64, from: u64, count: usize) {
+    let mut cursor = memtable.cursor(KeyRef::Words(&[from]));
+    let (mut found, mut last, mut highest) = (0, None, from);
+    while let Some(entry) = cursor.entry()
+        && found < count
+    {
+        let EntryKey::Words(words, 2) = entry.key() else { panic!("two words") };
+        let (key, seq) = (words[0], entry.seq());
+        assert!(key >= from && last < Some((key, u64::MAX - seq)), "in order, and each once");
+        assert_eq!((key, words[1]), (arrival.key(seq - 1), !key), "the key of its number");
+        assert_eq!(entry.word(0), Some(seq * 3));
+        assert_eq!(entry.bytes(1), Some(&seq.to_le_bytes()[..]));
+        (last, highest) = (Some((key, u64::MAX - seq)), key);
+        found += usize::from(seq <= published);
+        cursor.advance();
+    }
+    let whole = cursor.entry().is_none();
+    let wanted = (0..published)
+        .filter(|&i| (from..=if whole { u64::MAX } else { highest }).contains(&arrival.key(i)))
+        .count();
+    // Where the scan stopped in the middle of a key's versions, the rest of them was not asked for.
+    assert!(
+        found == wanted || !whole && found <= wanted && wanted - found < 3,
+        "{found} of {wanted}"
+    );
+}
+
+#[test]
+fn three_readers_beside_a_writer_see_all_that_was_published_before_they_came() {
+    const VERSIONS: u64 = 1500;
+    const READERS: u64 = 3;
+    for arrival in [Arrival::Ascending, Arrival::Descending, Arrival::Scattered] {
+        let memtable = Memtable::new(&edge_shape());
+        let published = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut i = 0;
+                while i < VERSIONS {
+                    let mut batch = Batch::new(&edge_shape());
+                    batch.rows = 1;
+                    let key = arrival.key(i);
+                    batch.keys.push(KeyRef::Words(&[key, !key]));
+                    i += 1;
+                    let Column::Words(words) = &mut batch.values[0] else { unreachable!() };
+                    words.push(Some(i * 3));
+                    let Column::Bytes(bytes) = &mut batch.values[1] else { unreachable!() };
+                    bytes.push(Some(&i.to_le_bytes()));
+                    memtable.insert(&batch, Kinds::Uniform(Kind::Put), i);
+                    published.store(i, Release);
+                }
+            });
+            for reader in 0..READERS {
+                let (memtable, published) = (&memtable, &published);
+                scope.spawn(move || {
+                    let (mut pass, mut all) = (reader, false);
+                    while !all {
+                        let now = published.load(Acquire);
+                        all = now == VERSIONS;
+                        // Everything, a range, and single keys.
+                        check_prefix(memtable, arrival, now, 0, usize::MAX);
+                        let some = |n: u64| n.wrapping_mul(0xd134_2543_de82_ef95) % now.max(1);
+                        check_prefix(memtable, arrival, now, arrival.key(some(pass)), 40);
+                        for n in 0..20.min(now) {
+                            let i = some(pass + n * READERS);
+                            let key = arrival.key(i);
+                            let entry = memtable.find(KeyRef::Words(&[key, !key]), i + 1);
+                            let entry = entry.expect("what was published is found");
+                            assert_eq!((entry.seq(), entry.word(0)), (i + 1, Some(3 * (i + 1))));
+                        }
+                        pass += READERS;
+                    }
+                });
+            }
+        });
+    }
+}
+
 /// Keys by number: a few, close together, with shared prefixes.
 fn key_of(shape: KeyShape, i: u64) -> Key {
     match shape {

@@ -19,9 +19,9 @@
 
 use super::arena::{BytesArena, WordArena, load, store};
 use super::node::{HEADER, NodeKey, SEQ_STORED_MAX, SLOTS, SlotOrder, meta};
+use env::sync::atomic::AtomicU64;
+use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::marker::PhantomData;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Ends the chain of leaves; no node lies there.
 const NIL: u32 = 0;

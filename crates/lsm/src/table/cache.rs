@@ -12,10 +12,10 @@
 //! 3. A hit writes at most one flag, and only if it is not set already.
 
 use super::Block;
-use arc_swap::ArcSwapOption;
+use env::sync::ArcSwapOption;
 use env::sync::Mutex;
+use env::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// What a read does to the cache.
@@ -212,3 +212,6 @@ impl Drop for Reservation {
         self.counters.used_bytes.fetch_sub(self.bytes, Relaxed);
     }
 }
+
+#[cfg(all(test, feature = "shuttle"))]
+mod models;

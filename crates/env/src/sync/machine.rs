@@ -1,14 +1,14 @@
-//! Locks that a simulated machine can wait on.
-//!
-//! # Why not `parking_lot` itself
-//! A simulated machine runs all its tasks on one thread. A task that blocks that thread for a lock which another
-//! task holds would stop them both for ever. So a lock that is taken already first asks the thread whether it
-//! knows something better to do ([`on_contention`]): a simulator then runs other tasks, and the lock is tried again.
-//! A free lock costs what it costs in `parking_lot`: one compare-and-swap.
+//! The real thing: `parking_lot`, the standard library and `arc-swap`.
 
 use std::cell::Cell;
 
+pub use arc_swap::{ArcSwap, ArcSwapOption};
 pub use parking_lot::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+
+/// Atomics of the standard library.
+pub mod atomic {
+    pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+}
 
 thread_local! {
     static CONTENDED: Cell<Option<fn()>> = const { Cell::new(None) };

@@ -1,0 +1,118 @@
+//! The model's log files, which know what a power cut would leave.
+//!
+//! A sync is two moments: what was written before the first is on the disk at the second. After a failed sync, what
+//! it should have covered is lost for good, whatever later syncs say, as on a kernel that drops dirty pages.
+
+use crate::{LogFile, LogSync, Result};
+use shuttle::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What all log files of an environment tell together. Writes are numbered from 0 in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct LogDisk {
+    state: Mutex<State>,
+    /// Where the checker may let others go on.
+    turn: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    writes: u64,
+    durable: BTreeSet<u64>,
+    lost: BTreeSet<u64>,
+    syncs: u64,
+    fails: Option<u64>,
+}
+
+impl LogDisk {
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        f(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn writes(&self) -> u64 {
+        self.with(|state| state.writes)
+    }
+
+    pub(super) fn is_durable(&self, write: u64) -> bool {
+        self.with(|state| state.durable.contains(&write))
+    }
+
+    pub(super) fn fail_sync_after(&self, syncs: u64) {
+        self.with(|state| state.fails = Some(state.syncs + syncs));
+    }
+
+    fn step(&self) {
+        self.turn.load(Ordering::SeqCst);
+    }
+
+    /// `path` is for the message.
+    fn sync(&self, path: &Path) -> Result<()> {
+        self.step();
+        let (upto, fails) = self.with(|state| {
+            state.syncs += 1;
+            (state.writes, state.fails == Some(state.syncs - 1))
+        });
+        self.step();
+        self.with(|state| {
+            for write in 0..upto {
+                if fails && !state.durable.contains(&write) {
+                    state.lost.insert(write);
+                } else if !state.lost.contains(&write) {
+                    state.durable.insert(write);
+                }
+            }
+        });
+        self.step();
+        if fails {
+            let error = std::io::Error::other("a sync that the model makes fail");
+            return Err(crate::EnvError::io("sync", path, error));
+        }
+        Ok(())
+    }
+}
+
+/// A log file of memory whose writes and syncs are counted.
+#[derive(Debug)]
+pub(super) struct ModelLog {
+    pub(super) file: Box<dyn LogFile>,
+    pub(super) disk: Arc<LogDisk>,
+}
+
+impl LogFile for ModelLog {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.disk.step();
+        self.file.write_at(bytes, offset)?;
+        self.disk.with(|state| state.writes += 1);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.disk.sync(self.file.path())
+    }
+
+    fn sync_handle(&self) -> Arc<dyn LogSync> {
+        Arc::new(ModelSync { disk: Arc::clone(&self.disk), path: self.file.path().to_owned() })
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.file.len_bytes()
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+#[derive(Debug)]
+struct ModelSync {
+    disk: Arc<LogDisk>,
+    path: std::path::PathBuf,
+}
+
+impl LogSync for ModelSync {
+    fn sync(&self) -> Result<()> {
+        self.disk.sync(&self.path)
+    }
+}

@@ -1,0 +1,90 @@
+//! Readers that fill, hit and close at once. `make models` runs them long.
+
+use super::*;
+use crate::rows::Rows;
+use crate::table::encode::encode_block;
+use base::{KeyRef, KeyShape, Shape};
+use env::model::explore;
+use shuttle::thread;
+
+/// A block that tells by its one row which it is.
+fn block(number: u64) -> Arc<Block> {
+    let shape = Shape { key: KeyShape::Words(1), values: Vec::new() };
+    let mut rows = Rows::new(&shape);
+    rows.keys.push(KeyRef::Words(&[7]));
+    let mut bytes = Vec::new();
+    encode_block(&rows, 0..1, false, &mut bytes);
+    bytes.shrink_to_fit();
+    Arc::new(Block::parse(bytes, &shape, number).expect("a block of our own"))
+}
+
+/// The block through the cache, as a table reads it.
+fn read(cache: &BlockCache, slots: &Arc<Slots>, table: u64, index: usize, fill: Fill) {
+    let number = 10 * table + index as u64;
+    let got = slots.get(index, fill).unwrap_or_else(|| {
+        slots.count_miss();
+        cache.insert(slots, index, block(number), fill)
+    });
+    assert_eq!(got.seq(0), number, "the block that was asked for");
+}
+
+/// Blocks and bytes that filled slots hold now; nobody else is at work.
+fn held(tables: &[Arc<Slots>]) -> (u64, u64) {
+    let blocks = tables.iter().flat_map(|table| table.slots.iter());
+    let blocks = blocks.filter_map(|slot| slot.block.load_full());
+    blocks.fold((0, 0), |(n, bytes), block| (n + 1, bytes + block.memory_bytes()))
+}
+
+fn counted(cache: &BlockCache) -> (u64, u64) {
+    (cache.counters.blocks.load(Relaxed), cache.used_bytes())
+}
+
+#[test]
+fn a_cache_that_is_too_small_counts_right_and_hands_out_the_right_blocks() {
+    explore("cache, evictions", || {
+        let cache = Arc::new(BlockCache::new(2 * block(0).memory_bytes()));
+        let tables = [cache.slots(2), cache.slots(2)];
+        let readers: Vec<_> = (0..3_u64)
+            .map(|reader| {
+                let (cache, tables) = (Arc::clone(&cache), tables.clone());
+                thread::spawn(move || {
+                    for step in 0..3 {
+                        let table = (reader + step) % 2;
+                        let index = (reader * step % 2) as usize;
+                        let fill = if reader == 2 { Fill::Once } else { Fill::Keep };
+                        read(&cache, &tables[table as usize], table, index, fill);
+                    }
+                })
+            })
+            .collect();
+        readers.into_iter().for_each(|reader| reader.join().expect("a reader ends well"));
+        assert_eq!(counted(&cache), held(&tables), "each block is counted once");
+        assert!(cache.used_bytes() <= cache.budget_bytes(), "the budget holds");
+        drop(tables);
+        assert_eq!(counted(&cache), (0, 0), "closed tables take nothing");
+    });
+}
+
+#[test]
+fn a_table_that_is_closed_beside_readers_gives_back_what_it_took() {
+    explore("cache, closing", || {
+        let cache = Arc::new(BlockCache::new(2 * block(0).memory_bytes() + 100));
+        let (stays, goes) = (cache.slots(2), cache.slots(2));
+        let other = {
+            let (cache, stays) = (Arc::clone(&cache), Arc::clone(&stays));
+            thread::spawn(move || {
+                (0..2).for_each(|index| read(&cache, &stays, 0, index, Fill::Keep));
+                let reserved = cache.reserve(100);
+                read(&cache, &stays, 0, 0, Fill::Keep);
+                drop(reserved);
+            })
+        };
+        (0..2).for_each(|index| read(&cache, &goes, 1, index, Fill::Keep));
+        drop(goes);
+        other.join().expect("the reader ends well");
+        assert_eq!(counted(&cache), held(&[Arc::clone(&stays)]), "each block is counted once");
+        assert!(cache.used_bytes() <= cache.budget_bytes(), "the budget holds");
+        drop(stays);
+        assert_eq!(counted(&cache), (0, 0));
+    });
+}
