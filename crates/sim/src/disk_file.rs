@@ -333,3 +333,77 @@ impl Cut<'_> {
         SECTOR_BYTES
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOSS: Loss = Loss { keep: Keep::Chance(500_000), torn_ppm: 0, garbage: false };
+
+    /// Sector `i` of `bytes`, with zeros past the end.
+    fn sector(bytes: &[u8], i: usize) -> [u8; SECTOR_BYTES] {
+        let mut sector = [0; SECTOR_BYTES];
+        let piece = bytes.get(i * SECTOR_BYTES..).unwrap_or(&[]);
+        let len = piece.len().min(SECTOR_BYTES);
+        sector[..len].copy_from_slice(&piece[..len]);
+        sector
+    }
+
+    /// Random writes, cuts and syncs beside whole copies of the file: as of the last sync, and of each state
+    /// since. A power cut leaves of each sector one of these, perhaps cut where the file was cut, and of the length
+    /// one between.
+    #[test]
+    fn a_power_cut_leaves_each_sector_as_it_was_at_some_moment_since_the_sync() {
+        let mut kept_all = 0;
+        for seed in 0..3000 {
+            let mut random = Random::new(seed);
+            let mut file = Content::default();
+            let mut since = vec![Vec::new()];
+            for _ in 0..random.below(12) {
+                let len = file.len();
+                match random.below(8) {
+                    0 => {
+                        file.sync();
+                        since.clear();
+                    }
+                    1 => file.truncate(random.index(len + 1)),
+                    2..5 => file.write(&[random.word() as u8; 900][..random.index(900)], len),
+                    _ => file.write(
+                        &[random.word() as u8; 900][..random.index(900)],
+                        random.index(len + 1),
+                    ),
+                }
+                since.push(file.bytes().to_vec());
+            }
+            let live = since[since.len() - 1].clone();
+            file.cut_power(LOSS, &[], &mut random, &mut FaultCounts::default());
+            let found = file.bytes();
+            assert!(!file.is_dirty());
+            if since.len() == 1 {
+                assert_eq!(found, live, "seed {seed}");
+            }
+            kept_all += u32::from(found == live);
+            let lengths = since.iter().map(Vec::len);
+            let (least, most) = (lengths.clone().min().unwrap(), lengths.max().unwrap());
+            assert!((least..=most).contains(&found.len()), "seed {seed}");
+            for i in 0..found.len().div_ceil(SECTOR_BYTES) {
+                let inside = SECTOR_BYTES.min(found.len() - i * SECTOR_BYTES);
+                let is = |bytes: &[u8]| sector(bytes, i)[..inside] == sector(found, i)[..inside];
+                let was = |bytes: &Vec<u8>| is(bytes) || is(&bytes[..least]);
+                assert!(since.iter().any(was) || is(&[]), "seed {seed}, sector {i}");
+            }
+        }
+        assert!((300..2700).contains(&kept_all), "{kept_all}");
+    }
+
+    #[test]
+    fn a_preallocated_rest_is_not_looked_at() {
+        let mut file = Content::zeros(1 << 26);
+        file.sync();
+        file.write(&[1; 100], 1000);
+        assert_eq!(file.old.len(), 2);
+        let mut counts = FaultCounts::default();
+        file.cut_power(LOSS, &[], &mut Random::new(1), &mut counts);
+        assert_eq!(counts.sectors_lost + counts.sectors_kept, 2);
+    }
+}

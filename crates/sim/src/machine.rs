@@ -109,6 +109,8 @@ pub(crate) struct State {
     pub(crate) crash_at: Option<(u64, Crash)>,
     pub(crate) crashed: Option<Crash>,
     pub(crate) exact: Vec<(u64, Fault)>,
+    /// The operation that runs is cut short by the end of its process.
+    in_part: bool,
     pub(crate) operations: u64,
     pub(crate) restarts: u64,
     pub(crate) counts: FaultCounts,
@@ -133,8 +135,10 @@ pub(crate) struct Shared(Mutex<State>);
 /// What becomes of an operation.
 enum Fate {
     Runs,
-    /// It runs, and then the crash comes: done, and never answered.
+    /// It runs, and then the crash comes: done in part or whole, and never answered.
     RunsLast(Crash),
+    /// It runs, and its answer is an error: what it changed is there.
+    RunsAndFails,
 }
 
 impl Shared {
@@ -161,10 +165,13 @@ impl Shared {
         let result = match state.begin(process, op, path, args) {
             Ok(Fate::Runs) => run(&mut state),
             Ok(Fate::RunsLast(crash)) => {
+                state.in_part = true;
                 let _ = run(&mut state);
+                state.in_part = false;
                 state.crash(crash);
                 Err(is_off())
             }
+            Ok(Fate::RunsAndFails) => run(&mut state).and_then(|_| Err(io_error())),
             Err(error) => Err(error),
         };
         if result.is_err() {
@@ -222,6 +229,7 @@ impl State {
             crash_at: None,
             crashed: None,
             exact: Vec::new(),
+            in_part: false,
             operations: 0,
             restarts: 0,
             counts: FaultCounts::default(),
@@ -270,14 +278,13 @@ impl State {
             self.crash(crash);
             return Err(is_off());
         }
-        self.disturb(op)?;
-        Ok(Fate::Runs)
+        self.disturb(op)
     }
 
     /// Faults that concern every operation of a kind alike.
-    fn disturb(&mut self, op: Op) -> io::Result<()> {
+    fn disturb(&mut self, op: Op) -> io::Result<Fate> {
         if self.settings.faults == FaultPlan::none() && self.exact.is_empty() {
-            return Ok(());
+            return Ok(Fate::Runs);
         }
         if matches!(op, Op::Read | Op::Flush | Op::WriteLog | Op::Sync) && self.hits(Fault::Slow) {
             self.clock_us += self.chances.below(SLOW_US_MAX);
@@ -289,7 +296,10 @@ impl State {
         }
         if op.changes_names() && self.hits(Fault::NameFails) {
             self.counts.count(Fault::NameFails);
-            return Err(io_error());
+            // A program cannot know whether what it asked for has happened.
+            let may_happen = matches!(op, Op::Rename | Op::Remove | Op::SyncFolder);
+            let happens = may_happen && self.chances.coin();
+            return if happens { Ok(Fate::RunsAndFails) } else { Err(io_error()) };
         }
         if matches!(op, Op::Create | Op::CreateLog | Op::CreateFolder) && self.hits(Fault::DiskFull)
         {
@@ -303,7 +313,7 @@ impl State {
                 self.counts.count(Fault::BitFlip);
             }
         }
-        Ok(())
+        Ok(Fate::Runs)
     }
 
     /// Whether `fault` happens to this operation: by chance, or because it was ordered.
@@ -402,7 +412,11 @@ impl State {
     }
 
     /// Writes bytes, perhaps to the wrong place: what a program never hears of.
-    pub(crate) fn store(&mut self, file: u32, path: &Path, bytes: &[u8], at: usize) {
+    pub(crate) fn store(&mut self, file: u32, path: &Path, mut bytes: &[u8], at: usize) {
+        if self.in_part {
+            // A killed process may be in the middle of copying into a mapping.
+            bytes = &bytes[..self.crashes.index(bytes.len() + 1)];
+        }
         if !bytes.is_empty() && self.may_corrupt(path) {
             if self.hits(Fault::Misdirected) {
                 return self.misdirect(file, bytes, at);

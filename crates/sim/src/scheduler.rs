@@ -152,6 +152,8 @@ impl Pool {
 #[derive(Default)]
 pub(crate) struct Tasks {
     all: Vec<Task>,
+    /// Numbers of ended tasks, for the next ones: what looks at all tasks looks at those that live.
+    free: Vec<TaskId>,
     ready: Vec<TaskId>,
     current: Option<TaskId>,
     pools: Vec<Pool>,
@@ -162,6 +164,8 @@ pub(crate) struct Tasks {
     spins: u32,
     /// Waits that may time out.
     timed: usize,
+    /// No wait times out before this.
+    timeout_us: u64,
 }
 
 /// What the machine does next.
@@ -227,13 +231,19 @@ impl Tasks {
     }
 
     fn begin(&mut self, name: &'static str, process: u32, worker: Worker) -> TaskId {
-        self.all.push(Task { name, process, worker, wait: Wait::None });
+        let task = Task { name, process, worker, wait: Wait::None };
+        if let Some(id) = self.free.pop() {
+            self.all[id as usize] = task;
+            return id;
+        }
+        self.all.push(task);
         (self.all.len() - 1) as TaskId
     }
 
     /// Makes the running task wait for a signal; the caller switches then.
     pub(crate) fn wait_for_signal(&mut self, task: TaskId, until_us: u64) {
         self.timed += usize::from(until_us != u64::MAX);
+        self.timeout_us = if self.timed == 1 { until_us } else { self.timeout_us.min(until_us) };
         self.all[task as usize].wait = Wait::Signal { until_us };
         self.stepped();
     }
@@ -266,6 +276,7 @@ impl Tasks {
                 self.wake(task as TaskId);
             }
         }
+        self.timeout_us = self.next_timeout_us().unwrap_or(u64::MAX);
     }
 
     fn all_spin(&self) -> bool {
@@ -274,7 +285,7 @@ impl Tasks {
 
     fn choose(&mut self, clock_us: &mut u64, choices: &mut Random, parallelism: usize) -> Next {
         loop {
-            if self.timed > 0 {
+            if self.timed > 0 && self.timeout_us <= *clock_us {
                 self.wake_timed_out(*clock_us);
             }
             let startable = if self.queued == 0 { 0 } else { self.startable(parallelism).count() };
@@ -318,6 +329,7 @@ impl Tasks {
         self.stepped();
         let Task { process, worker, .. } = self.all[task as usize];
         self.all[task as usize].wait = Wait::Ended;
+        self.free.push(task);
         let pool = &mut self.pools[process as usize];
         match worker {
             Worker::None => return,
@@ -350,6 +362,13 @@ impl Tasks {
         };
         let queued = (self.queued > 0).then(|| format!("{} jobs are queued", self.queued));
         waiting.map(line).chain(queued).collect()
+    }
+
+    /// Gives up on all that has not ended.
+    fn abandon(&mut self) {
+        self.ready.clear();
+        self.timed = 0;
+        self.all.iter_mut().for_each(|task| task.wait = Wait::Ended);
     }
 
     /// The queued jobs, for the caller to drop where no lock is held.
@@ -443,6 +462,13 @@ pub(crate) fn run(shared: &Shared, new: &RefCell<Vec<NewTask>>) -> Result<(), Fa
     MACHINE.set(shared);
     let mut bodies: Vec<Option<Body>> = Vec::new();
     let result = run_loop(shared, new, &mut bodies);
+    if result.is_err() {
+        let mut state = shared.lock();
+        state.tasks.abandon();
+        let jobs = state.tasks.take_jobs();
+        drop(state);
+        jobs.into_iter().for_each(std::mem::forget);
+    }
     MACHINE.set(std::ptr::null());
     env::sync::on_contention(None);
     // What still stands in the middle of its work stays there: unwinding it would run the engine's destructors
@@ -460,12 +486,10 @@ fn run_loop(
         let begun: Vec<NewTask> = new.take();
         let mut guard = shared.lock();
         let state = &mut *guard;
-        // Tasks of an earlier run have ended; their numbers stay taken.
-        bodies.resize_with(state.tasks.all.len(), || None);
         for (name, task) in begun {
             let id = state.tasks.begin(name, 0, Worker::None);
             state.tasks.ready.push(id);
-            bodies.push(Some(body(task)));
+            put(bodies, id, body(task));
         }
         let (settings, tasks) = (&state.settings, &mut state.tasks);
         let next = if tasks.is_out_of_steps(settings.steps_max) {
@@ -479,7 +503,7 @@ fn run_loop(
             Next::OutOfSteps => return Err(Failure::OutOfSteps { waiting: tasks.report() }),
             Next::Resume(id) => id,
             Next::Start(id, job) => {
-                bodies.push(Some(body(job)));
+                put(bodies, id, body(job));
                 id
             }
         };
@@ -490,6 +514,11 @@ fn run_loop(
         drop(guard);
         resume(shared, bodies, id)?;
     }
+}
+
+fn put(bodies: &mut Vec<Option<Body>>, id: TaskId, body: Body) {
+    bodies.resize_with(bodies.len().max(id as usize + 1), || None);
+    bodies[id as usize] = Some(body);
 }
 
 fn resume(shared: &Shared, bodies: &mut [Option<Body>], id: TaskId) -> Result<(), Failure> {
