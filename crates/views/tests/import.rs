@@ -253,6 +253,21 @@ fn a_tiny_memory_limit_spills() {
     fixture.check_no_files();
 }
 
+/// Found by killing importing processes: beside a pair so frequent that it has a bucket of its own, one row may be
+/// alone in a bucket, and it lost its weight.
+#[test]
+fn a_row_alone_in_its_bucket_keeps_its_weight() {
+    let fixture = fixture(VertexType::U64, WeightType::Int);
+    let mut text = "1,1,7\n".to_owned();
+    (0..40_000).for_each(|i| text += &format!("5,5,{i}\n"));
+    // So small a limit makes small buckets.
+    fixture.import(&text, &options(1 << 20)).unwrap();
+    let weight = |weight| word(WeightType::Int, weight);
+    let (alone, frequent) = ((1, 1, weight(7)), (5, 5, weight(39_999)));
+    assert_eq!(fixture.rows(GraphPart::Forward), [alone, frequent]);
+    assert_eq!(fixture.rows(GraphPart::Reverse), [alone, frequent]);
+}
+
 #[test]
 fn without_a_folder_a_full_memory_is_an_error_with_a_hint() {
     let fixture = fixture(VertexType::U64, WeightType::None);

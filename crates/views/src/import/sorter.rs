@@ -211,7 +211,7 @@ impl Sorter {
         if key_bits + index_bits <= u64::BITS {
             gather.keys(&self.run_rows, index_bits, &mut self.keys);
             radix_sort(&mut self.keys, &mut self.spare, index_bits, key_bits);
-            self.emit(gather, index_bits, out);
+            self.emit(gather, index_bits, single, out);
         } else {
             gather.wide_keys(&self.run_rows, &mut self.wide);
             self.wide.sort_unstable();
@@ -224,7 +224,7 @@ impl Sorter {
     }
 
     /// Unpacks sorted keys; of equal pairs the last stays.
-    fn emit(&mut self, gather: &Gather<'_>, index_bits: u32, out: &mut Batch) {
+    fn emit(&mut self, gather: &Gather<'_>, index_bits: u32, single: bool, out: &mut Batch) {
         let keys = &mut self.keys;
         let repeats = keys.windows(2).filter(|w| shr(w[0] ^ w[1], index_bits) == 0).count();
         if repeats > 0 {
@@ -243,7 +243,8 @@ impl Sorter {
         first.extend(keys.iter().map(|&key| base.0 + shr(key, shift)));
         second.extend(keys.iter().map(|&key| base.1 + (shr(key, index_bits) & low)));
         let index = mask(index_bits);
-        if let (1.., Some(weights)) = (index_bits, out_weights(out)) {
+        // Not from the bits: the index of a row that is alone has none.
+        if let (false, Some(weights)) = (single, out_weights(out)) {
             weights.extend(keys.iter().map(|&key| self.weights[(key & index) as usize]));
         }
     }
