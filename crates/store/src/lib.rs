@@ -11,9 +11,11 @@
 //! 3. Two merges of one key never conflict; a merge and a plain write do.
 //! 4. After the first failed write or sync every write fails with [`ErrorKind::Poisoned`].
 
+mod check;
 mod error;
 mod write;
 
+pub use check::{CheckFailed, CheckReport, PROBLEMS_MAX};
 pub use error::{Error, ErrorKind, Result};
 pub use write::{Kinds, TableWrites, WriteBatch};
 
@@ -231,17 +233,6 @@ pub struct StoreStats {
     pub seq: SeqNo,
 }
 
-/// What [`Store::check`] found sound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CheckReport {
-    /// Files read.
-    pub files: u64,
-    /// Bytes whose checksums were verified.
-    pub bytes: u64,
-    /// Row versions whose order was verified.
-    pub rows: u64,
-}
-
 /// Told how far a long operation is: done, total (same unit), and asked whether to go on: `false` stops it.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Send + Sync);
 
@@ -296,13 +287,21 @@ pub trait Store: Read {
     /// Failed writes poison.
     fn compact(&self) -> Result<()>;
 
+    /// Takes `bytes` of the cache's budget until the returned value is dropped: blocks go, filters and
+    /// indexes stay. A store without a cache lends nothing.
+    fn lend_cache(&self, bytes: u64) -> Box<dyn Send> {
+        let _ = bytes;
+        Box::new(())
+    }
+
     /// Figures of the store.
     fn stats(&self) -> StoreStats;
 
     /// Reads every file, verifies every checksum and the order of all rows.
     ///
     /// # Errors
-    /// The first corruption found.
+    /// [`ErrorKind::Corruption`], after all was read, with everything found: its cause is a
+    /// [`CheckFailed`]. A failed read of the machine or [`ErrorKind::Cancelled`] ends it at once.
     fn check(&self, progress: Progress<'_>) -> Result<CheckReport>;
 
     /// For a read-only follower: moves on to what the writer has committed since. Elsewhere nothing.

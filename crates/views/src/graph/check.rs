@@ -1,8 +1,11 @@
 //! Whether the keyspaces of a graph agree.
 
+use super::compare::{Difference, RowProgress};
 use super::{Graph, GraphPart, damaged};
-use base::{Batch, KeyRange, KeyspaceId, Projection};
-use store::{Read, Result};
+use base::{Batch, KeyRange, Projection};
+use env::Env;
+use std::sync::Arc;
+use store::{Read, Result, Scan};
 
 /// What [`Graph::check`] found sound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,64 +14,83 @@ pub struct GraphCheck {
     pub edges: u64,
     /// Names found in both directions; 0 where vertices are numbers.
     pub names: u64,
+    /// Ids below the largest that no name has: none, but in a repaired graph.
+    pub ids_free: u64,
 }
 
 /// Rows read at once.
 const ROWS: usize = 8192;
+/// Differences that an error names.
+const NAMED_MAX: usize = 5;
 
 impl Graph {
     /// Reads the whole graph and compares its directions, and the dictionary's.
     ///
-    /// Each side is summed up in 64 bits of a strong mix, so that memory stays bounded: a
-    /// difference goes unseen once in 2^64.
+    /// Sides are summed up in 128 bits of a strong mix, so that memory stays bounded.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] says what disagrees.
+    /// [`store::ErrorKind::Corruption`] says what disagrees, and names the first edges.
     pub fn check(&self) -> Result<GraphCheck> {
-        self.read_moment(|read| {
-            let forward = self.sum_edges(read, self.core.forward, [0, 1])?;
-            let reverse = self.sum_edges(read, self.core.reverse, [1, 0])?;
-            if forward != reverse {
-                return Err(damaged(format!(
-                    "the directions of graph {:?} disagree: {} edges forward, {} in reverse",
-                    self.name(),
-                    forward.0,
-                    reverse.0
-                )));
-            }
-            let names = self.check_names(read)?;
-            Ok(GraphCheck { edges: forward.0, names })
-        })
+        self.check_with(None, &|_| true)
     }
 
-    /// Rows, and the sum of the mixes of source, target and weight.
-    fn sum_edges(
+    /// As [`Graph::check`], with the workers of `env`; `progress` is told rows read, both directions
+    /// together.
+    ///
+    /// # Errors
+    /// As [`Graph::check`], and [`store::ErrorKind::Cancelled`].
+    pub fn check_with(
         &self,
-        read: &dyn Read,
-        keyspace: KeyspaceId,
-        [src, dst]: [usize; 2],
-    ) -> Result<(u64, u64)> {
-        let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
-        let mut scan = read.scan(keyspace, KeyRange::all_words(), Projection::ALL)?;
-        let (mut count, mut sum) = (0, 0_u64);
-        while scan.next_batch(ROWS, &mut rows)? {
-            let (srcs, dsts) = (rows.key_words(src), rows.key_words(dst));
-            let weights = rows.value_words(0);
-            for (i, (&src, &dst)) in srcs.iter().zip(dsts).enumerate() {
-                let weight = weights.get(i).copied().unwrap_or_default();
-                sum = sum.wrapping_add(mix(&[src, dst, weight], &[]));
+        env: Option<&Arc<dyn Env>>,
+        progress: RowProgress<'_>,
+    ) -> Result<GraphCheck> {
+        let graph = self.held();
+        let sums = graph.sum_directions(env, progress)?;
+        let (edges, reverse) = sums.edges();
+        if let Some(group) = sums.different().first() {
+            let different = graph.read_moment(|read| graph.differences(read, group))?;
+            let mut what = format!(
+                "the directions of graph {:?} disagree: {edges} edges forward, {reverse} in reverse",
+                self.name(),
+            );
+            for difference in different.iter().take(NAMED_MAX) {
+                what.push_str(&format!("\n  {}", graph.describe(difference)));
             }
-            count += rows.rows as u64;
-            rows.clear();
+            return Err(damaged(what));
         }
-        Ok((count, sum))
+        let (names, ids_free) = graph.read_moment(|read| graph.check_names(read))?;
+        Ok(GraphCheck { edges, names, ids_free })
     }
 
-    fn check_names(&self, read: &dyn Read) -> Result<u64> {
-        let Some(dictionary) = &self.core.dictionary else { return Ok(0) };
+    fn describe(&self, difference: &Difference) -> String {
+        let Difference { src, dst, forward, reverse } = *difference;
+        let edge = format!("the edge from {} to {}", self.vertex_text(src), self.vertex_text(dst));
+        match (forward, reverse) {
+            (Some(_), None) => format!("{edge} is not there in reverse"),
+            (None, _) => format!("{edge} is there in reverse only"),
+            (Some(_), Some(_)) => format!("{edge} has another weight in reverse"),
+        }
+    }
+
+    /// A vertex for a message.
+    fn vertex_text(&self, word: u64) -> String {
+        use super::VertexColumn::{I64, Str, U64};
+        match self.to_vertices(&[word]) {
+            Ok(U64(list)) if !list.is_empty() => list[0].to_string(),
+            Ok(I64(list)) if !list.is_empty() => list[0].to_string(),
+            Ok(Str(list)) if list.len() == 1 => {
+                format!("{:?}", String::from_utf8_lossy(list.get(0)))
+            }
+            _ => format!("number {word}"),
+        }
+    }
+
+    /// Names, and ids below the largest that have none.
+    fn check_names(&self, read: &dyn Read) -> Result<(u64, u64)> {
+        let Some(dictionary) = &self.core.dictionary else { return Ok((0, 0)) };
         let disagree = |what: &str| damaged(format!("the names of graph {:?} {what}", self.name()));
-        let mut sums = [(0_u64, 0_u64); 2];
-        let mut known = Vec::new();
+        let mut sums = [(0_u64, 0_u128); 2];
+        let mut past = 0;
 
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Names));
         let mut scan = read.scan(dictionary.names, KeyRange::all_words(), Projection::ALL)?;
@@ -76,9 +98,9 @@ impl Graph {
             let names = rows.values.first().and_then(|column| column.as_bytes());
             for (i, &id) in rows.key_words(0).iter().enumerate() {
                 let name = names.map_or(&[][..], |names| names.get(i));
-                sums[0].1 = sums[0].1.wrapping_add(mix(&[id], name));
+                sums[0].1 = sums[0].1.wrapping_add(mix_name(id, name));
+                past = id.saturating_add(1);
             }
-            known.extend_from_slice(rows.key_words(0));
             sums[0].0 += rows.rows as u64;
             rows.clear();
         }
@@ -88,7 +110,7 @@ impl Graph {
         while scan.next_batch(ROWS, &mut rows)? {
             if let base::Keys::Bytes(names) = &rows.keys {
                 for (i, &id) in rows.value_words(0).iter().enumerate() {
-                    sums[1].1 = sums[1].1.wrapping_add(mix(&[id], names.get(i)));
+                    sums[1].1 = sums[1].1.wrapping_add(mix_name(id, names.get(i)));
                 }
             }
             sums[1].0 += rows.rows as u64;
@@ -97,36 +119,79 @@ impl Graph {
         if sums[0] != sums[1] {
             return Err(disagree("and their ids disagree"));
         }
+        if !self.unnamed(read, 1)?.is_empty() {
+            return Err(disagree("do not cover all vertices"));
+        }
+        Ok((sums[0].0, past - sums[0].0))
+    }
 
+    /// Up to `most` vertices that have edges and no name.
+    pub(super) fn unnamed(&self, read: &dyn Read, most: usize) -> Result<Vec<u64>> {
+        let Some(dictionary) = &self.core.dictionary else { return Ok(Vec::new()) };
+        let mut unnamed = Vec::new();
         for keyspace in [self.core.forward, self.core.reverse] {
-            let mut rest = known.as_slice();
-            let mut unnamed = false;
+            let projection = Projection { keys: 1, values: 0 };
+            let scan = read.scan(dictionary.names, KeyRange::all_words(), projection)?;
+            let rows = Batch::new(&self.core.def.shape(GraphPart::Names));
+            let mut names = Names { scan, rows, at: 0, failed: Ok(()) };
             read.first_words(keyspace, &mut |words| {
                 for &word in words {
-                    while rest.first().is_some_and(|&id| id < word) {
-                        rest = &rest[1..];
+                    if !names.has(word) && unnamed.len() < most {
+                        unnamed.push(word);
                     }
-                    unnamed |= rest.first() != Some(&word);
                 }
             })?;
-            if unnamed {
-                return Err(disagree("do not cover all vertices"));
-            }
+            names.failed?;
         }
-        Ok(sums[0].0)
+        unnamed.sort_unstable();
+        unnamed.dedup();
+        Ok(unnamed)
     }
 }
 
-/// A strong mix of words and bytes.
-fn mix(words: &[u64], bytes: &[u8]) -> u64 {
-    if bytes.is_empty() {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        for &word in words {
-            state = (state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
-            state = (state ^ state >> 32).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-            state ^= state >> 29;
+/// The ids that have names, ascending, asked for in ascending order.
+struct Names {
+    scan: Box<dyn Scan>,
+    rows: Batch,
+    at: usize,
+    failed: Result<()>,
+}
+
+impl Names {
+    /// Whether `id`, at least as large as the one before, has a name. True after a failed read.
+    fn has(&mut self, id: u64) -> bool {
+        loop {
+            let ids = self.rows.key_words(0);
+            if let Some(&here) = ids.get(self.at) {
+                if here >= id {
+                    return here == id;
+                }
+                self.at += 1 + ids[self.at + 1..].partition_point(|&other| other < id);
+                continue;
+            }
+            if self.failed.is_err() {
+                return true;
+            }
+            self.rows.clear();
+            self.at = 0;
+            match self.scan.next_batch(ROWS, &mut self.rows) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => self.failed = Err(error),
+            }
         }
-        return state;
     }
-    mix(&[mix(words, &[]), base::checksum(bytes), bytes.len() as u64], &[])
+}
+
+/// A strong mix of an id and its name.
+fn mix_name(id: u64, name: &[u8]) -> u128 {
+    let half = |seed: u64, word: u64| {
+        let state = (seed ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        let state = (state ^ state >> 32).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        state ^ state >> 29
+    };
+    let text = base::checksum(name) ^ (name.len() as u64).rotate_left(48);
+    let low = half(half(0x9e37_79b9_7f4a_7c15, id), text);
+    let high = half(half(0x2545_f491_4f6c_dd1d, text), id);
+    u128::from(high) << 64 | u128::from(low)
 }

@@ -10,17 +10,21 @@
 //! 3. Text vertices: every id of an edge has a name, every name one id, and ids are never reused.
 
 mod check;
+mod compare;
 mod edges;
 mod export;
 mod names;
 mod read;
+mod reconcile;
 mod scan;
 mod scratch;
 mod write;
 
 pub use check::GraphCheck;
+pub use compare::RowProgress;
 pub use edges::{Edges, Weight, Weights, WeightsRef};
 pub use names::{ABSENT, VertexColumn, VertexList};
+pub use reconcile::{Doubt, GraphDoubts, Reconciled};
 pub use relation::{GraphDef, GraphPart, VertexType, WeightType};
 pub use scan::EdgeScan;
 
@@ -126,6 +130,14 @@ impl Graph {
     #[must_use]
     pub fn at(&self, snapshot: &Arc<dyn Snapshot>) -> Self {
         Self { core: Arc::clone(&self.core), source: Source::Snapshot(Arc::clone(snapshot)) }
+    }
+
+    /// The same graph as of now, where it was read through the store.
+    fn held(&self) -> Self {
+        match &self.source {
+            Source::Store(store) => self.at(&store.snapshot()),
+            Source::Snapshot(_) | Source::Transaction(_) => self.clone(),
+        }
     }
 
     /// Name and types.

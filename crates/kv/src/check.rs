@@ -1,0 +1,408 @@
+//! Reads everything there is and says all that is wrong with it.
+//!
+//! # Why a folder can be checked without being opened
+//! Opening stops at the first damage. Who runs a check wants the whole list, above all where the database
+//! does not open any more; so [`check_folder`] reads the files by itself.
+//!
+//! # How it stays right beside a writer
+//! A table that is gone although the manifest named it, or a log that ends too early, may be a writer's work
+//! in between. So what was found counts only where the manifest still says what it said before, or where
+//! a second look finds it at the same place.
+
+use crate::convert::{env_error, tree_error};
+use crate::inner::Inner;
+use crate::open::{WAL, missing, table_folder_names};
+use crate::record;
+use crate::wal::{self, Wal, WalError, WalOptions};
+use base::Corruption;
+use env::Env;
+use lsm::context::{Context, TreeOptions, parse_table_file_name, table_file_name};
+use lsm::manifest::{CURRENT, Manifest, State};
+use lsm::table::{BlockCache, Table, TableMeta};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{CheckFailed, CheckReport, Error, ErrorKind, Progress, Result};
+
+/// How often a check begins again because a writer changed the files under it.
+const ATTEMPTS: usize = 5;
+/// Tables checked between two calls of the progress function, a worker.
+const TABLES_A_STEP: usize = 2;
+
+/// A table to check: one that is open, or what the manifest says of one.
+enum Item {
+    Open(Arc<Table>),
+    Named(Arc<Context>, TableMeta, base::Shape),
+}
+
+impl Item {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Open(table) => table.meta().summary.bytes,
+            Self::Named(_, meta, _) => meta.summary.bytes,
+        }
+    }
+}
+
+/// Checks an open store.
+pub(crate) fn check(inner: &Arc<Inner>, progress: Progress<'_>) -> Result<CheckReport> {
+    let start = inner.env.monotonic_us();
+    let mut report = CheckReport::default();
+    let mut items = Vec::new();
+    // Held, so that none is removed before it is read.
+    let trees = inner.trees.load_full();
+    for entry in trees.iter() {
+        let view = entry.tree.view_full();
+        items.extend(view.version.tables().map(|(_, _, table)| Item::Open(Arc::clone(table))));
+    }
+    match Manifest::read(&*inner.env, &inner.folder) {
+        Ok(state) => {
+            check_state(&state, &inner.folder, &mut report);
+            check_log(&inner.env, &inner.folder, state, &mut report)?;
+        }
+        Err(lsm::Error::Corruption(corruption)) => report.push(corruption),
+        Err(error) => return Err(tree_error(error)),
+    }
+    check_tables(&*inner.env, items, progress, &mut report)?;
+    finish(report, inner.env.monotonic_us() - start)
+}
+
+/// Checks the database in `folder` without opening it: also one that does not open. Nothing is
+/// written. Compares no direction of a graph with another: see the layers above.
+///
+/// # Errors
+/// [`ErrorKind::Corruption`], after all was read, with everything found: its cause is a
+/// [`CheckFailed`]. [`ErrorKind::InvalidInput`] where there is no database, [`ErrorKind::Cancelled`].
+pub fn check_folder(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<CheckReport> {
+    let start = env.monotonic_us();
+    let mut attempt = 0;
+    loop {
+        let mut report = CheckReport::default();
+        let state = match Manifest::read(&**env, folder) {
+            Ok(state) => Some(state),
+            Err(lsm::Error::Corruption(corruption)) => {
+                report.push(corruption);
+                None
+            }
+            Err(lsm::Error::Env(error)) if error.is_not_found() => {
+                if !is_database(&**env, folder) {
+                    return Err(missing(folder));
+                }
+                report.push(Corruption::new(&folder.join(CURRENT), 0, "the file is missing"));
+                None
+            }
+            Err(error) => return Err(tree_error(error)),
+        };
+        match &state {
+            Some(state) => check_named(env, folder, state, progress, &mut report)?,
+            None => report.notes.push(
+                "tables and log were not checked: nothing says which of them are in use".into(),
+            ),
+        }
+        attempt += 1;
+        let again = !report.is_sound() && attempt < ATTEMPTS;
+        if again
+            && let (Some(state), Ok(now)) = (&state, Manifest::read(&**env, folder))
+            && now != *state
+        {
+            continue;
+        }
+        return finish(report, env.monotonic_us() - start);
+    }
+}
+
+/// Whether something in the folder is of a database whose `CURRENT` is gone.
+fn is_database(env: &dyn Env, folder: &Path) -> bool {
+    let names = env.list(folder).unwrap_or_default();
+    names.iter().any(|name| name.starts_with("MANIFEST-") || name == WAL)
+}
+
+fn finish(mut report: CheckReport, duration_us: u64) -> Result<CheckReport> {
+    report.duration_us = duration_us;
+    match report.is_sound() {
+        true => Ok(report),
+        false => Err(Error::caused(ErrorKind::Corruption, CheckFailed(report))),
+    }
+}
+
+/// Checks every file that the manifest names, and tells of those that it does not.
+fn check_named(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    state: &State,
+    progress: Progress<'_>,
+    report: &mut CheckReport,
+) -> Result<()> {
+    check_state(state, folder, report);
+    let context = files_of(env, folder, state)?;
+    let mut items = Vec::new();
+    for keyspace in state.keyspaces() {
+        for table in &keyspace.tables {
+            if usize::from(table.meta.folder) < context.folders.len() {
+                let (meta, shape) = (table.meta.clone(), keyspace.shape.clone());
+                items.push(Item::Named(Arc::clone(&context), meta, shape));
+            }
+        }
+    }
+    check_log(env, folder, state.clone(), report)?;
+    check_tables(&**env, items, progress, report)?;
+    note_strays(&**env, state, &context, report);
+    Ok(())
+}
+
+/// What tables are read through when the database is not open.
+pub(crate) fn files_of(env: &Arc<dyn Env>, folder: &Path, state: &State) -> Result<Arc<Context>> {
+    let folders: Vec<PathBuf> =
+        table_folder_names(state, folder, &[])?.iter().map(|name| folder.join(name)).collect();
+    let cache = Arc::new(BlockCache::new(1 << 20));
+    let next = state.next_table_id();
+    let options = TreeOptions::default();
+    Ok(Arc::new(Context::new(Arc::clone(env), cache, folders, options, false, next)))
+}
+
+/// What must hold between the entries of the manifest.
+fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
+    report.files += 1;
+    let mut ids = BTreeSet::new();
+    for keyspace in state.keyspaces() {
+        let mut wrong = |table: &TableMeta, what: String| {
+            let file = Path::new(&format!("table {}", table.id)).to_path_buf();
+            let file = folder.join("tables").join(file.with_file_name(table_file_name(table.id)));
+            report.push(Corruption::new(&file, 0, format!("keyspace {:?}: {what}", keyspace.name)));
+        };
+        let mut runs: BTreeMap<(u8, u64), Vec<&TableMeta>> = BTreeMap::new();
+        for table in &keyspace.tables {
+            let run = if table.level == 0 { table.run } else { 0 };
+            runs.entry((table.level, run)).or_default().push(&table.meta);
+            if !ids.insert(table.meta.id) {
+                wrong(&table.meta, "the manifest names the table twice".into());
+            }
+            if table.meta.id.0 >= state.next_table_id() {
+                wrong(&table.meta, "its number was never given out".into());
+            }
+            let (most, last) = (table.meta.seq_max(), state.last_seq());
+            if most > last {
+                wrong(&table.meta, format!("sequence number {most} past the newest, {last}"));
+            }
+        }
+        for ((level, _), mut tables) in runs {
+            tables.sort_by(|a, b| a.summary.first_key.cmp(&b.summary.first_key));
+            for pair in tables.windows(2) {
+                let (before, after) = (&pair[0].summary, &pair[1].summary);
+                let touches = before.last_key == after.first_key && before.range_tombstones > 0;
+                if before.last_key >= after.first_key && !touches {
+                    let what = format!("overlaps table {} of level {level}", pair[0].id);
+                    wrong(pair[1], what);
+                }
+            }
+        }
+    }
+}
+
+/// What was found in one table.
+#[derive(Default)]
+struct Found {
+    blocks: u64,
+    rows: u64,
+    bytes: u64,
+    problems: Vec<Corruption>,
+}
+
+fn check_tables(
+    env: &dyn Env,
+    items: Vec<Item>,
+    progress: Progress<'_>,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let total: u64 = items.iter().map(Item::bytes).sum();
+    let mut done = 0;
+    let step = TABLES_A_STEP * env.parallelism().max(1);
+    let mut items = items.into_iter().peekable();
+    if !progress(0, total) {
+        return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+    }
+    while items.peek().is_some() {
+        let some: Vec<Item> = items.by_ref().take(step).collect();
+        done += some.iter().map(Item::bytes).sum::<u64>();
+        for found in env::parallel(env, some, check_table) {
+            report.files += 1;
+            report.blocks += found.blocks;
+            report.rows += found.rows;
+            report.bytes += found.bytes;
+            found.problems.into_iter().for_each(|problem| report.push(problem));
+        }
+        if !progress(done, total) {
+            return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+        }
+    }
+    Ok(())
+}
+
+fn check_table(item: Item) -> Found {
+    let mut found = Found::default();
+    let path = match &item {
+        Item::Open(_) => PathBuf::new(),
+        Item::Named(context, meta, _) => context.table_path(meta.id, meta.folder),
+    };
+    let table = match item {
+        Item::Open(table) => Ok(table),
+        // One whose filter is damaged, say, still has rows to look at.
+        Item::Named(context, meta, shape) => match Table::open(&context, &meta, &shape) {
+            Err(lsm::Error::Corruption(first)) => {
+                match Table::open_damaged(&context, &meta, &shape) {
+                    Ok(remains) => {
+                        found.problems.push(first);
+                        Ok(remains.table)
+                    }
+                    Err(_) => Err(first.into()),
+                }
+            }
+            other => other,
+        },
+    };
+    let inspected = table.and_then(|table| {
+        let summary = &table.meta().summary;
+        (found.rows, found.bytes) = (summary.rows, summary.bytes);
+        let problems = &mut found.problems;
+        let mut push = |problem| {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        };
+        table.inspect(&mut |_| true, &mut push)
+    });
+    match inspected {
+        Ok(blocks) => found.blocks = blocks,
+        Err(lsm::Error::Corruption(corruption)) => found.problems.push(corruption),
+        Err(lsm::Error::Env(error)) if error.is_not_found() => {
+            found.problems.push(Corruption::new(&path, 0, "the file is missing"));
+        }
+        // A sector that the disk cannot read is damage too, and not the last thing to look at.
+        Err(lsm::Error::Env(env::EnvError::Io { operation, path, source })) => {
+            let what = format!("cannot {operation} it: {source}");
+            found.problems.push(Corruption::new(&path, 0, what));
+        }
+        Err(error) => found.problems.push(Corruption::new(&path, 0, error.to_string())),
+    }
+    found
+}
+
+/// Replays the log into nowhere.
+fn check_log(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    mut state: State,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut before: Option<Corruption> = None;
+    for attempt in 1..=ATTEMPTS {
+        let (commits, damage) = replay_log(env, folder, &state)?;
+        report.log_commits = commits;
+        let Some(damage) = damage else { return Ok(()) };
+        let known = before
+            .as_ref()
+            .is_some_and(|before| (&before.file, before.offset) == (&damage.file, damage.offset));
+        // What a writer was in the middle of is there at the second look.
+        if known || attempt == ATTEMPTS {
+            return list_log_damages(&**env, folder, &state, damage, report);
+        }
+        before = Some(damage);
+        match Manifest::read(&**env, folder) {
+            Ok(now) => state = now,
+            Err(error) => return Err(tree_error(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Commits that replay, and the damage that ends them.
+fn replay_log(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    state: &State,
+) -> Result<(u64, Option<Corruption>)> {
+    let folder = folder.join(WAL);
+    let first_live = state.wal_first_live();
+    if !env.exists(&folder) {
+        let what = "the log's folder is missing";
+        return Ok((0, (first_live > 0).then(|| Corruption::new(&folder, 0, what))));
+    }
+    let mut commits = 0;
+    let mut replay = || -> std::result::Result<(), WalError> {
+        let options = WalOptions::default();
+        let mut log = Wal::recover(Arc::clone(env), &folder, first_live, options)?;
+        let mut newest = 0;
+        while let Some((position, payload)) = log.next_payload()? {
+            let file = folder.join(format!("{:06}.log", position.segment));
+            let damaged = |what| Corruption::new(&file, position.offset, what);
+            let seq = check_payload(state, payload).map_err(damaged)?;
+            if seq <= newest {
+                return Err(damaged("commits are out of order".into()).into());
+            }
+            newest = seq;
+            commits += 1;
+        }
+        Ok(())
+    };
+    match replay() {
+        Ok(()) => Ok((commits, None)),
+        Err(WalError::Corruption(corruption)) => Ok((commits, Some(corruption))),
+        // A segment that was taken away while it was read.
+        Err(WalError::Env(error)) if error.is_not_found() => {
+            Ok((commits, Some(Corruption::new(&folder, 0, error.to_string()))))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The sequence number of a commit that is whole.
+fn check_payload(state: &State, payload: &[u8]) -> std::result::Result<u64, String> {
+    let shapes: BTreeMap<_, _> = state.keyspaces().map(|k| (k.id, &k.shape)).collect();
+    record::decode(payload, &|id| shapes.get(&id).copied()).map(|(seq, _)| seq)
+}
+
+/// Replaying ended at `first`; what lies behind it is looked for.
+fn list_log_damages(
+    env: &dyn Env,
+    folder: &Path,
+    state: &State,
+    first: Corruption,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let found = wal::salvage(env, &folder.join(WAL), state.wal_first_live(), &mut |_, _| Ok(()));
+    let more = found.map(|log| log.damages).unwrap_or_default();
+    let others = more.into_iter().filter(|d| (&d.file, d.offset) != (&first.file, first.offset));
+    let others: Vec<_> = others.collect();
+    report.push(first);
+    others.into_iter().for_each(|damage| report.push(damage));
+    Ok(())
+}
+
+/// Files of tables that the manifest does not name: what a crash leaves, or a writer at work.
+fn note_strays(env: &dyn Env, state: &State, context: &Context, report: &mut CheckReport) {
+    let named: BTreeSet<_> = state.tables().map(|table| table.meta.id).collect();
+    for folder in &context.folders {
+        let names = match env.list(folder) {
+            Ok(names) => names,
+            Err(error) => {
+                // Each table in it is reported by itself.
+                report.notes.push(env_error(error).to_string());
+                continue;
+            }
+        };
+        let is_stray = |name: &&String| {
+            parse_table_file_name(&folder.join(name)).is_some_and(|id| !named.contains(&id))
+        };
+        let strays = names.iter().filter(is_stray).count();
+        if strays > 0 {
+            report.notes.push(format!(
+                "{} holds {strays} table files that nothing names; the next writer removes them",
+                folder.display()
+            ));
+        }
+    }
+}

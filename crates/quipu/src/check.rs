@@ -1,0 +1,208 @@
+//! Checking a database: its files, then whether each graph's directions agree.
+//!
+//! # Why all problems, and only then an error
+//! Who checks wants to know how much is wrong: one block, or a disk that dies. So everything is read
+//! first; the error that ends it carries the whole report.
+
+use crate::database::Database;
+use crate::options::Options;
+use base::Corruption;
+use env::{Env, RealEnv, RealOptions};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::{CheckFailed, CheckReport, Error, ErrorKind, Progress, Result};
+use views::graph::GraphCheck;
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct Check {
+    /// Files, blocks, bytes and rows read, and what is wrong with them.
+    pub files: CheckReport,
+    /// Each graph by name that is sound.
+    pub graphs: Vec<(String, GraphCheck)>,
+    /// What is wrong between the parts of graphs.
+    pub graph_problems: Vec<String>,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The damaged file; nothing where sound files contradict each other.
+    pub file: Option<PathBuf>,
+    /// Offset of the damaged part in the file, in bytes.
+    pub offset: u64,
+    /// What was expected and what was found.
+    pub what: String,
+}
+
+impl Check {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.files.is_sound() && self.graph_problems.is_empty()
+    }
+
+    /// What is wrong, files first. At most a hundred or so; see [`Check::problems_total`].
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        let of_file = |Corruption { file, offset, what }: &Corruption| Problem {
+            file: Some(file.clone()),
+            offset: *offset,
+            what: what.clone(),
+        };
+        let of_graph = |what: &String| Problem { file: None, offset: 0, what: what.clone() };
+        let files = self.files.problems.iter().map(of_file);
+        files.chain(self.graph_problems.iter().map(of_graph)).collect()
+    }
+
+    /// How many problems there are, those that are not listed too.
+    #[must_use]
+    pub fn problems_total(&self) -> u64 {
+        let listed = self.files.problems.len() + self.graph_problems.len();
+        listed as u64 + self.files.problems_more
+    }
+
+    /// The report of a check that ended in this error, where problems are why.
+    #[must_use]
+    pub fn of_error(error: &Error) -> Option<&Self> {
+        error.cause::<Unsound>().map(|Unsound(check)| check)
+    }
+
+    /// Itself, or an error that carries it.
+    fn judged(self) -> Result<Self> {
+        match self.is_sound() {
+            true => Ok(self),
+            false => Err(Error::caused(ErrorKind::Corruption, Unsound(self))),
+        }
+    }
+}
+
+/// A check that found problems.
+#[derive(Debug)]
+struct Unsound(Check);
+
+impl fmt::Display for Unsound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(check) = self;
+        let files = check.files.problems.iter().map(ToString::to_string);
+        for (i, line) in files.chain(check.graph_problems.iter().cloned()).enumerate() {
+            write!(f, "{}{line}", if i > 0 { "\n" } else { "" })?;
+        }
+        if check.files.problems_more > 0 {
+            write!(f, "\nand {} more", check.files.problems_more)?;
+        }
+        f.write_str("\nhint: restore a backup, or save what is sound with \"quipu repair\"")
+    }
+}
+
+impl std::error::Error for Unsound {}
+
+/// The report of a check of files, whether it ended in an error or not.
+fn report_of(checked: Result<CheckReport>) -> Result<CheckReport> {
+    match checked {
+        Ok(report) => Ok(report),
+        Err(error) => match error.cause::<CheckFailed>() {
+            Some(CheckFailed(report)) => Ok(report.clone()),
+            None => Err(error),
+        },
+    }
+}
+
+impl Database {
+    /// Reads every file, verifies every checksum and the order of all rows, then that both directions of each
+    /// graph hold the same edges. `progress` is told bytes done and in all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corruption`], after all was read: [`Check::of_error`] gives the report with every problem.
+    /// [`ErrorKind::Cancelled`], and failures that are not damage.
+    pub fn check(&self, progress: Progress<'_>) -> Result<Check> {
+        let start = self.env().monotonic_us();
+        let total = AtomicU64::new(0);
+        // The second half of the way is the graphs'.
+        let files = report_of(self.store().check(&|done, all| {
+            total.store(all, Ordering::Relaxed);
+            progress(done, 2 * all)
+        }))?;
+        let mut check = Check { files, ..Check::default() };
+        if check.files.is_sound() {
+            self.check_graphs(&mut check, total.load(Ordering::Relaxed), progress)?;
+        } else {
+            let note = "graphs were not compared, because files are damaged";
+            check.files.notes.push(note.to_owned());
+        }
+        check.files.duration_us = self.env().monotonic_us() - start;
+        check.judged()
+    }
+
+    fn check_graphs(&self, check: &mut Check, bytes: u64, progress: Progress<'_>) -> Result<()> {
+        let stats = self.store().stats();
+        let rows: u64 = stats.keyspaces.iter().map(|(_, stats)| stats.disk_rows).sum();
+        let mut before = 0;
+        for def in self.graphs()? {
+            let name = def.name.clone();
+            let done = AtomicU64::new(before);
+            let checked = self.require_graph(&name)?.check_with(Some(self.env()), &|some| {
+                done.store(before + some, Ordering::Relaxed);
+                let share = (before + some).min(rows) as f64 / rows.max(1) as f64;
+                progress(bytes + (share * bytes as f64) as u64, 2 * bytes)
+            });
+            before = done.into_inner();
+            match checked {
+                Ok(found) => {
+                    if found.ids_free > 0 {
+                        check.files.notes.push(format!(
+                            "graph {name:?}: {} ids below the largest name no vertex",
+                            found.ids_free
+                        ));
+                    }
+                    check.graphs.push((name, found));
+                }
+                Err(error) if error.kind() == ErrorKind::Corruption => {
+                    check.graph_problems.push(error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        progress(2 * bytes, 2 * bytes);
+        Ok(())
+    }
+}
+
+/// Checks the database in `folder`, whether it opens or not, beside a writer or not. Nothing is
+/// written. `progress` is told bytes done and in all.
+///
+/// # Errors
+/// As [`Database::check`]; [`ErrorKind::InvalidInput`] where there is no database.
+pub fn check(folder: impl AsRef<Path>, options: Options, progress: Progress<'_>) -> Result<Check> {
+    let env: Arc<dyn Env> =
+        Arc::new(RealEnv::new(RealOptions { threads: options.threads, ..RealOptions::default() }));
+    check_in(&env, folder.as_ref(), options, progress)
+}
+
+/// As [`check`], in an environment.
+pub(crate) fn check_in(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    options: Options,
+    progress: Progress<'_>,
+) -> Result<Check> {
+    let start = env.monotonic_us();
+    let total = AtomicU64::new(0);
+    let files = report_of(kv::check_folder(env, folder, &|done, all| {
+        total.store(all, Ordering::Relaxed);
+        progress(done, 2 * all)
+    }))?;
+    let mut check = Check { files, ..Check::default() };
+    if check.files.is_sound() {
+        let options = Options { read_only: true, create: false, ..options };
+        let database = Database::open(folder, options)?;
+        database.check_graphs(&mut check, total.load(Ordering::Relaxed), progress)?;
+    } else {
+        let note = "graphs were not compared, because files are damaged";
+        check.files.notes.push(note.to_owned());
+    }
+    check.files.duration_us = env.monotonic_us() - start;
+    check.judged()
+}

@@ -1,0 +1,228 @@
+//! Compares the two directions of a graph, however large, in bounded memory.
+//!
+//! # Why sums in buckets
+//! The directions are sorted by different keys, so they cannot be merged. But a sum of strong mixes does not
+//! mind the order: each edge adds its own to the bucket that its ends choose, and directions that hold the same
+//! edges end with the same sums. Where a bucket differs, only its edges are collected and compared one by one.
+//!
+//! A difference goes unseen once in 2^128 cases.
+
+use super::{Core, Graph, GraphPart, Source, damaged};
+use base::{Batch, KeyRange, KeyspaceId, Projection};
+use env::Env;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Read, Result, Scan};
+
+/// Buckets that edges fall into by their ends.
+const BUCKETS: usize = 4096;
+/// Rows read at once.
+const ROWS: usize = 8192;
+/// Rows of a direction between two calls of the progress function.
+const ROWS_A_STEP: u64 = 2 << 20;
+/// Edges of one direction that are held to be compared one by one.
+const EDGES_MAX: u64 = 1 << 21;
+
+/// Told the rows read so far, both directions together; answers whether to go on.
+pub type RowProgress<'a> = &'a (dyn Fn(u64) -> bool + Send + Sync);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bucket {
+    edges: u64,
+    sum: u128,
+}
+
+/// What is known of both directions after one pass.
+pub(super) struct Sums {
+    forward: Vec<Bucket>,
+    reverse: Vec<Bucket>,
+}
+
+/// An edge on which the directions disagree: its weight, where the direction has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub(super) src: u64,
+    pub(super) dst: u64,
+    pub(super) forward: Option<u64>,
+    pub(super) reverse: Option<u64>,
+}
+
+/// A direction while it is summed up.
+struct Side {
+    scan: Box<dyn Scan>,
+    rows: Batch,
+    order: [usize; 2],
+    buckets: Vec<Bucket>,
+    done: bool,
+}
+
+impl Sums {
+    /// Edges of each direction.
+    pub(super) fn edges(&self) -> (u64, u64) {
+        let edges = |buckets: &[Bucket]| buckets.iter().map(|bucket| bucket.edges).sum();
+        (edges(&self.forward), edges(&self.reverse))
+    }
+
+    /// Groups of buckets that differ, small enough to be compared edge by edge.
+    pub(super) fn different(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut edges = u64::MAX;
+        for i in (0..BUCKETS).filter(|&i| self.forward[i] != self.reverse[i]) {
+            let more = self.forward[i].edges.max(self.reverse[i].edges);
+            if edges.saturating_add(more) > EDGES_MAX {
+                groups.push(Vec::new());
+                edges = 0;
+            }
+            edges += more;
+            if let Some(group) = groups.last_mut() {
+                group.push(i);
+            }
+        }
+        groups
+    }
+}
+
+impl Side {
+    fn open(core: &Core, read: &dyn Read, keyspace: KeyspaceId, order: [usize; 2]) -> Result<Self> {
+        Ok(Self {
+            scan: read.scan(keyspace, KeyRange::all_words(), Projection::ALL)?,
+            rows: Batch::new(&core.def.shape(GraphPart::Forward)),
+            order,
+            buckets: vec![Bucket::default(); BUCKETS],
+            done: false,
+        })
+    }
+
+    /// Sums up some million rows more.
+    fn step(mut self) -> Result<(Self, u64)> {
+        let [src, dst] = self.order;
+        let mut rows = 0;
+        while rows < ROWS_A_STEP && !self.done {
+            self.rows.clear();
+            if !self.scan.next_batch(ROWS, &mut self.rows)? {
+                self.done = true;
+                break;
+            }
+            rows += self.rows.rows as u64;
+            let (srcs, dsts) = (self.rows.key_words(src), self.rows.key_words(dst));
+            let weights = weights(&self.rows);
+            for (i, (&src, &dst)) in srcs.iter().zip(dsts).enumerate() {
+                let weight = weights.get(i).copied().unwrap_or_default();
+                let bucket = &mut self.buckets[bucket_of(src, dst)];
+                bucket.edges += 1;
+                bucket.sum = bucket.sum.wrapping_add(mix(src, dst, weight));
+            }
+        }
+        Ok((self, rows))
+    }
+}
+
+impl Graph {
+    /// Reads both directions once, side by side where `env` has workers for it.
+    pub(super) fn sum_directions(
+        &self,
+        env: Option<&Arc<dyn Env>>,
+        progress: RowProgress<'_>,
+    ) -> Result<Sums> {
+        let core = &self.core;
+        let open = |read: &dyn Read| {
+            let forward = Side::open(core, read, core.forward, [0, 1])?;
+            Ok(vec![forward, Side::open(core, read, core.reverse, [1, 0])?])
+        };
+        let mut sides = self.read_moment(open)?;
+        let mut done = 0;
+        while sides.iter().any(|side| !side.done) {
+            let stepped: Vec<Result<(Side, u64)>> = match env {
+                Some(env) if !matches!(self.source, Source::Transaction(_)) => {
+                    env::parallel(&**env, sides, Side::step)
+                }
+                _ => sides.into_iter().map(Side::step).collect(),
+            };
+            sides = Vec::new();
+            for step in stepped {
+                let (side, rows) = step?;
+                done += rows;
+                sides.push(side);
+            }
+            if !progress(done) {
+                return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
+            }
+        }
+        match <[Side; 2]>::try_from(sides) {
+            Ok([forward, reverse]) => {
+                Ok(Sums { forward: forward.buckets, reverse: reverse.buckets })
+            }
+            Err(_) => Err(damaged("a direction was lost")),
+        }
+    }
+
+    /// The edges of these buckets on which the directions disagree, by source and target.
+    pub(super) fn differences(&self, read: &dyn Read, group: &[usize]) -> Result<Vec<Difference>> {
+        let mut wanted = vec![false; BUCKETS];
+        group.iter().for_each(|&bucket| wanted[bucket] = true);
+        let forward = self.bucket_edges(read, self.core.forward, [0, 1], &wanted)?;
+        let reverse = self.bucket_edges(read, self.core.reverse, [1, 0], &wanted)?;
+        let (mut f, mut r) = (forward.into_iter().peekable(), reverse.into_iter().peekable());
+        let mut out = Vec::new();
+        loop {
+            let ends = |edge: &(u64, u64, u64)| (edge.0, edge.1);
+            let least = [f.peek().map(ends), r.peek().map(ends)].into_iter().flatten().min();
+            let Some((src, dst)) = least else { return Ok(out) };
+            let forward = f.next_if(|edge| ends(edge) == (src, dst)).map(|edge| edge.2);
+            let reverse = r.next_if(|edge| ends(edge) == (src, dst)).map(|edge| edge.2);
+            if forward != reverse {
+                out.push(Difference { src, dst, forward, reverse });
+            }
+        }
+    }
+
+    /// The edges of a direction that fall into the buckets, sorted by source and target.
+    fn bucket_edges(
+        &self,
+        read: &dyn Read,
+        keyspace: KeyspaceId,
+        [src, dst]: [usize; 2],
+        wanted: &[bool],
+    ) -> Result<Vec<(u64, u64, u64)>> {
+        let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
+        let mut scan = read.scan(keyspace, KeyRange::all_words(), Projection::ALL)?;
+        let mut edges = Vec::new();
+        while scan.next_batch(ROWS, &mut rows)? {
+            let weights = weights(&rows);
+            for (i, (&src, &dst)) in rows.key_words(src).iter().zip(rows.key_words(dst)).enumerate()
+            {
+                if wanted[bucket_of(src, dst)] {
+                    edges.push((src, dst, weights.get(i).copied().unwrap_or_default()));
+                }
+            }
+            rows.clear();
+        }
+        edges.sort_unstable();
+        Ok(edges)
+    }
+}
+
+/// The weights of a batch of edges; empty where the graph has none.
+fn weights(rows: &Batch) -> &[u64] {
+    if rows.values.is_empty() { &[] } else { rows.value_words(0) }
+}
+
+fn bucket_of(src: u64, dst: u64) -> usize {
+    let hash = (src ^ dst.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let hash = (hash ^ hash >> 32 ^ dst).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (hash >> 52) as usize
+}
+const _: () = assert!(BUCKETS == 1 << 12, "bucket_of() takes 12 bits");
+
+/// A strong mix of three words into two.
+fn mix(src: u64, dst: u64, weight: u64) -> u128 {
+    let half = |seed: u64| {
+        let mut state = seed;
+        for word in [src, dst, weight] {
+            state = (state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            state = (state ^ state >> 32).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+            state ^= state >> 29;
+        }
+        u128::from(state)
+    };
+    half(0x9e37_79b9_7f4a_7c15) << 64 | half(0x2545_f491_4f6c_dd1d)
+}

@@ -1,0 +1,283 @@
+//! Makes the directions of a graph agree again after rows of one were lost.
+//!
+//! # What decides
+//! An edge stands in both directions, each in its own tables. Where they disagree, the direction whose key lies in
+//! no lost range tells the truth: what it holds was there, and what it does not hold was not. If both are
+//! in doubt, an edge that is there stays: it was written once, though perhaps removed since.
+//!
+//! # Invariants
+//! 1. No edge, weight or name is written that is not in one of the directions.
+//! 2. Afterwards [`Graph::check`] succeeds.
+
+use super::compare::{Difference, RowProgress};
+use super::{Graph, GraphPart, damaged};
+use base::{
+    Batch, BytesColumn, Column, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, WordColumn,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use store::{Kinds, Read, Result, Store, TableWrites, WriteBatch};
+
+/// Rows of a direction read at once.
+const ROWS: usize = 8192;
+/// Rows written in one commit.
+const COMMIT_ROWS: usize = 64 << 10;
+/// Vertices without a name that are looked after in one round.
+const UNNAMED_MAX: usize = 64 << 10;
+
+/// Answers whether the row of a key may be lost or stale.
+pub type Doubt<'a> = &'a dyn Fn(KeyRef<'_>) -> bool;
+
+/// Which rows of a graph may be lost or stale, part by part.
+pub struct GraphDoubts<'a> {
+    /// Of `NAME {src, dst}`.
+    pub forward: Doubt<'a>,
+    /// Of `NAME:rev {dst, src}`.
+    pub reverse: Doubt<'a>,
+    /// Whether any edge is in doubt.
+    pub any: bool,
+}
+
+/// What [`Graph::reconcile`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    /// Edges that the graph has now.
+    pub edges: u64,
+    /// Edges written again by source, or given the weight they have by target.
+    pub rebuilt_forward: u64,
+    /// Edges written again by target, or given the weight they have by source.
+    pub rebuilt_reverse: u64,
+    /// Edges taken out of one direction, because the other proves that they had been removed.
+    pub removed: u64,
+    /// Edges that may be stale: both directions lost rows around them.
+    pub in_doubt: u64,
+    /// Edges lost because one of their vertices has lost its name.
+    pub unnamed: u64,
+    /// Names written again from the other side of the dictionary.
+    pub names_rebuilt: u64,
+}
+
+impl Graph {
+    /// Makes both directions hold the same edges, and both sides of the dictionary the same names.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] through a snapshot or a transaction; failed reads and writes;
+    /// [`store::ErrorKind::Cancelled`].
+    pub fn reconcile(
+        &self,
+        doubts: &GraphDoubts<'_>,
+        progress: RowProgress<'_>,
+    ) -> Result<Reconciled> {
+        let Some(store) = self.store() else {
+            return Err(relation::invalid("a graph is reconciled through the store alone"));
+        };
+        let mut done = Reconciled::default();
+        self.reconcile_names(&**store, &mut done)?;
+        let sums = self.sum_directions(None, progress)?;
+        for group in sums.different() {
+            let different = self.differences(&**store, &group)?;
+            self.settle(&**store, &different, doubts, &mut done)?;
+        }
+        self.drop_unnamed(&**store, &mut done)?;
+        done.edges = self.number_of_edges()?;
+        if doubts.any {
+            done.in_doubt = self.count_doubts(&**store, doubts)?;
+        }
+        Ok(done)
+    }
+
+    /// Settles what the directions disagree on.
+    fn settle(
+        &self,
+        store: &dyn Store,
+        different: &[Difference],
+        doubts: &GraphDoubts<'_>,
+        done: &mut Reconciled,
+    ) -> Result<()> {
+        let mut forward = Changes::new(self.core.forward, [0, 1]);
+        let mut reverse = Changes::new(self.core.reverse, [1, 0]);
+        for edge in different {
+            let &Difference { src, dst, .. } = edge;
+            let doubts_forward = (doubts.forward)(KeyRef::Words(&[src, dst]));
+            let doubts_reverse = (doubts.reverse)(KeyRef::Words(&[dst, src]));
+            let truth = match (doubts_forward, doubts_reverse) {
+                (false, true) => edge.forward,
+                (true, false) => edge.reverse,
+                _ => edge.forward.or(edge.reverse),
+            };
+            done.removed += u64::from(truth.is_none());
+            if edge.forward != truth {
+                done.rebuilt_forward += u64::from(truth.is_some());
+                forward.set(src, dst, truth);
+            }
+            if edge.reverse != truth {
+                done.rebuilt_reverse += u64::from(truth.is_some());
+                reverse.set(src, dst, truth);
+            }
+        }
+        let weighted = self.weighted();
+        forward.write(store, weighted)?;
+        reverse.write(store, weighted)
+    }
+
+    /// Edges both of whose rows are in doubt.
+    fn count_doubts(&self, read: &dyn Read, doubts: &GraphDoubts<'_>) -> Result<u64> {
+        let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
+        let projection = Projection { keys: 3, values: 0 };
+        let mut scan = read.scan(self.core.forward, KeyRange::all_words(), projection)?;
+        let mut count = 0;
+        while scan.next_batch(ROWS, &mut rows)? {
+            for (&src, &dst) in rows.key_words(0).iter().zip(rows.key_words(1)) {
+                let both = (doubts.forward)(KeyRef::Words(&[src, dst]))
+                    && (doubts.reverse)(KeyRef::Words(&[dst, src]));
+                count += u64::from(both);
+            }
+            rows.clear();
+        }
+        Ok(count)
+    }
+
+    /// Removes edges of vertices whose name is lost on both sides.
+    fn drop_unnamed(&self, store: &dyn Store, done: &mut Reconciled) -> Result<()> {
+        loop {
+            let unnamed = self.unnamed(store, UNNAMED_MAX)?;
+            if unnamed.is_empty() {
+                return Ok(());
+            }
+            let mut edges = BTreeSet::new();
+            for (keyspace, [src, dst]) in [(self.core.forward, [0, 1]), (self.core.reverse, [1, 0])]
+            {
+                let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
+                let projection = Projection { keys: 3, values: 0 };
+                store.prefix_many(keyspace, &unnamed, projection, &mut Vec::new(), &mut rows)?;
+                edges.extend(
+                    rows.key_words(src).iter().copied().zip(rows.key_words(dst).iter().copied()),
+                );
+            }
+            if edges.is_empty() {
+                return Err(damaged("a vertex without edges has lost its name"));
+            }
+            done.unnamed += edges.len() as u64;
+            let mut forward = Changes::new(self.core.forward, [0, 1]);
+            let mut reverse = Changes::new(self.core.reverse, [1, 0]);
+            for (src, dst) in edges {
+                forward.set(src, dst, None);
+                reverse.set(src, dst, None);
+            }
+            let weighted = self.weighted();
+            forward.write(store, weighted)?;
+            reverse.write(store, weighted)?;
+        }
+    }
+
+    /// Writes names that one side of the dictionary has and the other has not. Names are never
+    /// changed or removed, so whatever is there is true.
+    fn reconcile_names(&self, store: &dyn Store, done: &mut Reconciled) -> Result<()> {
+        let Some(dictionary) = &self.core.dictionary else { return Ok(()) };
+        // Ids whose rows one side has and the other may not have, looked up batch by batch.
+        let mut rows = Batch::new(&self.core.def.shape(GraphPart::Names));
+        let mut scan = store.scan(dictionary.names, KeyRange::all_words(), Projection::ALL)?;
+        while scan.next_batch(ROWS, &mut rows)? {
+            let names = rows.values.first().and_then(Column::as_bytes);
+            let Some(names) = names else { return Err(damaged("names without texts")) };
+            let keys = Keys::Bytes(names.clone());
+            let present =
+                present(store, dictionary.ids, &keys, &self.core.def.shape(GraphPart::Ids))?;
+            let mut missing = (BytesColumn::default(), Vec::new());
+            for (i, &id) in rows.key_words(0).iter().enumerate().filter(|(i, _)| !present[*i]) {
+                missing.0.push(Some(names.get(i)));
+                missing.1.push(id);
+            }
+            let ids = WordColumn { words: missing.1, ..WordColumn::default() };
+            done.names_rebuilt += ids.words.len() as u64;
+            put(store, dictionary.ids, Keys::Bytes(missing.0), Column::Words(ids))?;
+            rows.clear();
+        }
+        let mut rows = Batch::new(&self.core.def.shape(GraphPart::Ids));
+        let mut scan = store.scan(dictionary.ids, KeyRange::all_bytes(), Projection::ALL)?;
+        while scan.next_batch(ROWS, &mut rows)? {
+            let ids = rows.value_words(0).to_vec();
+            let keys = Keys::Words(vec![ids.clone()]);
+            let shape = self.core.def.shape(GraphPart::Names);
+            let present = present(store, dictionary.names, &keys, &shape)?;
+            let mut missing: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+            if let Keys::Bytes(names) = &rows.keys {
+                for (i, &id) in ids.iter().enumerate().filter(|(i, _)| !present[*i]) {
+                    missing.insert(id, names.get(i).to_vec());
+                }
+            }
+            done.names_rebuilt += missing.len() as u64;
+            let mut names = BytesColumn::default();
+            missing.values().for_each(|name| names.push(Some(name)));
+            let keys = Keys::Words(vec![missing.into_keys().collect()]);
+            put(store, dictionary.names, keys, Column::Bytes(names))?;
+            rows.clear();
+        }
+        Ok(())
+    }
+}
+
+fn present(
+    read: &dyn Read,
+    keyspace: KeyspaceId,
+    keys: &Keys,
+    shape: &base::Shape,
+) -> Result<Vec<bool>> {
+    let (mut present, mut rows) = (Vec::new(), Batch::new(shape));
+    let projection = Projection { keys: 0, values: 0 };
+    read.get_many(keyspace, keys, projection, &mut present, &mut rows)?;
+    Ok(present)
+}
+
+fn put(store: &dyn Store, keyspace: KeyspaceId, keys: Keys, value: Column) -> Result<()> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let rows = Batch { rows: keys.len(), keys, values: vec![value] };
+    let kinds = Kinds::Uniform(Kind::Put);
+    let table = TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() };
+    store.write(&WriteBatch { tables: vec![table] }, None).map(drop)
+}
+
+/// Rows to put into a direction and to delete from it.
+struct Changes {
+    keyspace: KeyspaceId,
+    order: [usize; 2],
+    /// By key; the weight, or nothing for a delete.
+    rows: BTreeMap<[u64; 2], Option<u64>>,
+}
+
+impl Changes {
+    fn new(keyspace: KeyspaceId, order: [usize; 2]) -> Self {
+        Self { keyspace, order, rows: BTreeMap::new() }
+    }
+
+    fn set(&mut self, src: u64, dst: u64, weight: Option<u64>) {
+        let mut key = [0; 2];
+        key[self.order[0]] = src;
+        key[self.order[1]] = dst;
+        self.rows.insert(key, weight);
+    }
+
+    fn write(self, store: &dyn Store, weighted: bool) -> Result<()> {
+        let rows: Vec<_> = self.rows.into_iter().collect();
+        for some in rows.chunks(COMMIT_ROWS) {
+            let key = |i: usize| some.iter().map(|(key, _)| key[i]).collect();
+            let kind = |(_, weight): &(_, Option<u64>)| match weight {
+                Some(_) => Kind::Put,
+                None => Kind::Delete,
+            };
+            let words = some.iter().map(|(_, weight)| weight.unwrap_or_default()).collect();
+            let weights = Column::Words(WordColumn { words, ..WordColumn::default() });
+            let rows = Batch {
+                rows: some.len(),
+                keys: Keys::Words(vec![key(0), key(1)]),
+                values: if weighted { vec![weights] } else { Vec::new() },
+            };
+            let kinds = Kinds::PerRow(some.iter().map(kind).collect());
+            let keyspace = self.keyspace;
+            let table = TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() };
+            store.write(&WriteBatch { tables: vec![table] }, None)?;
+        }
+        Ok(())
+    }
+}
