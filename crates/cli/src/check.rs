@@ -3,52 +3,79 @@
 use crate::args::Check;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::{bar, bytes, open_to_read, plural, print, print_json};
-use quipu::ErrorKind;
+use crate::output::{bar, bytes, note, plural, print, print_json};
+use quipu::{Options, Problem};
 use serde_json::{Map, Value, json};
 
-const TEMPLATE: &str = "checking {bar:30} {bytes} of {total_bytes}, {eta} left";
+const TEMPLATE: &str = "checking {bar:30} {percent}%, {binary_bytes_per_sec}, {eta} left";
 
 pub(crate) fn run(arguments: &Check) -> Result<(), Failure> {
     interrupt::watch();
-    let checked = check(arguments);
-    if let (Err(Failure::Database(error)), true) = (&checked, arguments.json)
-        && error.kind() == ErrorKind::Corruption
-    {
-        print_json(&json!({ "ok": false, "error": error.to_string() }))?;
-    }
-    checked
-}
-
-fn check(arguments: &Check) -> Result<(), Failure> {
-    let database = open_to_read(&arguments.db)?;
     let bar = bar(0, TEMPLATE);
-    let found = database.check(&|done, total| {
+    let checked = quipu::check(&arguments.db, Options::default(), &|done, total| {
         bar.set_length(total);
         bar.set_position(done);
         interrupt::go_on()
     });
     bar.finish_and_clear();
-    let found = found?;
+    let found = match &checked {
+        Ok(found) => found,
+        Err(error) => match quipu::Check::of_error(error) {
+            // The report goes to standard output as ever; the error says the rest.
+            Some(found) if arguments.json => found,
+            _ => return checked.map(drop).map_err(Into::into),
+        },
+    };
     if arguments.json {
-        let graphs = found.graphs.iter().map(|(name, graph)| (name.clone(), json!(graph.edges)));
-        return print_json(&json!({
-            "ok": true,
-            "files": found.files.files,
-            "bytes": found.files.bytes,
-            "rows": found.files.rows,
-            "graphs": graphs.collect::<Map<String, Value>>(),
-        }));
+        print_json(&as_json(found))?;
+    } else {
+        found.files.notes.iter().for_each(|text| note(&format!("note: {text}")));
+        print(&as_text(found))?;
     }
+    checked.map(drop).map_err(Into::into)
+}
+
+/// A problem as an object.
+pub(crate) fn problem(problem: &Problem) -> Value {
+    json!({ "file": problem.file, "offset": problem.offset, "what": problem.what })
+}
+
+/// The report as an object; `error` is there where something is wrong.
+pub(crate) fn as_json(found: &quipu::Check) -> Value {
+    let graphs = found.graphs.iter().map(|(name, graph)| (name.clone(), json!(graph.edges)));
+    let problems: Vec<Value> = found.problems().iter().map(problem).collect();
+    let mut report = json!({
+        "ok": found.is_sound(),
+        "files": found.files.files,
+        "blocks": found.files.blocks,
+        "bytes": found.files.bytes,
+        "rows": found.files.rows,
+        "log_commits": found.files.log_commits,
+        "seconds": found.files.duration_us as f64 / 1e6,
+        "graphs": graphs.collect::<Map<String, Value>>(),
+        "problems": problems,
+        "problems_total": found.problems_total(),
+        "notes": found.files.notes,
+    });
+    if let Some(first) = found.problems().first() {
+        let file = first.file.as_ref().map(|file| format!("{}: ", file.display()));
+        report["error"] = json!(format!("{}{}", file.unwrap_or_default(), first.what));
+    }
+    report
+}
+
+fn as_text(found: &quipu::Check) -> String {
     let mut text = format!(
-        "ok: {}, {}, {}\n",
+        "ok: {}, {}, {}, {}, {} in the log\n",
         plural(found.files.files, "file", "files"),
+        plural(found.files.blocks, "block", "blocks"),
         bytes(found.files.bytes),
         plural(found.files.rows, "row", "rows"),
+        plural(found.files.log_commits, "commit", "commits"),
     );
     for (name, graph) in &found.graphs {
         let edges = plural(graph.edges, "edge", "edges");
         text.push_str(&format!("ok: graph {name:?}, {edges}, both directions agree\n"));
     }
-    print(&text)
+    text
 }

@@ -14,17 +14,21 @@ pub(crate) enum Failure {
     File(String, io::Error),
     /// The request is wrong in a way that the flags' parser cannot see; may end in a hint.
     Request(String),
+    /// The new database is sound, but not all of the old one is in it; the report said what.
+    Incomplete,
     /// Whoever reads standard output has seen enough (`quipu export … | head`).
     OutputClosed,
 }
 
 /// Something is wrong with the bytes on disk.
 const CORRUPT: u8 = 3;
+/// A repair saved a part.
+const INCOMPLETE: u8 = 4;
 /// What a shell reports of a command that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
 impl Failure {
-    /// 1 failed, 3 corruption found, 130 interrupted; 0 where the reader of the output left.
+    /// 1 failed, 3 corruption found, 4 repaired in part, 130 interrupted; 0 where the reader of the output left.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::OutputClosed => ExitCode::SUCCESS,
@@ -33,6 +37,7 @@ impl Failure {
                 ErrorKind::Cancelled => ExitCode::from(INTERRUPTED),
                 _ => ExitCode::FAILURE,
             },
+            Self::Incomplete => ExitCode::from(INCOMPLETE),
             Self::File(..) | Self::Request(_) => ExitCode::FAILURE,
         }
     }
@@ -57,7 +62,7 @@ impl From<Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OutputClosed => Ok(()),
+            Self::OutputClosed | Self::Incomplete => Ok(()),
             Self::Database(error) if error.kind() == ErrorKind::Cancelled => {
                 writeln!(f, "interrupted: {error}")
             }

@@ -22,12 +22,12 @@ use crate::wal;
 use crate::{Kv, KvOptions};
 use base::{Corruption, Key, KeyRange, KeyRef, KeyspaceId, Shape};
 use env::Env;
-use lsm::context::{Context, TreeOptions};
+use lsm::context::{Context, TreeOptions, parse_table_file_name};
 use lsm::manifest::{AddedKeyspace, Manifest, SalvagedManifest, State, VersionEdit};
 use lsm::run_writer::RunWriter;
 use lsm::table::{BlockCache, Fill, LostBlock, RangeTombstone, Remains, Table, TableMeta};
 use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Progress, Result, Store};
@@ -183,6 +183,18 @@ pub fn salvage(
     let context = Arc::new(context);
 
     let placed = save_tables(env, &state, &source_files, &context, progress, &mut salvaged)?;
+    if !is_newest {
+        // Tables that came with a lost edit: nothing says whose they are.
+        let named: BTreeSet<_> = state.tables().map(|table| table.meta.id).collect();
+        for folder in &source_files.folders {
+            for name in env.list(folder).unwrap_or_default() {
+                let file = folder.join(name);
+                if parse_table_file_name(&file).is_some_and(|id| !named.contains(&id)) {
+                    salvaged.files_skipped.push(file);
+                }
+            }
+        }
+    }
     for keyspace in &mut salvaged.keyspaces {
         keyspace.stale_max = count_stale(keyspace, &placed, &context, &state)?;
     }

@@ -1,0 +1,106 @@
+//! Checks and repairs: their reports as dictionaries.
+
+use crate::import::interruptible;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use quipu::{Check, Options, RepairReport};
+use std::path::PathBuf;
+
+/// The report of a check.
+pub(crate) fn check_dict<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("files", check.files.files)?;
+    out.set_item("blocks", check.files.blocks)?;
+    out.set_item("bytes", check.files.bytes)?;
+    out.set_item("rows", check.files.rows)?;
+    out.set_item("log_commits", check.files.log_commits)?;
+    out.set_item("seconds", check.files.duration_us as f64 / 1e6)?;
+    let graphs = PyDict::new(py);
+    for (name, graph) in &check.graphs {
+        graphs.set_item(name, graph.edges)?;
+    }
+    out.set_item("graphs", graphs)?;
+    out.set_item("problems", problems(py, check)?)?;
+    out.set_item("notes", check.files.notes.clone())?;
+    Ok(out)
+}
+
+/// What is wrong, as a list of dictionaries.
+pub(crate) fn problems<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<'py, PyList>> {
+    let problems = PyList::empty(py);
+    for problem in check.problems() {
+        let row = PyDict::new(py);
+        row.set_item("file", problem.file)?;
+        row.set_item("offset", problem.offset)?;
+        row.set_item("what", problem.what)?;
+        problems.append(row)?;
+    }
+    Ok(problems)
+}
+
+#[pyfunction]
+pub(crate) fn repair(
+    py: Python<'_>,
+    path: PathBuf,
+    target: PathBuf,
+) -> PyResult<Bound<'_, PyDict>> {
+    let report = interruptible(py, |go_on| {
+        quipu::repair(path, target, Options::default(), &|_, _| go_on())
+    })?;
+    report_dict(py, &report)
+}
+
+fn report_dict<'py>(py: Python<'py>, report: &RepairReport) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("complete", report.complete)?;
+    let keyspaces = PyList::empty(py);
+    for keyspace in &report.keyspaces {
+        let row = PyDict::new(py);
+        row.set_item("name", &keyspace.name)?;
+        row.set_item("rows_kept", keyspace.rows_kept)?;
+        row.set_item("rows_lost", keyspace.rows_lost)?;
+        row.set_item("range_deletes_lost", keyspace.range_deletes_lost)?;
+        row.set_item("stale_max", keyspace.stale_max)?;
+        let lost = PyList::empty(py);
+        for range in &keyspace.lost {
+            let item = PyDict::new(py);
+            item.set_item("first", &range.first)?;
+            item.set_item("last", &range.last)?;
+            item.set_item("rows", range.rows)?;
+            item.set_item("file", &range.file)?;
+            lost.append(item)?;
+        }
+        row.set_item("lost", lost)?;
+        row.set_item("lost_more", keyspace.lost_more)?;
+        keyspaces.append(row)?;
+    }
+    out.set_item("keyspaces", keyspaces)?;
+    let graphs = PyDict::new(py);
+    for (def, done) in &report.graphs {
+        let row = PyDict::new(py);
+        row.set_item("edges", done.edges)?;
+        row.set_item("rebuilt", done.rebuilt_forward + done.rebuilt_reverse)?;
+        row.set_item("names_rebuilt", done.names_rebuilt)?;
+        row.set_item("removed", done.removed)?;
+        row.set_item("in_doubt", done.in_doubt)?;
+        row.set_item("unnamed", done.unnamed)?;
+        graphs.set_item(&def.name, row)?;
+    }
+    out.set_item("graphs", graphs)?;
+    let damages = PyList::empty(py);
+    for damage in &report.damages {
+        let row = PyDict::new(py);
+        row.set_item("file", &damage.file)?;
+        row.set_item("offset", damage.offset)?;
+        row.set_item("what", &damage.what)?;
+        damages.append(row)?;
+    }
+    out.set_item("damages", damages)?;
+    out.set_item("files_skipped", &report.files_skipped)?;
+    out.set_item("commits_kept", report.commits_kept)?;
+    out.set_item("commits_incomplete", report.commits_incomplete)?;
+    out.set_item("log_lost_bytes", report.log_lost_bytes)?;
+    out.set_item("manifest_whole", report.manifest_whole)?;
+    out.set_item("seconds", report.seconds)?;
+    Ok(out)
+}
