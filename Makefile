@@ -14,6 +14,8 @@ PY := $(VENV)/bin/python
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The Python crate has no Rust tests; it takes part so that Arrow is built with the features that the module needs.
 RUST_TESTED := --locked --workspace
+# Engines broken on purpose, which the checks must notice. A feature of the tests alone: it does not compile for release.
+SABOTAGED := -p quipu -p quipu-kv --features quipu/sabotage,quipu-kv/sabotage --test sabotage
 
 SEED ?= 1
 SECONDS_MAX ?= 60
@@ -21,11 +23,11 @@ CASES ?= 2000
 COUNT ?= 200
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench fuzz sim kill clean module module-release test-rust test-python
+.PHONY: help demo test lint bench fuzz sim isolation kill clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
-	  awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	  awk -F'|' '{ printf "  make %-9s %s\n", $$1, $$2 }'
 
 demo: module-release ## build, import a real graph, ask it, reopen it
 	$(PY) examples/demo.py
@@ -48,6 +50,7 @@ lint: $(VENV)/dev ## formats, clippy, rustdoc, ruff and strict pyright, all with
 test-rust:
 	mkdir -p $(TARGET)
 	cargo test $(RUST_TESTED) 2>&1 | tee $(TARGET)/test-rust.log
+	cargo test --locked $(SABOTAGED) 2>&1 | tee -a $(TARGET)/test-rust.log
 
 test-python: module
 	mkdir -p $(TARGET)
@@ -78,6 +81,11 @@ sim: ## today: property tests of engine and graph against models; SEED, SECONDS_
 
 kill: module-release ## kill -9 a writing process COUNT times and check what is left; COUNT, SEED
 	$(PY) tests/kill/run.py --count $(COUNT) --seed $(SEED)
+
+isolation: ## histories of 8 threads judged by a checker, and broken engines that the checks catch; SEED, SECONDS_MAX
+	QUIPU_ISOLATION_SEED=$(SEED) QUIPU_ISOLATION_SECONDS=$(SECONDS_MAX) \
+	  cargo test --locked -p quipu --test hermitage --test ldbc_acid --test list_append
+	cargo test --locked $(SABOTAGED)
 
 clean: ## remove what was built; databases and benchmark data of yours stay
 	rm -rf $(TARGET) $(VENV) demo.quipu .pytest_cache .ruff_cache

@@ -1,6 +1,7 @@
 //! Random list-append histories from eight threads, judged by an independent checker.
 //!
-//! `QUIPU_ISOLATION_SECONDS` makes it go on with further seeds for that long (`make isolation`).
+//! `QUIPU_ISOLATION_SECONDS` makes it go on with further seeds for that long, `QUIPU_ISOLATION_SEED` begins with
+//! another (`make isolation`). A seed gives the same transactions, not the same interleaving.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod checks;
@@ -37,16 +38,17 @@ fn judge(durability: Durability, run: &Run) -> [Verdict; 2] {
 /// Goes through durabilities and with or without compaction beside, seed after seed.
 #[track_caller]
 fn check(level: Isolation) -> Vec<[Verdict; 2]> {
-    let seconds = std::env::var("QUIPU_ISOLATION_SECONDS").ok().and_then(|s| s.parse().ok());
+    let number = |name| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    let seconds = number("QUIPU_ISOLATION_SECONDS").unwrap_or(0);
     let begun = Instant::now();
     let mut all = Vec::new();
-    for seed in 1.. {
+    for seed in number("QUIPU_ISOLATION_SEED").unwrap_or(1).. {
         for durability in [Durability::Os, Durability::Sync] {
             for stirred in [false, true] {
                 all.push(judge(durability, &history(durability, level, seed, stirred)));
             }
         }
-        if begun.elapsed() >= Duration::from_secs(seconds.unwrap_or(0)) {
+        if begun.elapsed() >= Duration::from_secs(seconds) {
             break;
         }
     }

@@ -1,7 +1,7 @@
 //! The checks of isolation, apart from what is asserted of them: the sound engine must pass each, and an engine
 //! with a switch of `base::sabotage` on must not (`tests/sabotage.rs`).
-// Each test binary uses a part of it.
-#![allow(dead_code)]
+// Each test binary uses a part of it; threads and files are the tests' own.
+#![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods)]
 
 pub(crate) mod append;
 pub(crate) mod hermitage;
