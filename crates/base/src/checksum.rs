@@ -7,3 +7,36 @@
 pub fn checksum(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
+
+/// [`checksum`] of bytes that come in pieces: of a file longer than memory should hold.
+#[derive(Clone, Default)]
+pub struct Checksummer(xxhash_rust::xxh3::Xxh3);
+
+impl Checksummer {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The checksum of all bytes so far.
+    #[must_use]
+    pub fn finish(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_the_checksum_of_the_whole() {
+        let bytes: Vec<u8> = (0..100_000_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+        for piece in [1, 7, 240, 4096, bytes.len()] {
+            let mut sum = Checksummer::default();
+            bytes.chunks(piece).for_each(|piece| sum.update(piece));
+            assert_eq!(sum.finish(), checksum(&bytes), "pieces of {piece}");
+        }
+        assert_eq!(Checksummer::default().finish(), checksum(&[]));
+    }
+}

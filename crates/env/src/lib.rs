@@ -227,7 +227,8 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(buf)
     }
 
-    /// Renames a file, replacing the target. Durable after [`Env::sync_folder`].
+    /// Renames a file, replacing the target, or a folder with all in it, to a path where nothing is.
+    /// Durable after [`Env::sync_folder`] of the folders that hold the names.
     ///
     /// # Errors
     /// Missing source or folder.
@@ -244,6 +245,15 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Existing target, missing source.
     fn link(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// As [`Env::link`], but where the file system has no link between the two it does nothing and
+    /// returns false: for callers that copy better than blindly.
+    ///
+    /// # Errors
+    /// As [`Env::link`].
+    fn link_if_possible(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.link(from, to).map(|()| true)
+    }
 
     /// Names in a folder, sorted, without `.` and `..`. Sub-folders are included.
     ///

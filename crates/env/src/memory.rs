@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::mem::take;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -100,6 +101,19 @@ impl Disk {
         }
     }
 
+    /// Moves a folder and all in it to a path where nothing is.
+    fn rename_folder(&mut self, from: &Path, to: &Path) -> Result<()> {
+        if self.files.contains_key(to) {
+            return Err(fail("rename", to, io::ErrorKind::NotADirectory));
+        }
+        let moved = |path: &PathBuf| Some(to.join(path.strip_prefix(from).ok()?));
+        self.files =
+            take(&mut self.files).into_iter().map(|(p, c)| (moved(&p).unwrap_or(p), c)).collect();
+        self.folders =
+            take(&mut self.folders).into_iter().map(|p| moved(&p).unwrap_or(p)).collect();
+        Ok(())
+    }
+
     /// The root is always there, named `/` or by the empty path.
     fn is_folder(&self, path: &Path) -> bool {
         path.parent().is_none() || self.folders.contains(path)
@@ -149,6 +163,9 @@ impl Env for MemoryEnv {
         disk.check_parent(&to, "rename")?;
         if disk.folders.contains(&to) {
             return Err(fail("rename", &to, io::ErrorKind::IsADirectory));
+        }
+        if disk.folders.contains(&from) {
+            return disk.rename_folder(&from, &to);
         }
         let Some(contents) = disk.files.remove(&from) else {
             return Err(fail("rename", &from, io::ErrorKind::NotFound));

@@ -26,9 +26,9 @@ const ATTEMPTS: usize = 100;
 /// Where a follower stands.
 #[derive(Debug)]
 pub(crate) struct Position {
-    state: State,
+    pub(crate) state: State,
     log: WalReader,
-    last_seq: u64,
+    pub(crate) last_seq: u64,
 }
 
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
@@ -59,7 +59,10 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                 }
                 Followed::UpToDate => {}
                 // What was read of the log is no longer where it stands.
-                Followed::StartOver => *position = None,
+                Followed::StartOver => {
+                    base::mark::hit(base::mark::Mark::FollowerBeganAgain);
+                    *position = None;
+                }
             }
             continue;
         }
@@ -109,7 +112,10 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
                 match replay(trees, payload, flushed, next_keyspace).map_err(damaged)? {
                     Replayed::Seq(seq) => now.last_seq = now.last_seq.max(seq),
                     // The keyspace came after the manifest was read; half a commit is shown to no one.
-                    Replayed::Ahead => return Ok(Followed::StartOver),
+                    Replayed::Ahead => {
+                        base::mark::hit(base::mark::Mark::FollowerAhead);
+                        return Ok(Followed::StartOver);
+                    }
                 }
             }
             Follow::End => return Ok(Followed::UpToDate),
@@ -122,15 +128,7 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
 fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Option<(Trees, Position)>> {
     let trees = match open_trees(&inner.context, &state) {
         Ok(trees) => trees,
-        Err(error) => {
-            return Err(match error.cause::<env::EnvError>() {
-                Some(error) => error.clone().into(),
-                None => match error.cause::<Corruption>() {
-                    Some(corruption) => corruption.clone().into(),
-                    None => lsm::Error::Invalid(error.to_string()),
-                },
-            });
-        }
+        Err(error) => return Err(as_tree_error(&error)),
     };
     let log =
         WalReader::new(Arc::clone(&inner.env), &inner.folder.join(WAL), state.wal_first_live());
@@ -139,6 +137,15 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Option<(Trees, Posit
     match follow(&trees, &mut position, &inner.folder) {
         Ok(Followed::UpToDate) => Ok(Some((trees, position))),
         Ok(Followed::StartOver) => Ok(None),
-        Err(error) => Err(lsm::Error::Invalid(error.to_string())),
+        Err(error) => Err(as_tree_error(&error)),
+    }
+}
+
+/// The same failure one layer below, so that its kind is not lost.
+fn as_tree_error(error: &Error) -> lsm::Error {
+    match (error.cause::<env::EnvError>(), error.cause::<Corruption>()) {
+        (Some(error), _) => error.clone().into(),
+        (_, Some(corruption)) => corruption.clone().into(),
+        _ => lsm::Error::Invalid(error.to_string()),
     }
 }

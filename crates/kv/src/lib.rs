@@ -6,7 +6,9 @@
 //! 3. Types, graphs and queries are unknown here, as they are below.
 //! 4. Files, threads, clocks and randomness are reached through [`env::Env`] alone.
 
+mod backup;
 mod bulk;
+mod check;
 mod commit;
 mod convert;
 mod follower;
@@ -18,12 +20,18 @@ mod options;
 mod poison;
 mod reader;
 mod record;
+mod repair;
+mod restore;
 mod snapshots;
 mod transaction;
 mod trees;
 pub mod wal;
 
+pub use backup::{BackupOptions, BackupReport};
+pub use check::check_folder;
 pub use options::KvOptions;
+pub use repair::{Doubts, LostRange, Salvaged, SalvagedKeyspace, salvage};
+pub use restore::{RestoreOptions, RestoreReport, restore};
 
 use base::{KeyspaceId, SeqNo};
 use bulk::KvBulk;
@@ -191,22 +199,7 @@ impl Store for Kv {
     }
 
     fn check(&self, progress: Progress<'_>) -> Result<CheckReport> {
-        let inner = &self.inner;
-        Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
-        let trees = inner.trees.load_full();
-        let total: u64 = self.stats().keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum();
-        let mut report = CheckReport::default();
-        for entry in trees.iter() {
-            let before = report.bytes;
-            let found = entry
-                .tree
-                .verify(&mut |bytes| progress(before + bytes, total))
-                .map_err(tree_error)?;
-            report.files += found.tables;
-            report.bytes += found.bytes;
-            report.rows += found.rows;
-        }
-        Ok(report)
+        check::check(&self.inner, progress)
     }
 
     fn refresh(&self) -> Result<()> {
@@ -215,6 +208,10 @@ impl Store for Kv {
 
     fn is_read_only(&self) -> bool {
         self.inner.options.read_only
+    }
+
+    fn lend_cache(&self, bytes: u64) -> Box<dyn Send> {
+        Box::new(self.inner.context.cache.reserve(bytes))
     }
 
     fn close(&self) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::{Inner, Writer};
+use base::mark::{Mark, hit};
 use env::JobKind;
 use env::sync::atomic::Ordering;
 use lsm::compaction::Choice;
@@ -71,19 +72,32 @@ impl Inner {
 
     /// Moves everything that is committed now into tables. Holds `maintenance`.
     pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
+        self.flush_all_and(|| Ok(()))
+    }
+
+    /// As [`Inner::flush_all`]; then calls `then` before any other flush, load or compaction may change
+    /// the tables, which hold exactly what was committed at one moment.
+    pub(crate) fn flush_all_and<R>(
+        self: &Arc<Self>,
+        then: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         let guard = self.maintenance.lock();
         self.flush_sealed()?;
         {
             let mut writer = self.writer.lock();
             // A commit may have sealed since.
+            if self.sealed.load(Ordering::Acquire) {
+                hit(Mark::SealedMeanwhile);
+            }
             self.flush_sealed_with(&mut writer)?;
             self.seal(&mut writer)?;
         }
         self.flush_sealed()?;
+        let done = then();
         drop(guard);
         self.progress.notify();
         self.queue_compaction();
-        Ok(())
+        done
     }
 
     /// Writes the sealed generation, if there is one, into tables and lets its log go. The caller
@@ -218,6 +232,7 @@ impl Inner {
             self.compact_with(entry, &choice)?;
             return Ok(true);
         }
+        hit(Mark::CompactionFoundNothing);
         Ok(false)
     }
 
@@ -228,6 +243,7 @@ impl Inner {
         let _guard = self.maintenance.lock();
         if self.trees.load().get(entry.info.id).is_err() {
             // Dropped meanwhile: its new tables have no one to name them.
+            hit(Mark::CompactedDropped);
             for added in &edit.added {
                 let path = self.context.table_path(added.meta.id, added.meta.folder);
                 self.env.remove(&path).map_err(env_error)?;

@@ -13,7 +13,7 @@ use base::sabotage::{Switch, is_on};
 use base::{Corruption, TableId, checksum};
 use env::sync::ArcSwap;
 use env::sync::{Mutex, RwLock};
-use env::{Env, LogMode};
+use env::{Env, EnvError, LogMode};
 use lsm::context::Context;
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::BlockCache;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result};
 
-const LOCK: &str = "LOCK";
+pub(crate) const LOCK: &str = "LOCK";
 const TABLES: &str = "tables";
 pub(crate) const WAL: &str = "wal";
 
@@ -33,6 +33,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     if options.read_only {
         return crate::follower::open(env, folder, options);
     }
+    crate::restore::finish_interrupted(&*env, folder)?;
     let exists = env.exists(&folder.join(CURRENT));
     if !exists {
         if !options.create {
@@ -46,6 +47,13 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
                 && !name.starts_with("MANIFEST-")
                 && !name.starts_with(CURRENT)
         });
+        // Both folders come after `CURRENT`: without it, what is in them would be given up.
+        for folder_within in [TABLES, WAL].map(|name| folder.join(name)) {
+            if env.list(&folder_within).is_ok_and(|names| !names.is_empty()) {
+                let what = format!("it is missing, but {} is not empty", folder_within.display());
+                return Err(tree_error(Corruption::new(&folder.join(CURRENT), 0, what).into()));
+            }
+        }
         if let Some(name) = stranger {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -70,22 +78,41 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     for folder in &folders {
         create_folder(&*env, folder)?;
     }
-    if names != state.folders() {
+    if names != state.folders() || state.identity().is_none() {
         // Before any table lies in a new one.
-        let edit = VersionEdit { folders: Some(names), ..VersionEdit::default() };
+        let identity = state.identity().is_none().then(|| new_identity(&*env));
+        let edit = VersionEdit { folders: Some(names), identity, ..VersionEdit::default() };
         manifest.append(&edit).map_err(tree_error)?;
     }
     let context = context(&env, &options, folders, &state);
     remove_strays(&*env, &context, &|id| named(&state).contains(&id))?;
-    let trees = open_trees(&context, &state)?;
+    let trees = open_trees(&context, &state).map_err(missing_table)?;
     let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock));
     recover(&inner, &state)?;
     Ok(inner)
 }
 
+/// A table that the manifest names and that is not there is damage: nobody else removes files of a folder
+/// whose lock is held.
+fn missing_table(error: Error) -> Error {
+    match error.cause::<EnvError>() {
+        Some(cause @ EnvError::Io { path, .. }) if cause.is_not_found() => {
+            let what = "the table is missing, but the manifest names it";
+            tree_error(Corruption::new(path, 0, what).into())
+        }
+        _ => error,
+    }
+}
+
+/// A number that no other database has: backups of one are told from those of another by it.
+fn new_identity(env: &dyn Env) -> u128 {
+    let identity = u128::from(env.random_u64()) << 64 | u128::from(env.random_u64());
+    identity.max(1)
+}
+
 /// Creates a folder and its parents and makes their names durable: what is synced in a folder that a
 /// power cut takes away is lost with it.
-fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
+pub(crate) fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
     let is_new = |path: &&Path| !path.as_os_str().is_empty() && !env.exists(path);
     let new: Vec<_> = folder.ancestors().take_while(is_new).collect();
     env.create_folder(folder).map_err(env_error)?;
@@ -287,6 +314,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     let replayed: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
     inner.active_bytes.store(replayed, env::sync::atomic::Ordering::Relaxed);
     if none || replayed >= inner.options.memtable_bytes {
+        base::mark::hit(base::mark::Mark::ReplayFlushed);
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
     }

@@ -224,6 +224,22 @@ impl Tree {
         Ok(Some(Flushed { edit, memtables }))
     }
 
+    /// Writes the rows of all memtables as tables of another database, of which `context` says where its
+    /// tables lie and how they are numbered; below them lie copies of this tree's tables. Nothing is
+    /// changed here. For a tree that nobody writes to.
+    ///
+    /// # Errors
+    /// A failed write; no file is left then.
+    pub fn flush_into(&self, context: &Arc<Context>) -> Result<TreeEdit> {
+        let now = self.state.load_full();
+        let memtables: Vec<_> = [&now.active].into_iter().chain(&now.sealed).cloned().collect();
+        if memtables.iter().all(|memtable| memtable.is_empty()) {
+            return Ok(TreeEdit::default());
+        }
+        // Of each key the newest version is enough: the other database has no readers yet.
+        flush(context, &self.shape, &now.version, &memtables, now.version.next_run(), &[])
+    }
+
     /// Makes an edit that is in the manifest visible. `drop_sealed`: memtables whose rows it holds.
     /// `oldest_readable`: readers with older snapshots that are not protected must load a newer view.
     ///

@@ -54,6 +54,8 @@ struct Content {
 struct Change {
     removed: Option<PathBuf>,
     added: Option<(PathBuf, Option<usize>)>,
+    /// A folder that took all in it along.
+    moved: Option<(PathBuf, PathBuf)>,
 }
 
 impl Change {
@@ -64,10 +66,20 @@ impl Change {
         if let Some((path, file)) = &self.added {
             names.insert(path.clone(), *file);
         }
+        if let Some((from, to)) = &self.moved {
+            let moved = |path: PathBuf| match path.strip_prefix(from) {
+                Ok(rest) if rest.as_os_str().is_empty() => to.clone(),
+                Ok(rest) => to.join(rest),
+                Err(_) => path,
+            };
+            *names =
+                std::mem::take(names).into_iter().map(|(path, file)| (moved(path), file)).collect();
+        }
     }
 
     fn is_in(&self, folder: &Path) -> bool {
         let path = self.removed.as_ref().or(self.added.as_ref().map(|(path, _)| path));
+        let path = path.or(self.moved.as_ref().map(|(from, _)| from));
         path.and_then(|path| path.parent()) == Some(folder)
     }
 }
@@ -348,7 +360,10 @@ fn add(state: &mut State, path: &Path, content: Content) -> usize {
 }
 
 fn change(state: &mut State, removed: Option<&Path>, added: Option<(PathBuf, Option<usize>)>) {
-    let change = Change { removed: removed.map(Path::to_owned), added };
+    record(state, Change { removed: removed.map(Path::to_owned), added, moved: None });
+}
+
+fn record(state: &mut State, change: Change) {
     change.apply(&mut state.names);
     state.changes.push(change);
 }
@@ -403,6 +418,11 @@ impl Env for FaultyEnv {
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.operate("rename", from, |state| {
             self.inner.rename(from, to)?;
+            if state.names.get(from) == Some(&None) {
+                let moved = Some((from.to_owned(), to.to_owned()));
+                record(state, Change { removed: None, added: None, moved });
+                return Ok(());
+            }
             let file = file_of(state, from);
             change(state, Some(from), Some((to.to_owned(), Some(file))));
             Ok(())
@@ -433,7 +453,9 @@ impl Env for FaultyEnv {
     fn create_folder(&self, folder: &Path) -> Result<()> {
         self.operate("create folder", folder, |state| {
             self.inner.create_folder(folder)?;
-            if !state.names.contains_key(folder) {
+            let mut new: Vec<_> = folder.ancestors().filter(|up| up.parent().is_some()).collect();
+            new.retain(|up| !state.names.contains_key(*up));
+            for folder in new.into_iter().rev() {
                 change(state, None, Some((folder.to_owned(), None)));
             }
             Ok(())
@@ -441,7 +463,11 @@ impl Env for FaultyEnv {
     }
 
     fn remove_folder(&self, folder: &Path) -> Result<()> {
-        self.inner.remove_folder(folder)
+        self.operate("remove folder", folder, |state| {
+            self.inner.remove_folder(folder)?;
+            change(state, Some(folder), None);
+            Ok(())
+        })
     }
 
     fn exists(&self, path: &Path) -> bool {

@@ -1,0 +1,577 @@
+//! Copies a database at one moment while it is written to.
+//!
+//! # Why a flush, and no copy of the log
+//! After a flush everything up to one commit is in tables, and tables never change. So a moment is held by
+//! holding the tables: an open one keeps its file ([`lsm::tree::ObsoleteFiles`]). What is left to do needs no
+//! lock and hurries nobody. A process that only reads cannot flush; it writes what it found in the log as
+//! one more table of the backup.
+//!
+//! # Invariants
+//! 1. A folder has its list, an archive its name, only when everything in it is synced. What was cut short has
+//!    neither, and is no backup.
+//! 2. Nothing of the database is written but by the flush; a failure of the target does not poison it.
+//! 3. The tables of a backup are those of its manifest, all in one folder.
+
+pub(crate) mod archive;
+pub(crate) mod list;
+
+use crate::Kv;
+use crate::convert::{env_error, tree_error};
+use crate::inner::Inner;
+use crate::open::{WAL, create_folder};
+use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name};
+use base::{Checksummer, Corruption, SeqNo, TableId};
+use env::sync::atomic::Ordering;
+use env::{Env, MemoryEnv, RandomReadFile, ReadOptions};
+use list::{Entry, LIST, List, TABLES, UNFINISHED};
+use lsm::context::{Context, table_file_name};
+use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
+use lsm::table::{BlockCache, Table};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{Error, ErrorKind, Progress, Result};
+
+/// Cache of the trees that a reading process writes: nothing is read again there.
+const SCRATCH_CACHE_BYTES: u64 = 1 << 20;
+
+/// How a backup is made.
+#[derive(Clone, Debug)]
+pub struct BackupOptions {
+    /// The folder of an earlier backup of the same database. Tables that are in it are linked from it.
+    pub earlier: Option<PathBuf>,
+    /// Compare every block of every table with its checksum first, and what is linked from an earlier
+    /// backup with the checksum there: damage is found now, and not when the backup is needed.
+    pub verify: bool,
+}
+
+impl Default for BackupOptions {
+    fn default() -> Self {
+        Self { earlier: None, verify: true }
+    }
+}
+
+/// What a backup consists of, and what it cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BackupReport {
+    /// Files in it, without the list.
+    pub files: u64,
+    /// Tables that are hard links to the database's.
+    pub linked: u64,
+    /// Tables whose bytes were copied.
+    pub copied: u64,
+    /// Tables that are hard links to an earlier backup's.
+    pub reused: u64,
+    /// Bytes written for it.
+    pub bytes_written: u64,
+    /// Bytes of all its files, unpacked.
+    pub bytes_total: u64,
+    /// The newest commit in it.
+    pub seq: SeqNo,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Kv {
+    /// Writes everything that is committed now to `target` of `env`: a new or empty folder, or a file where
+    /// the name ends in `.qbak`. Writers go on meanwhile. `progress` is told bytes done and in all.
+    ///
+    /// # Errors
+    /// `InvalidInput` where something is at `target`, or `earlier` is no backup of this database;
+    /// `Corruption` where a table is damaged; `Cancelled`; a failed read or write. Nothing is left at
+    /// `target` then, if it can be removed, and never anything that passes for a backup.
+    pub fn backup(
+        &self,
+        env: &Arc<dyn Env>,
+        target: &Path,
+        options: &BackupOptions,
+        progress: Progress<'_>,
+    ) -> Result<BackupReport> {
+        let inner = &self.inner;
+        let began_us = env.monotonic_us();
+        if is_same(&inner.env, env) && target.starts_with(&inner.folder) {
+            return Err(invalid(format!(
+                "{} lies in the folder of the database itself",
+                target.display()
+            )));
+        }
+        // Closing waits for it; the folder may have another owner afterwards.
+        let _running = inner.loading.read();
+        let moment = Moment::now(inner)?;
+        let job = Backup { inner, env, moment: &moment, options, progress };
+        let made = if is_archive_name(target) { job.archive(target) } else { job.folder(target) };
+        drop(moment);
+        inner.collect_obsolete();
+        let mut report = made?;
+        report.seconds = env.monotonic_us().saturating_sub(began_us) as f64 / 1e6;
+        Ok(report)
+    }
+}
+
+/// A moment of the database, held.
+struct Moment {
+    /// What the manifest of the backup says.
+    state: State,
+    tables: Vec<Arc<Table>>,
+    taken_us: u64,
+}
+
+impl Moment {
+    fn now(inner: &Arc<Inner>) -> Result<Self> {
+        if inner.options.read_only { Self::of_reader(inner) } else { Self::of_writer(inner) }
+    }
+
+    fn of_writer(inner: &Arc<Inner>) -> Result<Self> {
+        inner.check_writable()?;
+        // Held until the tables are: a compaction would replace them in between.
+        let state = inner.flush_all_and(|| {
+            let manifest = inner.manifest.lock();
+            let manifest = manifest.as_ref().ok_or_else(crate::reader::closed)?;
+            let state = manifest.state().clone();
+            let tables = pinned(inner, &state)?;
+            Ok((state, tables))
+        })?;
+        let (state, tables) = state;
+        Ok(Self { state: gathered(&state)?, tables, taken_us: inner.env.wall_us() })
+    }
+
+    fn of_reader(inner: &Arc<Inner>) -> Result<Self> {
+        if inner.closing.load(Ordering::Acquire) {
+            return Err(crate::reader::closed());
+        }
+        crate::follower::refresh(inner)?;
+        // Held until the memtables are written: the next refresh would go on in them.
+        let position = inner.follower.lock();
+        let position = position.as_ref().ok_or_else(crate::reader::closed)?;
+        let mut state = position.state.clone();
+        let mut tables = pinned(inner, &state)?;
+        let scratch: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let context = Arc::new(Context::new(
+            scratch,
+            Arc::new(BlockCache::new(SCRATCH_CACHE_BYTES)),
+            vec![PathBuf::from("/")],
+            inner.options.tree.clone(),
+            false,
+            state.next_table_id(),
+        ));
+        let mut edit = VersionEdit { last_seq: Some(position.last_seq), ..VersionEdit::default() };
+        for entry in inner.trees.load().iter() {
+            let new = entry.tree.flush_into(&context).map_err(tree_error)?;
+            for added in &new.added {
+                let table = Table::open(&context, &added.meta, &entry.info.shape);
+                tables.push(table.map_err(tree_error)?);
+            }
+            if !new.added.is_empty() {
+                edit.trees.push((entry.info.id, new));
+            }
+        }
+        edit.next_table_id = Some(context.next_table_id());
+        state.apply(&edit).map_err(invalid)?;
+        Ok(Self { state: gathered(&state)?, tables, taken_us: inner.env.wall_us() })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.meta().summary.bytes).sum()
+    }
+
+    fn list(&self, files: Vec<Entry>) -> List {
+        List {
+            identity: self.state.identity().unwrap_or(0),
+            seq: self.state.last_seq(),
+            moment_us: self.taken_us,
+            files,
+        }
+    }
+}
+
+/// The open tables that `state` names. Whoever calls keeps the trees from changing.
+fn pinned(inner: &Inner, state: &State) -> Result<Vec<Arc<Table>>> {
+    let mut open: BTreeMap<TableId, Arc<Table>> = BTreeMap::new();
+    for entry in inner.trees.load().iter() {
+        let version = Arc::clone(&entry.tree.view().version);
+        open.extend(version.tables().map(|(_, _, table)| (table.meta().id, Arc::clone(table))));
+    }
+    let named = state.tables().map(|table| {
+        let id = table.meta.id;
+        open.remove(&id).ok_or_else(|| {
+            Error::new(ErrorKind::Poisoned, format!("table {id} of the manifest is not open"))
+        })
+    });
+    named.collect()
+}
+
+/// The same tables, all in one folder, and no log.
+fn gathered(state: &State) -> Result<State> {
+    let mut edit = state.snapshot();
+    for (_, tree) in &mut edit.trees {
+        tree.added.iter_mut().for_each(|table| table.meta.folder = 0);
+    }
+    edit.folders = Some(vec![TABLES.to_owned()]);
+    edit.wal_first_live = Some(0);
+    let mut gathered = State::default();
+    gathered.apply(&edit).map_err(invalid)?;
+    Ok(gathered)
+}
+
+/// A backup in progress.
+struct Backup<'a> {
+    inner: &'a Arc<Inner>,
+    /// Of the target.
+    env: &'a Arc<dyn Env>,
+    moment: &'a Moment,
+    options: &'a BackupOptions,
+    progress: Progress<'a>,
+}
+
+impl Backup<'_> {
+    fn go_on(&self, done: u64, total: u64) -> Result<()> {
+        let stopped = self.inner.closing.load(Ordering::Acquire) || !(self.progress)(done, total);
+        if stopped {
+            Err(Error::new(ErrorKind::Cancelled, "the backup was cancelled"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn folder(&self, target: &Path) -> Result<BackupReport> {
+        let env = &**self.env;
+        let earlier = match &self.options.earlier {
+            Some(folder) => Some(Arc::new(Earlier::read(env, folder, &self.moment.state)?)),
+            None => None,
+        };
+        let was_there = env.exists(target);
+        if was_there {
+            let names = env.list(target).map_err(env_error)?;
+            if let Some(name) = names.first() {
+                let cut = names.iter().any(|name| name == UNFINISHED);
+                let hint = if cut {
+                    "hint: a backup to it did not finish; remove the folder, or name another"
+                } else {
+                    "hint: name an empty or a new folder"
+                };
+                let target = target.display();
+                return Err(invalid(format!("{target} is not empty: it holds \"{name}\"\n{hint}")));
+            }
+        }
+        let made = self.fill(target, earlier.as_ref());
+        if made.is_err() {
+            // Best effort: what cannot be removed has no list.
+            crate::restore::remove_database(env, target, was_there);
+        }
+        made
+    }
+
+    fn fill(&self, target: &Path, earlier: Option<&Arc<Earlier>>) -> Result<BackupReport> {
+        let env = &**self.env;
+        create_folder(env, target)?;
+        let unfinished = target.join(UNFINISHED);
+        // No database is created in a folder with a file that is not of one.
+        let mut list_file = env.create(&unfinished).map_err(env_error)?;
+        list_file.sync().map_err(env_error)?;
+        env.sync_folder(target).map_err(env_error)?;
+        let tables = target.join(TABLES);
+        create_folder(env, &tables)?;
+        // A database has one; this log says nothing, as all is in tables.
+        create_folder(env, &target.join(WAL))?;
+
+        let mut report =
+            BackupReport { seq: SeqNo(self.moment.state.last_seq()), ..Default::default() };
+        let mut files = Vec::new();
+        let (mut done, total) = (0, self.moment.bytes());
+        self.go_on(0, total)?;
+        for some in self.moment.tables.chunks(self.env.parallelism()) {
+            let jobs = some.iter().map(|table| self.keep(table, &tables, earlier)).collect();
+            for kept in env::parallel(env, jobs, Keep::run) {
+                let (entry, how) = kept?;
+                done += entry.bytes;
+                match how {
+                    How::Linked => report.linked += 1,
+                    How::Reused => report.reused += 1,
+                    How::Copied => {
+                        report.copied += 1;
+                        report.bytes_written += entry.bytes;
+                    }
+                }
+                files.push(entry);
+            }
+            self.go_on(done, total)?;
+        }
+        env.sync_folder(&tables).map_err(env_error)?;
+
+        Manifest::create_with(env, target, &self.moment.state).map_err(tree_error)?;
+        for (name, content) in small_files(env, target)? {
+            report.bytes_written += content.len() as u64;
+            files.push(entry_of(name, &content));
+        }
+        let list = self.moment.list(files);
+        let text = list.encode();
+        list_file.append(text.as_bytes()).map_err(env_error)?;
+        list_file.sync().map_err(env_error)?;
+        drop(list_file);
+        env.rename(&unfinished, &target.join(LIST)).map_err(env_error)?;
+        env.sync_folder(target).map_err(env_error)?;
+        report.bytes_written += text.len() as u64;
+        (report.files, report.bytes_total) = (list.files.len() as u64, list.bytes());
+        Ok(report)
+    }
+
+    fn keep(&self, table: &Arc<Table>, tables: &Path, earlier: Option<&Arc<Earlier>>) -> Keep {
+        // Tables of a scratch environment have no name that a link could be made from.
+        let meta = table.meta();
+        let path = table.file().path().to_owned();
+        let folders = &self.inner.context.folders;
+        let own = folders.iter().any(|folder| path.parent() == Some(folder));
+        let link = own && is_same(&self.inner.env, self.env);
+        Keep {
+            env: Arc::clone(self.env),
+            table: Arc::clone(table),
+            to: tables.join(table_file_name(meta.id)),
+            link: link.then_some(path),
+            earlier: earlier.cloned(),
+            verify: self.options.verify,
+        }
+    }
+
+    fn archive(&self, target: &Path) -> Result<BackupReport> {
+        let env = &**self.env;
+        if self.options.earlier.is_some() {
+            return Err(invalid(
+                "a backup to one file cannot share tables with an earlier one\n\
+                 hint: name a folder, without the ending .qbak"
+                    .to_owned(),
+            ));
+        }
+        let unfinished = crate::restore::beside(target, "unfinished");
+        for path in [target, &unfinished] {
+            if env.exists(path) {
+                return Err(invalid(format!(
+                    "{} is there already\nhint: remove it, or name another file",
+                    path.display()
+                )));
+            }
+        }
+        let folder = crate::restore::parent(target);
+        create_folder(env, folder)?;
+        let made = self.pack(&unfinished).and_then(|report| {
+            env.rename(&unfinished, target).map_err(env_error)?;
+            env.sync_folder(folder).map_err(env_error)?;
+            Ok(report)
+        });
+        if made.is_err() {
+            // Best effort: an archive is one only under its own name.
+            let _ = env.remove(&unfinished);
+            let _ = env.remove(target);
+            let _ = env.sync_folder(folder);
+        }
+        made
+    }
+
+    fn pack(&self, path: &Path) -> Result<BackupReport> {
+        let env = &**self.env;
+        let mut writer = Writer::create(self.env, path)?;
+        let mut files = Vec::new();
+        let (mut done, total) = (0, self.moment.bytes());
+        self.go_on(0, total)?;
+        for some in self.moment.tables.chunks(self.env.parallelism()) {
+            if self.options.verify {
+                let check = |table: Arc<Table>| table.verify_checksums(&|| true);
+                for sound in env::parallel(env, some.to_vec(), check) {
+                    sound.map_err(tree_error)?;
+                }
+            }
+            for table in some {
+                let mut sum = Checksummer::default();
+                let bytes = read_all(&**table.file(), &mut |content| {
+                    sum.update(content);
+                    done += content.len() as u64;
+                    writer.push(content.to_vec())?;
+                    self.go_on(done, total)
+                })?;
+                files.push(Entry {
+                    name: format!("{TABLES}/{}", table_file_name(table.meta().id)),
+                    bytes,
+                    checksum: sum.finish(),
+                    fingerprint: Some(table.meta().summary.fingerprint),
+                });
+            }
+        }
+        let scratch = MemoryEnv::new(1);
+        Manifest::create_with(&scratch, Path::new("/"), &self.moment.state).map_err(tree_error)?;
+        for (name, content) in small_files(&scratch, Path::new("/"))? {
+            files.push(entry_of(name, &content));
+            for piece in content.chunks(CONTENT_BYTES_MAX) {
+                writer.push(piece.to_vec())?;
+            }
+        }
+        let list = self.moment.list(files);
+        Ok(BackupReport {
+            files: list.files.len() as u64,
+            copied: self.moment.tables.len() as u64,
+            bytes_written: writer.finish(&list)?,
+            bytes_total: list.bytes(),
+            seq: SeqNo(list.seq),
+            ..BackupReport::default()
+        })
+    }
+}
+
+/// An earlier backup.
+struct Earlier {
+    folder: PathBuf,
+    tables: BTreeMap<String, Entry>,
+}
+
+impl Earlier {
+    fn read(env: &dyn Env, folder: &Path, state: &State) -> Result<Self> {
+        let list = crate::restore::read_list(env, folder)?;
+        if list.identity != state.identity().unwrap_or(0) {
+            return Err(invalid(format!(
+                "{} is a backup of another database\nhint: name an earlier backup of this one",
+                folder.display()
+            )));
+        }
+        let files = list.files.into_iter().map(|file| (file.name.clone(), file));
+        Ok(Self { folder: folder.to_owned(), tables: files.collect() })
+    }
+}
+
+/// How a table came into a backup.
+enum How {
+    Linked,
+    Reused,
+    Copied,
+}
+
+/// The job of keeping one table in a folder.
+struct Keep {
+    /// Of the target.
+    env: Arc<dyn Env>,
+    table: Arc<Table>,
+    to: PathBuf,
+    /// The table's path, where a link to it may be made.
+    link: Option<PathBuf>,
+    earlier: Option<Arc<Earlier>>,
+    verify: bool,
+}
+
+impl Keep {
+    fn run(self) -> Result<(Entry, How)> {
+        let name = format!("{TABLES}/{}", table_file_name(self.table.meta().id));
+        let summary = &self.table.meta().summary;
+        let entry = |checksum| Entry {
+            name: name.clone(),
+            bytes: summary.bytes,
+            checksum,
+            fingerprint: Some(summary.fingerprint),
+        };
+        if let Some(earlier) = &self.earlier
+            && let Some(there) = earlier.tables.get(&name)
+            && *there == entry(there.checksum)
+            && self.reuse(earlier, there)?
+        {
+            return Ok((entry(there.checksum), How::Reused));
+        }
+        if self.verify {
+            self.table.verify_checksums(&|| true).map_err(tree_error)?;
+        }
+        if let Some(path) = &self.link {
+            match self.env.link_if_possible(path, &self.to) {
+                Ok(true) => {
+                    let file = self.env.open_read(&self.to, ReadOptions::default());
+                    return Ok((entry(checksum_of(&*file.map_err(env_error)?)?), How::Linked));
+                }
+                Ok(false) => {}
+                // Beside a writer, who removed the name since: the open file can still be read.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(env_error(error)),
+            }
+        }
+        let mut to = self.env.create(&self.to).map_err(env_error)?;
+        let mut sum = Checksummer::default();
+        read_all(&**self.table.file(), &mut |content| {
+            sum.update(content);
+            to.append(content).map_err(env_error)
+        })?;
+        to.sync().map_err(env_error)?;
+        Ok((entry(sum.finish()), How::Copied))
+    }
+
+    /// Links the table from the earlier backup; false where it is not there any more as it was.
+    fn reuse(&self, earlier: &Earlier, there: &Entry) -> Result<bool> {
+        let path = earlier.folder.join(&there.name);
+        if !self.is_sound(&path, there)? {
+            return Ok(false);
+        }
+        match self.env.link_if_possible(&path, &self.to) {
+            Ok(linked) => Ok(linked),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(env_error(error)),
+        }
+    }
+
+    fn is_sound(&self, path: &Path, there: &Entry) -> Result<bool> {
+        let file = match self.env.open_read(path, ReadOptions::default()) {
+            Ok(file) => file,
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) => return Err(env_error(error)),
+        };
+        Ok(file.len_bytes().map_err(env_error)? == there.bytes
+            && (!self.verify || checksum_of(&*file)? == there.checksum))
+    }
+}
+
+/// Hands a file's content on in pieces of at most [`CONTENT_BYTES_MAX`]; returns its length.
+pub(crate) fn read_all(
+    file: &dyn RandomReadFile,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
+    let bytes = file.len_bytes().map_err(env_error)?;
+    let mut buffer = vec![0; CONTENT_BYTES_MAX.min(bytes as usize)];
+    let mut at = 0;
+    while at < bytes {
+        let piece = (bytes - at).min(buffer.len() as u64) as usize;
+        file.read_at(&mut buffer[..piece], at).map_err(env_error)?;
+        take(&buffer[..piece])?;
+        at += piece as u64;
+    }
+    Ok(bytes)
+}
+
+fn checksum_of(file: &dyn RandomReadFile) -> Result<u64> {
+    let mut sum = Checksummer::default();
+    read_all(file, &mut |content| {
+        sum.update(content);
+        Ok(())
+    })?;
+    Ok(sum.finish())
+}
+
+/// The manifest and `CURRENT` of a folder in which they were just written.
+fn small_files(env: &dyn Env, folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let names = env.list(folder).map_err(env_error)?.into_iter();
+    let names = names.filter(|name| name == CURRENT || name.starts_with("MANIFEST-"));
+    let read = |name: String| {
+        let content = env.read_file(&folder.join(&name)).map_err(env_error)?;
+        Ok((name, content))
+    };
+    names.map(read).collect()
+}
+
+fn entry_of(name: String, content: &[u8]) -> Entry {
+    let checksum = base::checksum(content);
+    Entry { name, bytes: content.len() as u64, checksum, fingerprint: None }
+}
+
+/// Whether two handles are one environment: only then is a path the same file in both.
+fn is_same(a: &Arc<dyn Env>, b: &Arc<dyn Env>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
+}
+
+/// The damage of a file that is not what the list says.
+pub(crate) fn misfit(path: &Path, offset: u64, what: impl Into<String>) -> Error {
+    Corruption::new(path, offset, what).into()
+}

@@ -1,0 +1,503 @@
+//! Makes a database out of a backup, beside the place where it is to be, and then moves it there.
+//!
+//! # Why bytes are copied, and never linked
+//! A link would be quicker, but then one bad sector takes the database and its backup.
+//!
+//! # Invariants
+//! 1. Nothing at the target is touched before the new database was read whole and found sound.
+//! 2. At any moment either the old database or the new one is whole, under the target's name or under one
+//!    that [`finish_interrupted`] knows; each renaming is durable before the next.
+//! 3. All of it happens under `TARGET.restore-lock`.
+//!
+//! # Names beside the target
+//! | name | what it is | without a target |
+//! | --- | --- | --- |
+//! | `TARGET.restore-new` | not finished | removed |
+//! | `TARGET.restore-ready` | sound, to replace the target | becomes the target |
+//! | `TARGET.restore-old` | the database that was replaced | becomes the target if there is no `restore-ready` |
+
+use crate::Kv;
+use crate::KvOptions;
+use crate::backup::archive::{Reader, is_archive_name};
+use crate::backup::list::{Entry, LIST, List, TABLES, UNFINISHED};
+use crate::backup::{misfit, read_all};
+use crate::convert::{env_error, tree_error};
+use crate::open::{LOCK, WAL, create_folder};
+use base::{Checksummer, SeqNo};
+use env::{AppendFile, Env, FolderLock, ReadOptions};
+use lsm::context::table_file_name;
+use lsm::manifest::{CURRENT, Manifest};
+use lsm::table::Table;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{Error, ErrorKind, Progress, Result};
+
+/// Where imports of the layers above spill; removed with the rest of a database.
+const SPILL: &str = "tmp";
+
+/// What a restore may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RestoreOptions {
+    /// Replace a database that is at the target.
+    pub replace: bool,
+}
+
+/// What was restored.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RestoreReport {
+    /// Files.
+    pub files: u64,
+    /// Bytes of these files.
+    pub bytes: u64,
+    /// Row versions that were read and found in order.
+    pub rows: u64,
+    /// The newest commit in it.
+    pub seq: SeqNo,
+    /// When the backup was taken, in microseconds since 1970-01-01T00:00:00Z.
+    pub moment_us: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Makes the database at `target` out of a backup: a folder, or a file whose name ends in `.qbak`. Every
+/// checksum is compared, and every row read, before anything at `target` changes. `progress` is told
+/// bytes done and in all: each is copied and then read.
+///
+/// # Errors
+/// `InvalidInput` where `backup` is none, or did not finish, or something is at `target` that may not be
+/// replaced; `Corruption` with file and offset; `Locked` where a process has the database at `target` open;
+/// `Cancelled`; a failed read or write. What was at `target` is whole then.
+pub fn restore(
+    env: &Arc<dyn Env>,
+    backup: &Path,
+    target: &Path,
+    options: RestoreOptions,
+    progress: Progress<'_>,
+) -> Result<RestoreReport> {
+    let began_us = env.monotonic_us();
+    let source = Source::open(env, backup)?;
+    if target.starts_with(backup) || backup.starts_with(target) {
+        return Err(invalid(format!(
+            "{} and {} lie in each other",
+            backup.display(),
+            target.display()
+        )));
+    }
+    create_folder(&**env, parent(target))?;
+    let places = Places::of(target);
+    let lock = places.lock(&**env)?;
+    places.finish(&**env)?;
+    let old = old_database(&**env, target, options)?;
+    let made = make(env, source, &places.new, progress);
+    let swapped = made.and_then(|report| {
+        places.swap(&**env, old.is_some())?;
+        Ok(report)
+    });
+    if swapped.is_err() {
+        // The caller is told that nothing was restored, so the old one comes back if it still can.
+        if !env.exists(target) && env.exists(&places.old) {
+            let _ = places.rename(&**env, &places.old, target);
+        }
+        // Best effort, as is all cleaning up: the next opening for writing or restore tries again.
+        let _ = places.finish(&**env);
+    }
+    drop(old);
+    drop(lock);
+    let _ = env.remove(&places.lock);
+    let mut report = swapped?;
+    report.seconds = env.monotonic_us().saturating_sub(began_us) as f64 / 1e6;
+    Ok(report)
+}
+
+/// Ends what a restore to `target` that was cut short began; usually there is nothing to do.
+///
+/// # Errors
+/// `Locked` where a restore is running; a failed renaming.
+pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
+    let places = Places::of(target);
+    if !places.all().iter().any(|place| env.exists(place)) {
+        return Ok(());
+    }
+    let lock = places.lock(env)?;
+    let finished = places.finish(env);
+    drop(lock);
+    let _ = env.remove(&places.lock);
+    finished
+}
+
+/// The list of the backup in a folder.
+///
+/// # Errors
+/// `InvalidInput` where there is none, `Corruption` where it is damaged.
+pub(crate) fn read_list(env: &dyn Env, folder: &Path) -> Result<List> {
+    let path = folder.join(LIST);
+    match env.read_file(&path) {
+        Ok(bytes) => Ok(List::decode(&path, 0, &bytes)?),
+        Err(error) if error.is_not_found() => {
+            let what = folder.display();
+            Err(invalid(if env.exists(&folder.join(UNFINISHED)) {
+                format!(
+                    "{what} is a backup that did not finish\nhint: it cannot be used; remove it"
+                )
+            } else if env.exists(&folder.join(CURRENT)) {
+                format!(
+                    "{what} is a database, and no backup of one: there is no file {LIST} in it\n\
+                     hint: `backup` makes one"
+                )
+            } else {
+                format!("{what} is no backup: there is no file {LIST} in it")
+            }))
+        }
+        Err(error) => Err(env_error(error)),
+    }
+}
+
+/// `NAME` with an ending.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The folder that a path lies in.
+pub(crate) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) => Path::new("."),
+        None => Path::new("/"),
+    }
+}
+
+/// The names of a restore; see the module's header.
+struct Places {
+    target: PathBuf,
+    new: PathBuf,
+    ready: PathBuf,
+    old: PathBuf,
+    lock: PathBuf,
+}
+
+impl Places {
+    fn of(target: &Path) -> Self {
+        Self {
+            target: target.to_owned(),
+            new: beside(target, "restore-new"),
+            ready: beside(target, "restore-ready"),
+            old: beside(target, "restore-old"),
+            lock: beside(target, "restore-lock"),
+        }
+    }
+
+    fn all(&self) -> [&Path; 3] {
+        [&self.new, &self.ready, &self.old]
+    }
+
+    fn lock(&self, env: &dyn Env) -> Result<Box<dyn FolderLock>> {
+        env.lock(&self.lock, &format!("a restore by {}", env.process_line())).map_err(env_error)
+    }
+
+    fn rename(&self, env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
+        env.rename(from, to).map_err(env_error)?;
+        env.sync_folder(parent(&self.target)).map_err(env_error)
+    }
+
+    /// Puts the finished new database in place of the target.
+    fn swap(&self, env: &dyn Env, replaces: bool) -> Result<()> {
+        if !replaces {
+            return self.rename(env, &self.new, &self.target);
+        }
+        self.rename(env, &self.new, &self.ready)?;
+        self.rename(env, &self.target, &self.old)?;
+        self.rename(env, &self.ready, &self.target)?;
+        self.remove_left(env);
+        Ok(())
+    }
+
+    /// Leaves the target, whole, if one of the names has it, and none of the others.
+    fn finish(&self, env: &dyn Env) -> Result<()> {
+        if !env.exists(&self.target) {
+            for whole in [&self.ready, &self.old] {
+                if env.exists(whole) {
+                    self.rename(env, whole, &self.target)?;
+                    break;
+                }
+            }
+        }
+        self.remove_left(env);
+        Ok(())
+    }
+
+    fn remove_left(&self, env: &dyn Env) {
+        for place in self.all() {
+            if env.exists(place) {
+                if place == self.old {
+                    remove_outer_tables(env, place, &self.target);
+                }
+                remove_database(env, place, false);
+            }
+        }
+        // Whatever comes back after a power cut is removed then.
+        let _ = env.sync_folder(parent(&self.target));
+    }
+}
+
+/// Makes sure that a new database may come to `target`; returns the lock of one that is there.
+fn old_database(
+    env: &dyn Env,
+    target: &Path,
+    options: RestoreOptions,
+) -> Result<Option<Box<dyn FolderLock>>> {
+    if !env.exists(target) {
+        return Ok(None);
+    }
+    let names = env.list(target).map_err(env_error)?;
+    if names.is_empty() {
+        env.remove_folder(target).map_err(env_error)?;
+        return Ok(None);
+    }
+    if let Some(name) = names.iter().find(|name| !is_of_database(name)) {
+        return Err(invalid(format!(
+            "{} holds \"{name}\", which is no file of a database\n\
+             hint: a restore replaces nothing else; name a new folder",
+            target.display()
+        )));
+    }
+    if !options.replace {
+        return Err(invalid(format!(
+            "{} is there already\nhint: name a new folder, or say that it is to be replaced",
+            target.display()
+        )));
+    }
+    // Held until the old database is gone, under whatever name it has.
+    Ok(Some(env.lock(&target.join(LOCK), &env.process_line()).map_err(env_error)?))
+}
+
+/// Copies a backup to the folder `to`, and reads all of it.
+fn make(
+    env: &Arc<dyn Env>,
+    mut source: Source,
+    to: &Path,
+    progress: Progress<'_>,
+) -> Result<RestoreReport> {
+    let list = source.list().clone();
+    let total = 2 * list.bytes();
+    let mut done = 0;
+    let mut go_on = |more: u64| {
+        done += more;
+        let stopped = Error::new(ErrorKind::Cancelled, "the restore was cancelled");
+        if progress(done, total) { Ok(()) } else { Err(stopped) }
+    };
+    go_on(0)?;
+    create_folder(&**env, &to.join(TABLES))?;
+    create_folder(&**env, &to.join(WAL))?;
+    match &mut source {
+        Source::Folder(from, _) => {
+            for some in list.files.chunks(env.parallelism()) {
+                let job =
+                    |entry: &Entry| (Arc::clone(env), from.clone(), to.to_owned(), entry.clone());
+                let jobs = some.iter().map(job).collect();
+                for copied in env::parallel(&**env, jobs, copy) {
+                    go_on(copied?)?;
+                }
+            }
+        }
+        Source::Archive(reader) => {
+            for entry in &list.files {
+                unpack(&**env, reader, to, entry, &mut go_on)?;
+            }
+            if reader.next()?.is_some() {
+                return Err(reader.misfit("more content than the list names").into());
+            }
+        }
+    }
+    for folder in [to.join(TABLES), to.to_owned()] {
+        env.sync_folder(&folder).map_err(env_error)?;
+    }
+
+    let options =
+        KvOptions { read_only: true, create: false, cache_bytes: 1 << 20, ..KvOptions::default() };
+    let kv = Kv::open(Arc::clone(env), to, options)?;
+    let mut rows = 0;
+    for tables in all_tables(&kv).chunks(env.parallelism()) {
+        let verify = |table: Arc<Table>| table.verify(&mut |_| true);
+        for sound in env::parallel(&**env, tables.to_vec(), verify) {
+            sound.map_err(tree_error)?;
+        }
+        rows += tables.iter().map(|table| table.meta().summary.rows).sum::<u64>();
+        go_on(tables.iter().map(|table| table.meta().summary.bytes).sum())?;
+    }
+    Ok(RestoreReport {
+        files: list.files.len() as u64,
+        bytes: list.bytes(),
+        rows,
+        seq: SeqNo(list.seq),
+        moment_us: list.moment_us,
+        seconds: 0.0,
+    })
+}
+
+fn all_tables(kv: &Kv) -> Vec<Arc<Table>> {
+    let mut all = Vec::new();
+    for entry in kv.inner.trees.load().iter() {
+        let version = Arc::clone(&entry.tree.view().version);
+        all.extend(version.tables().map(|(_, _, table)| Arc::clone(table)));
+    }
+    all
+}
+
+/// Where the files come from.
+enum Source {
+    Folder(PathBuf, List),
+    Archive(Box<Reader>),
+}
+
+impl Source {
+    fn open(env: &Arc<dyn Env>, backup: &Path) -> Result<Self> {
+        if !env.exists(backup) {
+            let unfinished = beside(backup, "unfinished");
+            let hint = if is_archive_name(backup) && env.exists(&unfinished) {
+                format!("\nhint: {} is of a backup that did not finish", unfinished.display())
+            } else {
+                String::new()
+            };
+            return Err(invalid(format!("there is no backup {}{hint}", backup.display())));
+        }
+        if env.list(backup).is_ok() {
+            return Ok(Self::Folder(backup.to_owned(), read_list(&**env, backup)?));
+        }
+        Ok(Self::Archive(Box::new(Reader::open(env, backup)?)))
+    }
+
+    fn list(&self) -> &List {
+        match self {
+            Self::Folder(_, list) => list,
+            Self::Archive(reader) => &reader.list,
+        }
+    }
+}
+
+/// Copies one file of a folder and compares it with its entry; returns its length.
+fn copy((env, from, to, entry): (Arc<dyn Env>, PathBuf, PathBuf, Entry)) -> Result<u64> {
+    let path = from.join(&entry.name);
+    let file = match env.open_read(&path, ReadOptions::default()) {
+        Ok(file) => file,
+        Err(error) if error.is_not_found() => {
+            return Err(misfit(&path, 0, format!("the file is missing, but {LIST} names it")));
+        }
+        Err(error) => return Err(env_error(error)),
+    };
+    let bytes = file.len_bytes().map_err(env_error)?;
+    // Tables never change; of the others there is an innocent reason.
+    let hint = match entry.fingerprint {
+        Some(_) => "",
+        None => "\nhint: a backup that was opened for writing is an ordinary database from then on",
+    };
+    if bytes != entry.bytes {
+        let what = format!("the file has {bytes} bytes, {LIST} says {}{hint}", entry.bytes);
+        return Err(misfit(&path, bytes.min(entry.bytes), what));
+    }
+    let mut out = New::create(&*env, &to, &entry)?;
+    read_all(&*file, &mut |content| out.append(content))?;
+    if out.finish()? != entry.checksum {
+        return Err(misfit(&path, 0, format!("the file is not the one that {LIST} names{hint}")));
+    }
+    Ok(bytes)
+}
+
+/// Writes the next file of an archive and compares it with its entry.
+fn unpack(
+    env: &dyn Env,
+    reader: &mut Reader,
+    to: &Path,
+    entry: &Entry,
+    go_on: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    let mut out = New::create(env, to, entry)?;
+    let mut left = entry.bytes;
+    while left > 0 {
+        let content = reader.next()?;
+        let content = content.filter(|content| content.len() as u64 <= left);
+        let content = content
+            .ok_or_else(|| reader.misfit(&format!("the frames do not make up {}", entry.name)))?;
+        out.append(&content)?;
+        left -= content.len() as u64;
+        go_on(content.len() as u64)?;
+    }
+    if out.finish()? != entry.checksum {
+        return Err(reader.misfit(&format!("{} does not match its checksum", entry.name)).into());
+    }
+    Ok(())
+}
+
+/// A file being written, with its checksum.
+struct New {
+    file: Box<dyn AppendFile>,
+    sum: Checksummer,
+}
+
+impl New {
+    fn create(env: &dyn Env, folder: &Path, entry: &Entry) -> Result<Self> {
+        let file = env.create(&folder.join(&entry.name)).map_err(env_error)?;
+        Ok(Self { file, sum: Checksummer::default() })
+    }
+
+    fn append(&mut self, content: &[u8]) -> Result<()> {
+        self.sum.update(content);
+        self.file.append(content).map_err(env_error)
+    }
+
+    fn finish(mut self) -> Result<u64> {
+        self.file.sync().map_err(env_error)?;
+        Ok(self.sum.finish())
+    }
+}
+
+/// Whether a file or folder of this name belongs to a database or a backup.
+fn is_of_database(name: &str) -> bool {
+    const NAMES: [&str; 7] = [LOCK, CURRENT, TABLES, WAL, SPILL, LIST, UNFINISHED];
+    NAMES.contains(&name) || name.starts_with("MANIFEST-") || name == "CURRENT.new"
+}
+
+/// Removes a database or a backup with all its files, as far as it can; what is of neither stays, and the
+/// folder with it. `keep_folder`: the folder itself stays.
+pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
+    for inner in [TABLES, WAL, SPILL] {
+        let inner = folder.join(inner);
+        for name in env.list(&inner).unwrap_or_default() {
+            let _ = env.remove(&inner.join(name));
+        }
+        let _ = env.remove_folder(&inner);
+    }
+    // Last: what tells an unfinished backup, and the lock.
+    let mut names = env.list(folder).unwrap_or_default();
+    names.sort_by_key(|name| (name == UNFINISHED, name == LOCK));
+    for name in names.iter().filter(|name| is_of_database(name)) {
+        let _ = env.remove(&folder.join(name));
+    }
+    if !keep_folder {
+        let _ = env.remove_folder(folder);
+    }
+    let _ = env.sync_folder(if keep_folder { folder } else { parent(folder) });
+}
+
+/// Removes the tables that a database has in folders outside of its own, but none that the database
+/// `target` may have by now: opening that one removes them.
+fn remove_outer_tables(env: &dyn Env, folder: &Path, target: &Path) {
+    let Ok(old) = Manifest::read(env, folder) else { return };
+    let Ok(new) = Manifest::read(env, target) else { return };
+    for (i, name) in old.folders().iter().enumerate() {
+        let outer = Path::new(name);
+        if !outer.is_absolute() || new.folders().contains(name) {
+            continue;
+        }
+        for table in old.tables().filter(|table| usize::from(table.meta.folder) == i) {
+            let _ = env.remove(&outer.join(table_file_name(table.meta.id)));
+        }
+        let _ = env.remove_folder(outer);
+    }
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
+}
