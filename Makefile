@@ -21,9 +21,13 @@ SEED ?= 1
 SECONDS_MAX ?= 60
 CASES ?= 2000
 COUNT ?= 200
+EDGES ?= 240000000
+MEMORY ?= 512MB
+# The limit, and what is no memory of the database: the program's own data, and stacks of its threads.
+MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench fuzz sim isolation kill clean module module-release test-rust test-python
+.PHONY: help demo test lint bench fuzz sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -79,8 +83,46 @@ fuzz: ## today: property tests of encodings and parsers, seed after seed; SEED, 
 sim: ## today: property tests of engine and graph against models; SEED, SECONDS_MAX, CASES. No simulated disk yet
 	$(call by_seed,-p quipu-kv -p quipu-views)
 
-kill: module-release ## kill -9 a writing process COUNT times and check what is left; COUNT, SEED
+kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SEED
+	cargo build --locked --release -p quipu-kill
+	$(TARGET)/release/quipu-kill run --count $(COUNT) --seed $(SEED) --json $(TARGET)/kill.json
+
+kill-python: module-release ## the same through the Python package, slower; COUNT, SEED
 	$(PY) tests/kill/run.py --count $(COUNT) --seed $(SEED)
+
+full-disk: ## writers on a file system of 8 MiB that runs full, and under a limit on files; COUNT rounds, SEED
+	cargo build --locked --release -p quipu-kill
+	$(TARGET)/release/quipu-kill full --rounds $(COUNT) --seed $(SEED)
+	$(TARGET)/release/quipu-kill full --rounds $(COUNT) --seed $(SEED) --variant file-limit
+
+memory: ## import, scan and update EDGES edges (5 GB of text) within MEMORY, by the kernel's account
+	cargo build --locked --release -p quipu-kill
+	$(TARGET)/release/quipu-kill memory --edges $(EDGES) --limit $(MEMORY) --json $(TARGET)/memory.json
+	$(TARGET)/release/quipu-kill memory --edges $(EDGES) --limit $(MEMORY) --data-limit $(MEMORY_DATA)
+
+# Not in `make test`: with other locks the engine's crates and the checker are built once more.
+MODEL_SECONDS ?= $(SECONDS_MAX)
+models: ## concurrency: the engine's code under a model checker, each promise for SECONDS_MAX seconds; MODEL_SEED
+	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-lsm --features shuttle --lib models -- --nocapture
+	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-kv --features shuttle --test models -- --nocapture
+
+# Miri's threads see old values where the memory model allows it, otherwise with each seed: too weak an ordering shows.
+NIGHTLY ?= nightly
+MIRI_SEEDS ?= 0..8
+miri: ## memtable, cache and codecs in Miri: undefined behaviour, weak memory; MIRI_SEEDS=0..64, NIGHTLY
+	rustup component add --toolchain $(NIGHTLY) miri rust-src
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=$(MIRI_SEEDS)" cargo +$(NIGHTLY) miri test --locked \
+	  --target-dir $(TARGET)/miri -p quipu-lsm --lib memtable::tests::three_readers
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 cargo +$(NIGHTLY) miri test --locked --target-dir $(TARGET)/miri \
+	  -p quipu-lsm --lib memtable:: -- --skip a_sieve_holds
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +$(NIGHTLY) miri test --locked --target-dir $(TARGET)/miri \
+	  -p quipu-env --lib -- sync:: jobs::
+
+# The standard library is built along, so that its locks and channels are seen, too.
+tsan: ## ThreadSanitizer over env, the memtable and the engine beside real threads; NIGHTLY
+	rustup component add --toolchain $(NIGHTLY) rust-src
+	RUSTFLAGS=-Zsanitizer=thread PROPTEST_CASES=4 cargo +$(NIGHTLY) test --locked -Zbuild-std --target-dir $(TARGET)/tsan \
+	  --target $$(rustc +$(NIGHTLY) -vV | sed -n 's/^host: //p') -p quipu-env -p quipu-lsm -p quipu-kv --lib --test concurrency
 
 isolation: ## histories of 8 threads judged by a checker, and broken engines that the checks catch; SEED, SECONDS_MAX
 	QUIPU_ISOLATION_SEED=$(SEED) QUIPU_ISOLATION_SECONDS=$(SECONDS_MAX) \
