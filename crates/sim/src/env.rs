@@ -89,7 +89,8 @@ impl SimEnv {
 fn normal(path: &Path) -> Cow<'_, str> {
     let text = path.to_string_lossy();
     let odd = text.contains("/.") || text.contains("//") || text.starts_with("./");
-    if !odd && !(text.len() > 1 && text.ends_with('/')) {
+    let folder_spelled_out = text.len() > 1 && text.ends_with('/');
+    if !(odd || folder_spelled_out) {
         return text;
     }
     let parts = path.components().filter(|part| !matches!(part, std::path::Component::CurDir));

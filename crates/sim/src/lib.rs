@@ -31,11 +31,9 @@
 //!
 //! ```
 //! use env::Env;
-//! use sim::{Crash, Settings, Sim};
+//! use quipu_sim::{Crash, Settings, Sim};
 //! use std::path::Path;
 //!
-//! # extern crate quipu_sim as sim;
-//! # extern crate quipu_env as env;
 //! let machine = Sim::new(7, Settings::default());
 //! let env = machine.env();
 //! machine.spawn("writer", move || {
