@@ -414,6 +414,26 @@ fn time_passes_at_once_where_all_wait() {
     assert!(machine.env().monotonic_us() - began_us >= 3_600_000_000);
 }
 
+#[test]
+fn a_wait_without_an_end_does_not_hide_one_with() {
+    let machine = Sim::new(1, Settings::default());
+    let signal = machine.env().signal();
+    let open = Arc::new(AtomicU64::new(0));
+    for _ in 0..3 {
+        let (signal, open) = (Arc::clone(&signal), Arc::clone(&open));
+        machine.spawn("waits", move || {
+            signal.wait_until(&mut || open.load(Ordering::Relaxed) == 1);
+        });
+    }
+    let env = machine.env();
+    machine.spawn("opens", move || {
+        env.signal().wait_until_timeout(1000, &mut || false);
+        open.store(1, Ordering::Relaxed);
+        signal.notify();
+    });
+    machine.run().unwrap();
+}
+
 /// Tasks that share files, locks and jobs.
 fn busy(machine: &Sim) {
     let total = Arc::new(Mutex::new(Vec::new()));
