@@ -235,16 +235,20 @@ impl Recovery {
     /// Decides what the bytes at `here`, which are no record, mean: the end, or damage.
     fn stop(&mut self, here: Position, why: &str) -> Result<Option<Position>> {
         let env = self.env.as_ref();
-        let later = check_never_synced(env, &self.folder, &self.files, here, why)?;
         let mut reader = SegmentReader::open(env, &self.folder, here.segment, WINDOW_BYTES)?;
-        if let Some(next) = reader.next_named_at(here.offset)?
-            && self.files.binary_search(&next).is_err()
-        {
-            let file = segment_path(&self.folder, next);
-            let what =
-                format!("the segment is missing, but segment {} goes on in it", here.segment);
-            return Err(Corruption::new(&file, 0, what).into());
+        let (mut doubtful, mut why) = (here, why);
+        if let Some(next) = reader.next_named_at(here.offset)? {
+            if self.files.binary_search(&next).is_err() {
+                let file = segment_path(&self.folder, next);
+                let what =
+                    format!("the segment is missing, but segment {} goes on in it", here.segment);
+                return Err(Corruption::new(&file, 0, what).into());
+            }
+            // The log goes on there, so it is that one's beginning that cannot be read.
+            doubtful = Position { segment: next, offset: 0 };
+            why = "no sound beginning of the segment";
         }
+        let later = check_never_synced(env, &self.folder, &self.files, doubtful, why)?;
         // A record was begun here, if a header names this segment.
         let torn = later || self.pending.is_some() || reader.is_begun_at(here.offset)?;
         let end = self.pending.take().unwrap_or(here);

@@ -1,0 +1,193 @@
+//! Flips every byte and cuts every file of a database, and sorts what comes of each.
+
+use crate::image::Image;
+use crate::specimen::{content, options, other_ways, rows};
+use base::{Batch, Corruption, KeyspaceId};
+use env::Env;
+use kv::Kv;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{CheckFailed, Error, ErrorKind, Store};
+
+/// One way to damage one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// The byte at an offset, with some of its bits turned over.
+    Flip {
+        /// Which byte.
+        at: usize,
+        /// Which bits.
+        bits: u8,
+    },
+    /// The file ends here.
+    Cut(usize),
+    /// Bytes that nobody wrote stand behind its end.
+    Longer(usize),
+    /// The file is not there.
+    Removed,
+}
+
+impl Damage {
+    /// What is left of `bytes`; nothing where the file is gone.
+    #[must_use]
+    pub fn done_to(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut new = bytes.to_vec();
+        match self {
+            Self::Flip { at, bits } => new[at] ^= bits,
+            Self::Cut(at) => new.truncate(at),
+            Self::Longer(by) => new.extend((0..by).map(|i| (i * 37 + 11) as u8)),
+            Self::Removed => return None,
+        }
+        Some(new)
+    }
+}
+
+/// What came of a damage, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// All answers are right, and the check found nothing: the byte means nothing, or is there twice.
+    Right,
+    /// All answers are right; the check tells that a file is damaged.
+    RightAndFound,
+    /// Opening is refused.
+    RefusedAtOpening,
+    /// A read fails.
+    RefusedAtReading,
+    /// The end of a log that was not closed is missing: what is there is a state that was acknowledged.
+    Prefix,
+}
+
+/// A database to be damaged, and what it must answer.
+#[derive(Debug)]
+pub struct Subject {
+    /// Its files.
+    pub image: Image,
+    folder: PathBuf,
+    want: String,
+    others: String,
+    known: Vec<(KeyspaceId, Batch)>,
+    /// What the commits that are in the log alone made of it, oldest first.
+    states: Vec<String>,
+}
+
+/// How often each outcome was seen, by kind of file.
+pub type Counts = BTreeMap<(&'static str, Outcome), u64>;
+
+impl Subject {
+    /// Takes down what the undamaged files answer. A log that is cut may end in one of `states`.
+    ///
+    /// # Errors
+    /// Whatever opening and reading says.
+    pub fn new(image: Image, folder: &Path, states: Vec<String>) -> store::Result<Self> {
+        let env = image.whole().map_err(|error| Error::caused(ErrorKind::Io, error))?;
+        let store: Arc<dyn Store> = Arc::new(Kv::open(env, folder, options())?);
+        let known = rows(&*store)?;
+        let (want, others) = (content(&*store)?, other_ways(&store, &known)?);
+        Ok(Self { image, folder: folder.to_owned(), want, others, known, states })
+    }
+
+    /// What kind of file a path is.
+    #[must_use]
+    pub fn kind(&self, path: &Path) -> &'static str {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("log") => "log",
+            _ if name == "CURRENT" => "CURRENT",
+            _ if name == "LOCK" => "LOCK",
+            _ if name.starts_with("MANIFEST") => "manifest",
+            _ => "table",
+        }
+    }
+
+    /// Every flip, cut and lengthening of a file, of which every `stride`th from `first` on is wanted. The bits of a flip
+    /// go round: the lowest, the highest, all.
+    #[must_use]
+    pub fn damages(&self, path: &Path, stride: usize, first: usize) -> Vec<Damage> {
+        let bytes = self.image.files[path].len();
+        let flip = |at| Damage::Flip { at, bits: [0x01, 0x80, 0xff][(at + at / stride) % 3] };
+        let slice = || (0..bytes).skip(first).step_by(stride);
+        let mut all: Vec<Damage> = slice().map(flip).chain(slice().map(Damage::Cut)).collect();
+        all.extend([Damage::Cut(0), Damage::Longer(1), Damage::Longer(700), Damage::Removed]);
+        all
+    }
+
+    /// Damages a file, opens and reads everything.
+    ///
+    /// # Errors
+    /// Says what promise is broken.
+    pub fn judge(&self, path: &Path, damage: Damage) -> Result<Outcome, String> {
+        let bytes = damage.done_to(&self.image.files[path]);
+        let env = self.image.with(path, bytes.as_deref()).map_err(|error| error.to_string())?;
+        let read = AssertUnwindSafe(|| self.read(env));
+        let seen = catch_unwind(read).map_err(|_| "a panic".to_owned())?;
+        let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match seen {
+            Seen::Answers { content, others, checked } => {
+                let cut = matches!(damage, Damage::Cut(_)) && self.kind(path) == "log";
+                match content == self.want && others == self.others {
+                    true => match checked {
+                        Ok(()) => Ok(Outcome::Right),
+                        Err(error) => named(&error, file).map(|()| Outcome::RightAndFound),
+                    },
+                    false if cut && self.states.contains(&content) => Ok(Outcome::Prefix),
+                    false => Err(format!("another answer: {}", difference(&self.want, &content))),
+                }
+            }
+            Seen::Refused(error) => named(&error, file).map(|()| Outcome::RefusedAtOpening),
+            Seen::Unreadable(error) => named(&error, file).map(|()| Outcome::RefusedAtReading),
+        }
+    }
+
+    fn read(&self, env: Arc<dyn Env>) -> Seen {
+        let store: Arc<dyn Store> = match Kv::open(env, &self.folder, options()) {
+            Ok(kv) => Arc::new(kv),
+            Err(error) => return Seen::Refused(error),
+        };
+        let answers =
+            content(&*store).and_then(|text| Ok((text, other_ways(&store, &self.known)?)));
+        match answers {
+            Ok((content, others)) => {
+                let checked =
+                    store.check(&|_, _| true).and_then(|report| match report.is_sound() {
+                        true => Ok(()),
+                        false => Err(Error::caused(ErrorKind::Corruption, CheckFailed(report))),
+                    });
+                Seen::Answers { content, others, checked }
+            }
+            Err(error) => Seen::Unreadable(error),
+        }
+    }
+}
+
+enum Seen {
+    Answers { content: String, others: String, checked: store::Result<()> },
+    Refused(Error),
+    Unreadable(Error),
+}
+
+/// The error must be of kind `Corruption`, with a file and a place; the file is the damaged one.
+fn named(error: &Error, file: &str) -> Result<(), String> {
+    if error.kind() != ErrorKind::Corruption {
+        return Err(format!("an error of kind {:?}: {error}", error.kind()));
+    }
+    let placed = match (error.cause::<Corruption>(), error.cause::<CheckFailed>()) {
+        (Some(_), _) => true,
+        (None, Some(CheckFailed(report))) => !report.problems.is_empty(),
+        (None, None) => false,
+    };
+    match placed && error.to_string().contains(file) {
+        true => Ok(()),
+        false => Err(format!("an error that does not name {file}: {error}")),
+    }
+}
+
+/// The first line in which two contents differ.
+fn difference(want: &str, found: &str) -> String {
+    let mut lines = want.lines().zip(found.lines());
+    match lines.find(|(want, found)| want != found) {
+        Some((want, found)) => format!("{found:?} instead of {want:?}"),
+        None => format!("{} lines instead of {}", found.lines().count(), want.lines().count()),
+    }
+}

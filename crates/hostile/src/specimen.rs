@@ -1,0 +1,357 @@
+//! A small database with something of everything in it, and what it holds as text.
+
+use base::shape::{float_to_word, int_to_word};
+use base::{
+    Batch, Column, ColumnShape, Key, KeyRange, KeyShape, KeyspaceId, Kind, Merge, Projection, Shape,
+};
+use env::Env;
+use kv::{Kv, KvOptions};
+use lsm::context::TreeOptions;
+use lsm::table::TableOptions;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use store::{Durability, Kinds, NewKeyspace, Result, SortedRows, Store, TableWrites, WriteBatch};
+use views::graph::{Graph, GraphDef, VertexList, VertexType, WeightType, WeightsRef};
+
+/// Tiny blocks, tables and segments, so that a few kilobytes hold every kind of structure. Nothing is compacted
+/// by itself: the specimen chooses the moment, so that its files are always the same.
+#[must_use]
+pub fn options() -> KvOptions {
+    KvOptions {
+        durability: Durability::Sync,
+        cache_bytes: 1 << 20,
+        memtable_bytes: 1 << 20,
+        wal_segment_bytes: 1 << 10,
+        tree: TreeOptions {
+            table: TableOptions {
+                block_rows_max: 24,
+                block_bytes_max: 512,
+                ..TableOptions::default()
+            },
+            table_bytes: 1500,
+            level0_runs: 8,
+            level1_bytes: 4000,
+            level_factor: 4,
+        },
+        auto_compaction: false,
+        ..KvOptions::default()
+    }
+}
+
+/// A database being made.
+#[derive(Debug)]
+pub struct Specimen {
+    /// The store; its files are those of the environment it was made in.
+    pub store: Arc<Kv>,
+    counts: KeyspaceId,
+    pages: KeyspaceId,
+    plain: Graph,
+    weighted: Graph,
+    named: Graph,
+}
+
+fn counts_shape() -> Shape {
+    let word = |merge| ColumnShape::Word { merge };
+    let values = vec![word(Some(Merge::AddInt)), word(Some(Merge::Min)), word(None)];
+    Shape { key: KeyShape::Words(2), values }
+}
+
+fn pages_shape() -> Shape {
+    let values = vec![ColumnShape::Bytes, ColumnShape::Word { merge: None }];
+    Shape { key: KeyShape::Bytes, values }
+}
+
+impl Specimen {
+    /// Makes the keyspaces in a new database.
+    ///
+    /// # Errors
+    /// Failures of the environment.
+    pub fn new(env: &Arc<dyn Env>, folder: &Path) -> Result<Self> {
+        let kv = Arc::new(Kv::open(Arc::clone(env), folder, options())?);
+        let new = |name: &str, shape| NewKeyspace { name: name.into(), shape, definition: vec![7] };
+        let ids =
+            kv.create_keyspaces(&[new("counts", counts_shape()), new("pages", pages_shape())])?;
+        let graph = |name: &str, vertex, weight| {
+            Graph::open(Arc::clone(&kv) as Arc<dyn Store>, GraphDef::new(name, vertex, weight))
+        };
+        let plain = graph("plain", VertexType::U64, WeightType::None)?;
+        let weighted = graph("weighted", VertexType::I64, WeightType::Float)?;
+        let named = graph("named", VertexType::Str, WeightType::Int)?;
+        let [counts, pages] = ids[..] else { unreachable!("two were asked for") };
+        Ok(Self { store: kv, counts, pages, plain, weighted, named })
+    }
+
+    /// Everything but the last writes: several tables and levels, deletes and merges above what they change.
+    ///
+    /// # Errors
+    /// Failures of the environment.
+    pub fn fill(&self) -> Result<()> {
+        self.load_plain()?;
+        self.merges(0)?;
+        self.texts(0)?;
+        self.edges(0)?;
+        self.store.flush()?;
+        self.store.compact()?;
+        self.merges(1)?;
+        self.texts(1)?;
+        self.edges(1)?;
+        self.store.flush()?;
+        self.merges(2)?;
+        self.remove()?;
+        self.store.flush()
+    }
+
+    /// Commits that stay in the log: each is one state that a cut log may end in.
+    ///
+    /// # Errors
+    /// Failures of the environment.
+    pub fn last_writes(&self) -> Result<Vec<String>> {
+        let mut states = vec![content(&*self.store)?];
+        let mut step = |done: Result<()>| -> Result<()> {
+            done?;
+            states.push(content(&*self.store)?);
+            Ok(())
+        };
+        step(self.merges(3))?;
+        step(self.weighted.upsert(3, 4, Some(views::graph::Weight::Float(0.125))))?;
+        step(self.plain.remove(4, 9).map(drop))?;
+        let named = ["new", "vertices"];
+        let weights = Some(WeightsRef::Int(&[-5, 6]));
+        step(self.named.upsert_list(
+            VertexList::Str(&named),
+            VertexList::Str(&["a", "b"]),
+            weights,
+        ))?;
+        step(self.texts(2))?;
+        step(self.write(
+            self.pages,
+            Batch::new(&pages_shape()),
+            Kind::Put,
+            vec![KeyRange::prefix_bytes(b"page/001")],
+        ))?;
+        Ok(states)
+    }
+
+    fn write(
+        &self,
+        keyspace: KeyspaceId,
+        rows: Batch,
+        kind: Kind,
+        ranges: Vec<KeyRange>,
+    ) -> Result<()> {
+        let kinds = Kinds::Uniform(kind);
+        let table = TableWrites { keyspace, kinds, rows, delete_ranges: ranges };
+        self.store.write(&WriteBatch { tables: vec![table] }, None)?;
+        Ok(())
+    }
+
+    fn load_plain(&self) -> Result<()> {
+        let edges =
+            (0..40_u64).flat_map(|u| (0..u % 7).map(move |i| (u, (u * 5 + i * i + 4) % 41)));
+        let mut forward: Vec<_> = edges.collect();
+        forward.sort_unstable();
+        forward.dedup();
+        let mut reverse: Vec<_> = forward.iter().map(|&(u, v)| (v, u)).collect();
+        reverse.sort_unstable();
+        let shape = Shape { key: KeyShape::Words(2), values: Vec::new() };
+        let mut load = self.store.begin_bulk()?;
+        let parts = [views::graph::GraphPart::Forward, views::graph::GraphPart::Reverse];
+        for (part, rows) in parts.into_iter().zip([forward, reverse]) {
+            let Some(id) = self.plain.keyspace(part) else { continue };
+            let mut batch = Batch::new(&shape);
+            for (a, b) in rows {
+                batch.keys.push(Key::words(&[a, b]).as_ref());
+                batch.rows += 1;
+            }
+            load.write(id, vec![Box::new(Once(Some(batch)))])?;
+        }
+        load.commit()?;
+        Ok(())
+    }
+
+    fn merges(&self, round: u64) -> Result<()> {
+        let mut rows = Batch::new(&counts_shape());
+        for i in (round..120).step_by(1 + round as usize) {
+            rows.keys.push(Key::words(&[i / 9, i * i]).as_ref());
+            let values =
+                [Some(int_to_word(i as i64 - 50)), Some(i * 7 % 13), (i % 5 > 0).then_some(i)];
+            push_words(&mut rows, &values);
+        }
+        let kind = if round == 0 { Kind::Put } else { Kind::Merge };
+        self.write(self.counts, rows, kind, Vec::new())
+    }
+
+    fn texts(&self, round: u64) -> Result<()> {
+        let mut rows = Batch::new(&pages_shape());
+        for i in (round..60).step_by(1 + round as usize * 3) {
+            let key = format!("page/{i:03}");
+            rows.keys.push(Key::bytes(key.as_bytes()).as_ref());
+            let text = format!("round {round}, {}", "knots in a cord ".repeat((i % 11) as usize));
+            let value = (i % 6 > 0).then_some(text.as_bytes());
+            if let [Column::Bytes(texts), Column::Words(words)] = &mut rows.values[..] {
+                texts.push(value);
+                words.push((i % 4 > 0).then_some(float_to_word(i as f64 / 4.0)));
+            }
+            rows.rows += 1;
+        }
+        self.write(self.pages, rows, Kind::Put, Vec::new())
+    }
+
+    fn edges(&self, round: u64) -> Result<()> {
+        let us: Vec<u64> = (0..90).map(|i| int_to_word(i * i % 31 - 15)).collect();
+        let vs: Vec<u64> = (0..90).map(|i| int_to_word(i * 3 % 17 + round as i64)).collect();
+        let weights: Vec<f64> = (0..90).map(|i| f64::from(i) / 8.0).collect();
+        self.weighted.upsert_many(&us, &vs, Some(WeightsRef::Float(&weights)))?;
+        let names: Vec<String> = (0..30).map(|i| format!("vertex {}", i * (round + 1))).collect();
+        let us: Vec<&str> = names.iter().map(String::as_str).collect();
+        let vs: Vec<&str> = us.iter().rev().copied().collect();
+        let weights: Vec<i64> = (0..30).map(|i| i * 1000 - 7).collect();
+        let weights = Some(WeightsRef::Int(&weights));
+        self.named.upsert_list(VertexList::Str(&us), VertexList::Str(&vs), weights)
+    }
+
+    fn remove(&self) -> Result<()> {
+        let us: Vec<u64> = (0..30).collect();
+        let vs: Vec<u64> = us.iter().map(|u| (u * 5 + 4) % 41).collect();
+        self.plain.remove_many(&us, &vs, &mut Vec::new())?;
+        self.weighted.remove_vertex(int_to_word(3))?;
+        let mut gone = Batch::new(&counts_shape());
+        for i in [9, 30, 77] {
+            gone.keys.push(Key::words(&[i / 9, i * i]).as_ref());
+            push_words(&mut gone, &[None, None, None]);
+        }
+        let range = KeyRange { lower: Key::words(&[4]), upper: Some(Key::words(&[5, 2500])) };
+        self.write(self.counts, gone, Kind::Delete, vec![range])
+    }
+}
+
+struct Once(Option<Batch>);
+
+impl SortedRows for Once {
+    fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
+        let Some(rows) = self.0.take() else { return Ok(false) };
+        *out = rows;
+        Ok(true)
+    }
+}
+
+fn push_words(rows: &mut Batch, values: &[Option<u64>]) {
+    for (column, value) in rows.values.iter_mut().zip(values) {
+        if let Column::Words(words) = column {
+            words.push(*value);
+        }
+    }
+    rows.rows += 1;
+}
+
+/// All that a store holds, a line a row, keyspaces in order of their ids.
+///
+/// # Errors
+/// Corruption, and failed reads.
+pub fn content(store: &dyn Store) -> Result<String> {
+    let mut text = String::new();
+    for info in store.keyspaces() {
+        let _ = writeln!(
+            text,
+            "{} {:?} {:?} {:02x?}",
+            info.id.0, info.name, info.shape, info.definition
+        );
+        let mut rows = Batch::new(&info.shape);
+        let mut scan = store.scan(info.id, everything(&info.shape), Projection::ALL)?;
+        while scan.next_batch(1000, &mut rows)? {}
+        for i in 0..rows.rows {
+            write_row(&rows, i, &mut text);
+        }
+    }
+    Ok(text)
+}
+
+/// The same rows, by the other ways of reading: one key at a time, many at once, all of a first word, counts; and
+/// the directions of the graphs compared. Asked are the keys of `want`, which a sound store would hold.
+///
+/// # Errors
+/// Corruption, and failed reads.
+pub fn other_ways(store: &Arc<dyn Store>, want: &[(KeyspaceId, Batch)]) -> Result<String> {
+    let mut text = String::new();
+    for (id, known) in want {
+        let Some(info) = store.keyspaces().into_iter().find(|info| info.id == *id) else {
+            let _ = writeln!(text, "{} is not there", id.0);
+            continue;
+        };
+        let mut one = Batch::new(&info.shape);
+        for i in 0..known.rows {
+            let there = store.get(*id, known.keys.get(i).as_ref(), Projection::ALL, &mut one)?;
+            let _ = write!(text, "{}", u8::from(there));
+        }
+        for i in 0..one.rows {
+            write_row(&one, i, &mut text);
+        }
+        let (mut present, mut many) = (Vec::new(), Batch::new(&info.shape));
+        store.get_many(*id, &known.keys, Projection::ALL, &mut present, &mut many)?;
+        let _ = writeln!(text, "{present:?} {:?}", many.values);
+        let _ = writeln!(text, "{} rows", store.count(*id)?);
+        if info.shape.key_words() > 1 {
+            let mut firsts = Vec::new();
+            store.first_words(*id, &mut |words| firsts.extend_from_slice(words))?;
+            firsts.push(1 << 40);
+            let (mut offsets, mut rows) = (Vec::new(), Batch::new(&info.shape));
+            store.prefix_many(*id, &firsts, Projection::ALL, &mut offsets, &mut rows)?;
+            let _ = writeln!(text, "{firsts:?} {offsets:?} {:?} {:?}", rows.keys, rows.values);
+        }
+    }
+    for name in ["plain", "weighted", "named"] {
+        if let Some(graph) = Graph::find(Arc::clone(store), name)? {
+            let _ = writeln!(text, "{name} {:?}", graph.check()?);
+        }
+    }
+    Ok(text)
+}
+
+/// All rows, keyspace by keyspace.
+///
+/// # Errors
+/// Corruption, and failed reads.
+pub fn rows(store: &dyn Store) -> Result<Vec<(KeyspaceId, Batch)>> {
+    let mut all = Vec::new();
+    for info in store.keyspaces() {
+        let mut rows = Batch::new(&info.shape);
+        store.scan_into(
+            info.id,
+            &everything(&info.shape),
+            Projection::ALL,
+            usize::MAX,
+            &mut rows,
+        )?;
+        all.push((info.id, rows));
+    }
+    Ok(all)
+}
+
+fn everything(shape: &Shape) -> KeyRange {
+    match shape.key {
+        KeyShape::Words(_) => KeyRange::all_words(),
+        KeyShape::Bytes => KeyRange::all_bytes(),
+    }
+}
+
+fn write_row(rows: &Batch, i: usize, text: &mut String) {
+    match rows.keys.get(i) {
+        Key::Words { words, len } => {
+            let _ = write!(text, "{:?}", &words[..usize::from(len)]);
+        }
+        Key::Bytes(bytes) => {
+            let _ = write!(text, "{}", bytes.escape_ascii());
+        }
+    }
+    for column in &rows.values {
+        let _ = match column {
+            Column::Words(words) => write!(text, " {:?}", words.get(i)),
+            Column::Bytes(bytes) if bytes.validity.is_valid(i) => {
+                write!(text, " {}", bytes.get(i).escape_ascii())
+            }
+            Column::Bytes(_) => write!(text, " None"),
+        };
+    }
+    text.push('\n');
+}

@@ -1,0 +1,253 @@
+//! Bodies of the fuzz targets: each takes any bytes, and must neither panic nor hang nor ask for much memory.
+//!
+//! # Why checksums are zero here
+//! A fuzzer does not guess a checksum of 64 bits, so it would test the comparison and nothing else. With the
+//! feature `sabotage` every checksum is 0, in the seeds and when they are read, and the decoders get whatever
+//! the fuzzer makes. They must hold out: a checksum is no proof of who wrote a file.
+
+use crate::image::Image;
+use crate::specimen::{Specimen, content, options, rows};
+use base::{BytesColumn, KeyspaceId, Shape};
+use env::{Env, MemoryEnv};
+use ingest::{
+    EdgeChunk, EdgeOptions, OnError, Splitter, TextOptions, VertexType, WeightType, decompressor,
+    parse_chunk, sniff,
+};
+use kv::{Kv, RestoreOptions};
+use lsm::codec::{bitmap::BitmapReader, bytes::BytesReader, filter::Filter};
+use lsm::codec::{runs::KeyReader, words::WordReader};
+use lsm::manifest::{State, VersionEdit};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use store::{KeyspaceInfo, Store};
+
+/// A decoder under fuzzing.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name: of `fuzz/fuzz_targets/<name>.rs` and of the folder of what was found.
+    pub name: &'static str,
+    /// What it does with an input.
+    pub run: fn(&[u8]),
+    /// Inputs to start from, made of real files.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// All of them.
+pub const TARGETS: [Target; 8] = [
+    Target { name: "table", run: table, seeds: || seeds_of("sst") },
+    Target { name: "log", run: log, seeds: || seeds_of("log") },
+    Target { name: "manifest", run: manifest, seeds: || seeds_of("") },
+    Target { name: "codecs", run: codecs, seeds: crate::seeds::codecs },
+    Target { name: "edit", run: edit, seeds: crate::seeds::edits },
+    Target { name: "text", run: text, seeds: crate::seeds::texts },
+    Target { name: "parquet", run: parquet, seeds: crate::seeds::parquets },
+    Target { name: "archive", run: archive, seeds: crate::seeds::archives },
+];
+
+const FOLDER: &str = "/db";
+
+/// The specimen, as a killed process left it, made with the checksums of this process.
+pub fn image() -> &'static Image {
+    static IMAGE: OnceLock<Image> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let made = Specimen::new(&env, Path::new(FOLDER)).and_then(|specimen| {
+            specimen.fill()?;
+            specimen.last_writes()?;
+            Ok(Image::of(&*env, Path::new(FOLDER)))
+        });
+        match made {
+            Ok(Ok(image)) => image,
+            other => panic!("the specimen cannot be made: {other:?}"),
+        }
+    })
+}
+
+fn files(ending: &str) -> Vec<&'static PathBuf> {
+    let wanted = |path: &&PathBuf| match path.extension() {
+        Some(extension) => extension == ending,
+        None => ending.is_empty() && !path.ends_with("LOCK"),
+    };
+    image().files.keys().filter(wanted).collect()
+}
+
+fn seeds_of(ending: &str) -> Vec<Vec<u8>> {
+    let with_number =
+        |(i, path): (usize, &PathBuf)| [&[i as u8], &image().files[path][..]].concat();
+    files(ending).into_iter().enumerate().map(with_number).collect()
+}
+
+/// Opens the specimen with one file replaced, and reads everything in it.
+fn open_with(ending: &str, data: &[u8]) {
+    let Some((&pick, bytes)) = data.split_first() else { return };
+    let files = files(ending);
+    let path = files[usize::from(pick) % files.len()];
+    let Ok(env) = image().with(path, Some(bytes)) else { return };
+    let Ok(kv) = Kv::open(env, Path::new(FOLDER), options()) else { return };
+    let store: Arc<dyn Store> = Arc::new(kv);
+    let _ = content(&*store);
+    let _ = store.check(&|_, _| true);
+    if let Ok(known) = rows(&*store) {
+        let _ = crate::specimen::other_ways(&store, &known);
+    }
+}
+
+/// A table: footer, properties, fences, filters, blocks.
+pub fn table(data: &[u8]) {
+    open_with("sst", data);
+}
+
+/// A segment of the log, and the commits in it.
+pub fn log(data: &[u8]) {
+    open_with("log", data);
+}
+
+/// The manifest, or `CURRENT`.
+pub fn manifest(data: &[u8]) {
+    open_with("", data);
+}
+
+/// One encoded column: which codec, how many rows, its bytes.
+pub fn codecs(data: &[u8]) {
+    let Some((&[codec, low, high, at], bytes)) = data.split_first_chunk::<4>() else { return };
+    let rows = usize::from(u16::from_le_bytes([low, high])) % 5000;
+    let some = || (0..rows).step_by(1 + usize::from(at));
+    let mut words = Vec::new();
+    match codec % 5 {
+        0 => {
+            let Ok(reader) = WordReader::parse(bytes, rows) else { return };
+            reader.read(0..rows, &mut words);
+            some().for_each(|row| assert_eq!(reader.get(row), words[row], "row {row}"));
+        }
+        1 => {
+            let Ok(reader) = BytesReader::parse(bytes, rows) else { return };
+            let (mut column, mut scratch) = (BytesColumn::default(), Vec::new());
+            let whole = reader.read(0..rows, &mut column);
+            for row in some() {
+                let one = reader.get(row, &mut scratch);
+                if let (Ok(()), Ok(one)) = (&whole, one) {
+                    assert_eq!(one, column.get(row), "row {row}");
+                }
+            }
+            let _ = reader.lower_bound(b"m");
+        }
+        2 => {
+            let Ok(reader) = BitmapReader::parse(bytes, rows) else { return };
+            some().for_each(|row| {
+                reader.get(row);
+            });
+        }
+        3 => {
+            let key_words = 1 + usize::from(codec / 5) % 4;
+            let Ok(reader) = KeyReader::parse(bytes, key_words, rows) else { return };
+            for column in 0..key_words {
+                words.clear();
+                reader.column(column, 0..rows, &mut words);
+                some().for_each(|row| assert_eq!(reader.get(column, row), words[row], "row {row}"));
+            }
+            for row in some() {
+                let key: Vec<u64> = (0..key_words).map(|column| reader.get(column, row)).collect();
+                let _ =
+                    (reader.find(&key), reader.lower_bound(&key), reader.find_prefix(&key[..1]));
+            }
+            words.clear();
+            reader.distinct_first_words(&mut words);
+        }
+        _ => {
+            let Ok(filter) = Filter::parse(bytes) else { return };
+            (0..100).for_each(|i| {
+                filter.may_contain(i * 0x9e37_79b9_7f4a_7c15);
+            });
+        }
+    }
+}
+
+/// An edit of the manifest, and the definition of a keyspace.
+pub fn edit(data: &[u8]) {
+    if let Ok(edit) = VersionEdit::decode(data) {
+        let again = VersionEdit::decode(&edit.encode());
+        assert_eq!(again.as_ref(), Ok(&edit), "an edit comes back as it was");
+        let mut state = State::default();
+        let _ = state.apply(&edit);
+    }
+    let shapes = [1, 2].map(|n| Shape { key: base::KeyShape::Words(n), values: Vec::new() });
+    for shape in shapes {
+        let name = "named".to_owned();
+        let info = KeyspaceInfo { id: KeyspaceId(1), name, shape, definition: data.to_vec() };
+        let _ = relation::Definition::decode(&info);
+    }
+}
+
+/// A text of edges: four bytes say how it is read, the rest is the text, perhaps compressed.
+pub fn text(data: &[u8]) {
+    let Some((&[types, dialect, chunk_bytes, _], bytes)) = data.split_first_chunk::<4>() else {
+        return;
+    };
+    let options = TextOptions {
+        delimiter: [None, Some(b','), Some(b'\t'), Some(b' '), Some(b';'), Some(b'|')]
+            [usize::from(dialect % 6)],
+        header: [None, Some(true), Some(false)][usize::from(dialect / 6) % 3],
+        edges: EdgeOptions {
+            columns: None,
+            vertex: [VertexType::U64, VertexType::I64, VertexType::Str][usize::from(types % 3)],
+            weight: [WeightType::None, WeightType::Float, WeightType::Int]
+                [usize::from(types / 3) % 3],
+            default_weight: 1.0,
+        },
+        on_error: if types & 0x80 == 0 { OnError::Fail } else { OnError::Skip },
+    };
+    // A bomb is cut where the importer would have parsed and let go of what it read before.
+    let Ok((_, plain)) = decompressor(bytes) else { return };
+    let mut splitter =
+        Splitter::with_chunk_bytes(plain.take(1 << 20), "fuzz", 1 + usize::from(chunk_bytes) * 7);
+    let Ok(head) = splitter.head() else { return };
+    let Ok(dialect) = sniff(head, "fuzz", &options) else { return };
+    let mut out = EdgeChunk::default();
+    while let Ok(Some(chunk)) = splitter.next(&dialect, Vec::new()) {
+        if parse_chunk(&dialect, &chunk, &mut out).is_err() {
+            return;
+        }
+        assert_eq!(out.src.len(), out.dst.len());
+    }
+}
+
+/// A Parquet file of edges: one byte says which types are wanted.
+pub fn parquet(data: &[u8]) {
+    let Some((&types, bytes)) = data.split_first() else { return };
+    let options = EdgeOptions {
+        vertex: [VertexType::U64, VertexType::I64, VertexType::Str][usize::from(types % 3)],
+        weight: [WeightType::None, WeightType::Float, WeightType::Int][usize::from(types / 3) % 3],
+        ..EdgeOptions::default()
+    };
+    let bytes = bytes.to_vec();
+    let reader =
+        ingest::parquet_edges::ReadAt::new(bytes.len() as u64, move |at, buffer: &mut [u8]| {
+            let from = usize::try_from(at).ok().and_then(|at| bytes.get(at..at + buffer.len()));
+            match from {
+                Some(from) => buffer.copy_from_slice(from),
+                None => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            }
+            Ok(())
+        });
+    let Ok(edges) = ingest::parquet_edges::ParquetEdges::open(reader, "fuzz", &options) else {
+        return;
+    };
+    for group in 0..edges.row_group_count().min(4) {
+        let _ = edges.read_row_group(group);
+    }
+}
+
+/// A backup in one file, restored.
+pub fn archive(data: &[u8]) {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let put = || -> env::Result<()> {
+        env.create_folder(Path::new("/from"))?;
+        env.create(Path::new("/from/a.qbak"))?.append(data)
+    };
+    if put().is_err() {
+        return;
+    }
+    let (from, to) = (Path::new("/from/a.qbak"), Path::new("/to/db"));
+    let _ = kv::restore(&env, from, to, RestoreOptions::default(), &|_, _| true);
+}

@@ -1,0 +1,81 @@
+//! Every byte of a small database flipped, every file cut at every length: the right answer, or an error of
+//! kind `Corruption` that names file and place.
+//!
+//! The normal test run takes a slice; `make flips` takes all (`QUIPU_FLIPS=all`).
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod capped;
+
+use env::{Env, MemoryEnv};
+use quipu_hostile::damage::{Counts, Damage, Outcome, Subject};
+use quipu_hostile::image::Image;
+use quipu_hostile::specimen::Specimen;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Memory that opening and reading a database of some 50 KB may take beside what the test holds.
+const LIMIT_BYTES: usize = 256 << 20;
+/// Of each file, every so manieth byte and length is tried where not all are.
+const STRIDE: usize = 23;
+
+fn subject(closed: bool) -> Subject {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let folder = Path::new("/db");
+    let specimen = Specimen::new(&env, folder).unwrap();
+    specimen.fill().unwrap();
+    let states = specimen.last_writes().unwrap();
+    if closed {
+        drop(specimen);
+    }
+    let image = Image::of(&*env, folder).unwrap();
+    Subject::new(image, folder, if closed { Vec::new() } else { states }).unwrap()
+}
+
+fn try_all(closed: bool) {
+    let all = std::env::var("QUIPU_FLIPS").is_ok_and(|what| what == "all");
+    let stride = if all { 1 } else { STRIDE };
+    let subject = subject(closed);
+    let (mut counts, mut broken, mut tried) = (Counts::new(), Vec::new(), 0);
+    for path in subject.image.files.keys() {
+        for damage in subject.damages(path, stride, tried % stride) {
+            let about = format!("{} {damage:?}, closed: {closed}", path.display());
+            tried += 1;
+            match capped::within(LIMIT_BYTES, &about, || subject.judge(path, damage)) {
+                Ok(outcome) => *counts.entry((subject.kind(path), outcome)).or_default() += 1,
+                Err(what) => broken.push(format!("{about}: {what}")),
+            }
+        }
+    }
+    println!("{tried} damages of a database that was {}closed:", if closed { "" } else { "not " });
+    for ((kind, outcome), count) in &counts {
+        println!("  {kind:9} {outcome:?}: {count}");
+    }
+    let shown = broken[..broken.len().min(40)].join("\n");
+    assert!(broken.is_empty(), "{} promises broken:\n{shown}", broken.len());
+    // A test that cannot fail would see nothing but right answers.
+    let refused = counts.iter().filter(|((_, outcome), _)| *outcome > Outcome::Right);
+    assert!(refused.map(|(_, count)| count).sum::<u64>() > tried as u64 / 2);
+}
+
+#[test]
+fn a_closed_database_damaged_anywhere_answers_right_or_says_where() {
+    try_all(true);
+}
+
+#[test]
+fn a_killed_database_damaged_anywhere_answers_right_or_says_where_or_ends_its_log_early() {
+    try_all(false);
+}
+
+/// Under `sync`, a flip is never taken for a log that a crash cut short.
+#[test]
+fn an_acknowledged_commit_in_the_log_is_never_lost_to_a_flip() {
+    let subject = subject(false);
+    let logs = subject.image.files.keys().filter(|path| subject.kind(path) == "log");
+    for path in logs {
+        for at in 0..subject.image.files[path].len() {
+            let outcome = subject.judge(path, Damage::Flip { at, bits: 0x10 }).unwrap();
+            assert_ne!(outcome, Outcome::Prefix, "{} byte {at}", path.display());
+        }
+    }
+}
