@@ -243,7 +243,8 @@ impl Tasks {
     /// Makes the running task wait for a signal; the caller switches then.
     pub(crate) fn wait_for_signal(&mut self, task: TaskId, until_us: u64) {
         if until_us != u64::MAX {
-            self.timeout_us = if self.timed == 0 { until_us } else { self.timeout_us.min(until_us) };
+            self.timeout_us =
+                if self.timed == 0 { until_us } else { self.timeout_us.min(until_us) };
             self.timed += 1;
         }
         self.all[task as usize].wait = Wait::Signal { until_us };
