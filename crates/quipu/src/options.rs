@@ -9,10 +9,12 @@ use views::graph::{VertexType, WeightType};
 pub struct Options {
     /// What an acknowledged commit survives. Default: [`Durability::Sync`].
     pub durability: Durability,
-    /// Memory for cached blocks, filters and indexes, in bytes. Default: 512 MiB.
+    /// Memory for cached blocks, filters and indexes, in bytes; at most half of the memory limit is
+    /// used. Default: 512 MiB.
     pub cache_bytes: u64,
-    /// Memory that an import may use beside the cache, and of which memtables take a part, in
-    /// bytes. An import that needs more spills to disk. Default: 1 GiB.
+    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions.
+    /// While an import runs it has three quarters of the cache too; one that needs more spills to
+    /// disk. Default: 1 GiB.
     pub memory_limit_bytes: u64,
     /// Worker threads; 0 (the default) is one for each core.
     pub threads: usize,
@@ -46,6 +48,23 @@ impl Options {
     /// held while a generation is flushed.
     pub(crate) fn memtable_bytes(&self) -> u64 {
         (self.memory_limit_bytes / 16).clamp(64 << 10, 64 << 20)
+    }
+
+    /// The cache's part of the limit.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.cache_bytes.min(self.memory_limit_bytes / 2)
+    }
+
+    /// What of the cache an import has for its time: enough is left for filters and indexes.
+    pub(crate) fn cache_lent_bytes(&self) -> u64 {
+        self.cache_bytes() / 4 * 3
+    }
+
+    /// What an import may hold: all but two generations of memtables, what is left of the cache, and
+    /// a sixteenth that the allocator holds between what is freed and what is asked for next.
+    pub(crate) fn import_bytes(&self) -> u64 {
+        let others = 2 * self.memtable_bytes() + self.cache_bytes() - self.cache_lent_bytes();
+        self.memory_limit_bytes.saturating_sub(others + self.memory_limit_bytes / 16)
     }
 
     /// Segments of the log: what memtables take, so that a small limit needs a small disk too.

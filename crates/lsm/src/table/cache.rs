@@ -103,7 +103,8 @@ impl BlockCache {
     }
 
     /// Counts bytes that stay in memory until the reservation is dropped.
-    pub(super) fn reserve(&self, bytes: u64) -> Reservation {
+    #[must_use]
+    pub fn reserve(&self, bytes: u64) -> Reservation {
         self.counters.used_bytes.fetch_add(bytes, Relaxed);
         let evicted = self.evict(&mut self.queue.lock());
         drop(evicted);
@@ -202,7 +203,7 @@ impl Drop for Slots {
 
 /// Bytes counted against the budget until this is dropped.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub struct Reservation {
     bytes: u64,
     counters: Arc<Counters>,
 }

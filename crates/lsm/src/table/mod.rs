@@ -37,7 +37,7 @@ mod verify;
 
 pub use block::Block;
 pub use builder::{ROW_BYTES_MAX, TableBuilder};
-pub use cache::{BlockCache, Fill};
+pub use cache::{BlockCache, Fill, Reservation};
 pub use layout::FORMAT_VERSION;
 pub use reader::Table;
 pub use salvage::{LostBlock, Remains};

@@ -12,6 +12,9 @@ pub struct ImportOptions {
     /// Memory for rows, buffers and, where vertices are text, the dictionary of new ones, in bytes.
     /// Default: 1 GiB. What the store's writers hold comes on top, some MiB a thread.
     pub memory_limit_bytes: u64,
+    /// How many of these bytes are the store's cache's, which does without them for the import's
+    /// time. Default: none.
+    pub cache_lent_bytes: u64,
     /// Where rows go that outgrow the memory, in files that are removed when the import ends. A
     /// folder of the database's own: stale files of imports that were killed are removed from it.
     /// `None` (the default): such an import is an error.
@@ -20,7 +23,12 @@ pub struct ImportOptions {
 
 impl Default for ImportOptions {
     fn default() -> Self {
-        Self { text: TextOptions::default(), memory_limit_bytes: 1 << 30, spill_folder: None }
+        Self {
+            text: TextOptions::default(),
+            memory_limit_bytes: 1 << 30,
+            cache_lent_bytes: 0,
+            spill_folder: None,
+        }
     }
 }
 

@@ -134,6 +134,7 @@ impl<'g> Run<'g> {
         watch: Watch<'_>,
         read: impl FnOnce(&Watch<'_>, &Arc<Sink>) -> Result<()>,
     ) -> Result<ImportReport> {
+        let _lent = self.store.lend_cache(self.options.cache_lent_bytes);
         // Held to the end: what is new to this import must stay new.
         let mut next_id = self.graph.dictionary().map(|dictionary| dictionary.next.lock());
         let target = self.target()?;
