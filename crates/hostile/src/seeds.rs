@@ -4,7 +4,7 @@ use crate::specimen::Specimen;
 use base::{BytesColumn, Validity};
 use env::{Env, MemoryEnv};
 use ingest::parquet_edges::ParquetEdgeWriter;
-use ingest::{EdgeChunk, StrColumn, TextEdgeWriter, VertexType, WeightType, Weights};
+use ingest::{EdgeChunk, TextEdgeWriter, VertexType, WeightType, Weights};
 use lsm::codec;
 use lsm::manifest::{AddedKeyspace, VersionEdit};
 use std::io::Write;
@@ -91,8 +91,8 @@ fn chunk(vertex: VertexType, weight: WeightType) -> EdgeChunk {
     chunk.reset(weight);
     for i in 0..60_u64 {
         if vertex == VertexType::Str {
-            chunk.src_text.push(&format!("v{}", i / 3));
-            chunk.dst_text.push(["", "a \"quoted\" name", "x,y", "plain"][i as usize % 4]);
+            chunk.src_str.push(&format!("v{}", i / 3));
+            chunk.dst_str.push(["", "a \"quoted\" name", "x,y", "plain"][i as usize % 4]);
         } else {
             chunk.src.push(i / 3);
             chunk.dst.push(i * i);
@@ -103,7 +103,6 @@ fn chunk(vertex: VertexType, weight: WeightType) -> EdgeChunk {
             Weights::Int(weights) => weights.push(i as i64 - 30),
         }
     }
-    let _: &StrColumn = &chunk.src_text;
     chunk
 }
 

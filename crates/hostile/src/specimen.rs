@@ -39,6 +39,9 @@ pub fn options() -> KvOptions {
     }
 }
 
+/// Names of the frozen samples of `tests/formats`.
+pub const SAMPLES: [&str; 5] = ["ordinary", "killed", "names", "merges", "damaged"];
+
 /// A database being made.
 #[derive(Debug)]
 pub struct Specimen {
@@ -199,16 +202,64 @@ impl Specimen {
     }
 
     fn edges(&self, round: u64) -> Result<()> {
+        self.weigh(round)?;
+        self.name(round)
+    }
+
+    fn weigh(&self, round: u64) -> Result<()> {
         let us: Vec<u64> = (0..90).map(|i| int_to_word(i * i % 31 - 15)).collect();
         let vs: Vec<u64> = (0..90).map(|i| int_to_word(i * 3 % 17 + round as i64)).collect();
         let weights: Vec<f64> = (0..90).map(|i| f64::from(i) / 8.0).collect();
-        self.weighted.upsert_many(&us, &vs, Some(WeightsRef::Float(&weights)))?;
+        self.weighted.upsert_many(&us, &vs, Some(WeightsRef::Float(&weights)))
+    }
+
+    fn name(&self, round: u64) -> Result<()> {
         let names: Vec<String> = (0..30).map(|i| format!("vertex {}", i * (round + 1))).collect();
         let us: Vec<&str> = names.iter().map(String::as_str).collect();
         let vs: Vec<&str> = us.iter().rev().copied().collect();
         let weights: Vec<i64> = (0..30).map(|i| i * 1000 - 7).collect();
         let weights = Some(WeightsRef::Int(&weights));
         self.named.upsert_list(VertexList::Str(&us), VertexList::Str(&vs), weights)
+    }
+
+    /// Fills a new database as a frozen sample of this name wants it.
+    ///
+    /// # Errors
+    /// Failures of the environment.
+    ///
+    /// # Panics
+    /// There is no sample of this name.
+    pub fn sample(&self, name: &str) -> Result<()> {
+        match name {
+            "ordinary" | "damaged" => {
+                self.load_plain()?;
+                self.weigh(0)
+            }
+            "killed" => {
+                self.load_plain()?;
+                self.merges(2)?;
+                self.store.flush()?;
+                self.last_writes().map(drop)
+            }
+            "names" => {
+                self.name(0)?;
+                self.store.flush()?;
+                self.name(1)
+            }
+            "merges" => {
+                self.merges(0)?;
+                self.texts(0)?;
+                self.store.flush()?;
+                self.store.compact()?;
+                self.merges(1)?;
+                self.texts(1)?;
+                self.store.flush()?;
+                self.remove()?;
+                let range = vec![KeyRange::prefix_bytes(b"page/02")];
+                self.write(self.pages, Batch::new(&pages_shape()), Kind::Put, range)
+            }
+            other => panic!("no sample is named {other}"),
+        }
     }
 
     fn remove(&self) -> Result<()> {
