@@ -65,9 +65,9 @@ impl Database {
     fn open_in(env: Arc<dyn Env>, folder: Option<PathBuf>, options: Options) -> Result<Self> {
         let kv_options = KvOptions {
             durability: options.durability,
-            cache_bytes: options.cache_bytes,
+            cache_bytes: options.cache_bytes(),
             memtable_bytes: options.memtable_bytes(),
-            transaction_bytes_max: options.memory_limit_bytes / 2,
+            transaction_bytes_max: options.memory_limit_bytes / 4,
             wal_segment_bytes: options.wal_segment_bytes(),
             table_folders: options.table_folders.clone(),
             direct_reads: options.direct_io,
@@ -181,7 +181,8 @@ impl Database {
     #[must_use]
     pub fn import_options(&self) -> ImportOptions {
         ImportOptions {
-            memory_limit_bytes: self.options.memory_limit_bytes,
+            memory_limit_bytes: self.options.import_bytes(),
+            cache_lent_bytes: self.options.cache_lent_bytes(),
             // A database in memory would spill into memory.
             spill_folder: self.folder().map(spill_folder),
             ..ImportOptions::default()
