@@ -272,11 +272,14 @@ impl State {
         if let Some((at, crash)) = self.crash_at
             && self.operations >= at
         {
-            if self.crashes.coin() {
+            if crash == Crash::Kill && process != 0 {
+                self.crash(crash); // this one lives on
+            } else if self.crashes.coin() {
                 return Ok(Fate::RunsLast(crash));
+            } else {
+                self.crash(crash);
+                return Err(is_off());
             }
-            self.crash(crash);
-            return Err(is_off());
         }
         self.disturb(op)
     }

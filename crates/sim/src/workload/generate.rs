@@ -1,0 +1,337 @@
+//! Draws a plan from a seed.
+//!
+//! # Swarm
+//! A run that does a bit of everything seldom does enough of one thing to reach what is rare. So each run
+//! draws which steps it takes part in, how tiny everything is, and mostly one kind of fault or none.
+
+use crate::Random;
+use crate::faults::{Crash, Fault, FaultPlan};
+use crate::workload::dice::Dice;
+use crate::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
+use crate::workload::read::{ReadStep, What, has_words};
+use crate::workload::spaces::{FORWARD, KEYS, REVERSE, SLOTS, Slot, Span, shape};
+use base::Kind;
+use store::{Durability, Isolation};
+
+/// Lives of a run.
+const LIVES: u64 = 16;
+
+/// Kinds of steps that a run can do without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Habit {
+    Transactions,
+    Ranges,
+    Merges,
+    Deletes,
+    Bulk,
+    Keyspaces,
+    Flush,
+    Compact,
+    Follow,
+    Hold,
+    Reopen,
+    Check,
+}
+
+const HABITS: [Habit; 12] = [
+    Habit::Transactions,
+    Habit::Ranges,
+    Habit::Merges,
+    Habit::Deletes,
+    Habit::Bulk,
+    Habit::Keyspaces,
+    Habit::Flush,
+    Habit::Compact,
+    Habit::Follow,
+    Habit::Hold,
+    Habit::Reopen,
+    Habit::Check,
+];
+
+/// The plan that a seed stands for, for ever.
+#[must_use]
+pub fn plan(seed: u64) -> Plan {
+    let mut dice = Dice::new(seed);
+    let swarm = swarm(&mut dice);
+    let mut generator = Generator::new(&mut dice);
+    let lives = generator.dice.between(LIVES / 2, LIVES);
+    let lives = (0..lives).map(|_| generator.life()).collect();
+    Plan { seed, swarm, lives }
+}
+
+fn swarm(dice: &mut Dice) -> Swarm {
+    let durability =
+        *dice.pick(&[Durability::Sync, Durability::Sync, Durability::Os, Durability::None]);
+    let mut random = Random::new(dice.word());
+    let faults = match dice.below(10) {
+        0..6 => FaultPlan::swarm(&mut random),
+        6..8 => FaultPlan::swarm_of_corruption(&mut random),
+        _ => FaultPlan::none(),
+    };
+    let corrupts = Fault::ALL.iter().any(|&fault| fault.corrupts() && faults.ppm(fault) > 0);
+    let memtable_bytes = *dice.pick(&[600, 2_000, 6_000, 30_000]);
+    Swarm {
+        durability,
+        memtable_bytes,
+        wal_segment_bytes: *dice.pick(&[4 << 10, 4 << 10, 16 << 10]),
+        cache_bytes: *dice.pick(&[0, 2_000, 100_000]),
+        auto_compaction: !dice.one_in(5),
+        block_rows_max: *dice.pick(&[1, 2, 4, 64]),
+        block_bytes_max: *dice.pick(&[64, 400, 4_000]),
+        filter_bits: *dice.pick(&[0, 2, 10]),
+        compress: dice.one_in(2),
+        table_bytes: *dice.pick(&[300, 600, 3_000, 30_000]),
+        level0_runs: *dice.pick(&[1, 2, 2, 4]),
+        level1_bytes: *dice.pick(&[500, 1_500, 10_000]),
+        level_factor: *dice.pick(&[2, 3, 10]),
+        two_folders: dice.one_in(6),
+        faults,
+        disk_bytes: if !corrupts && dice.one_in(12) { dice.between(40_000, 200_000) } else { 0 },
+        parallelism: dice.between(1, 3) as usize,
+        switch_permille: *dice.pick(&[20, 100, 300, 800]),
+    }
+}
+
+struct Generator<'a> {
+    dice: &'a mut Dice,
+    habits: Vec<Habit>,
+    /// Keys used in this run: from this one on, so many.
+    keys: (u16, u16),
+    slots: Vec<Slot>,
+    seeds: u32,
+    /// Crashes only of this kind, or of both.
+    crash: Option<Crash>,
+    steps_max: u64,
+}
+
+impl<'a> Generator<'a> {
+    fn new(dice: &'a mut Dice) -> Self {
+        let habits = HABITS.into_iter().filter(|_| dice.one_in(2)).collect();
+        let count = dice.between(2, u64::from(KEYS)) as u16;
+        let keys = (dice.below(u64::from(KEYS - count) + 1) as u16, count);
+        let mut slots: Vec<Slot> =
+            (0..SLOTS).filter(|slot| *slot != REVERSE && !dice.one_in(2)).collect();
+        if slots.is_empty() {
+            slots.push(FORWARD);
+        }
+        let crash = *dice.pick(&[None, Some(Crash::Power), Some(Crash::Kill)]);
+        let steps_max = *dice.pick(&[3, 6, 12, 25]);
+        Self { dice, habits, keys, slots, seeds: 0, crash, steps_max }
+    }
+
+    fn has(&self, habit: Habit) -> bool {
+        self.habits.contains(&habit)
+    }
+
+    fn life(&mut self) -> Life {
+        let mut tasks: Vec<Vec<Step>> = Vec::new();
+        for _ in 0..self.dice.between(1, 3) {
+            let steps = self.dice.between(1, self.steps_max);
+            tasks.push((0..steps).flat_map(|_| self.writer_steps()).collect());
+        }
+        if self.dice.one_in(2) {
+            let steps = self.dice.between(1, self.steps_max);
+            tasks.push((0..steps).map(|_| Step::Read(self.read())).collect());
+        }
+        if self.has(Habit::Hold) && self.dice.one_in(2) {
+            tasks.push(self.holder());
+        }
+        if self.has(Habit::Follow) && self.dice.one_in(2) {
+            tasks.push(self.follower());
+        }
+        if self.dice.one_in(2) {
+            let steps = self.dice.between(1, 4);
+            let steps = (0..steps).filter_map(|_| self.upkeep()).collect::<Vec<_>>();
+            tasks.push(steps);
+        }
+        tasks.retain(|steps| !steps.is_empty());
+        let end = if self.dice.one_in(8) {
+            End::Close
+        } else {
+            let kind = self.crash.unwrap_or(*self.dice.pick(&[Crash::Power, Crash::Kill]));
+            let steps: u64 = tasks.iter().map(|steps| steps.len() as u64).sum();
+            // Opening takes some tens of operations, a step a few.
+            End::Crash(1 + self.dice.below(40 + 12 * steps), kind)
+        };
+        Life { tasks, end }
+    }
+
+    fn writer_steps(&mut self) -> Vec<Step> {
+        if self.has(Habit::Transactions) && self.dice.one_in(2) {
+            let serializable = self.dice.one_in(2);
+            let isolation =
+                if serializable { Isolation::Serializable } else { Isolation::Snapshot };
+            let mut steps = vec![Step::Begin(isolation)];
+            for _ in 0..self.dice.between(1, 3) {
+                if self.dice.one_in(2) {
+                    steps.push(Step::TxRead(self.read()));
+                }
+                steps.push(Step::TxWrite(self.tables(4)));
+            }
+            if self.dice.one_in(3) {
+                steps.push(Step::TxRead(self.read()));
+            }
+            if self.dice.one_in(4) {
+                steps.push(Step::Pause);
+            }
+            steps.push(if self.dice.one_in(10) { Step::Rollback } else { Step::Commit });
+            return steps;
+        }
+        match self.dice.below(20) {
+            0 if self.has(Habit::Bulk) => {
+                let tables = self.bulk_tables();
+                let partitions = self.dice.between(1, 3) as u8;
+                vec![Step::Bulk(tables, partitions, !self.dice.one_in(5))]
+            }
+            1 if self.has(Habit::Keyspaces) => vec![Step::Create(self.droppable())],
+            2 if self.has(Habit::Keyspaces) => vec![Step::Drop(self.droppable())],
+            3 => vec![Step::Read(self.read())],
+            _ => {
+                let existed = self.dice.one_in(5);
+                vec![Step::Write(self.tables(6), existed)]
+            }
+        }
+    }
+
+    fn holder(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.between(2, self.steps_max + 2) {
+            steps.push(match self.dice.below(8) {
+                0 | 1 => Step::Hold,
+                2 => Step::LetGo,
+                3 | 4 => Step::Pause,
+                _ => Step::HeldRead(self.read_of_moment()),
+            });
+        }
+        steps
+    }
+
+    fn follower(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.between(1, self.steps_max / 2 + 1) {
+            steps.push(match self.dice.below(4) {
+                0 => Step::Pause,
+                1 => Step::FollowRead(self.read_of_moment()),
+                _ => Step::Follow,
+            });
+        }
+        steps
+    }
+
+    fn upkeep(&mut self) -> Option<Step> {
+        let step = match self.dice.below(8) {
+            0..3 => (Habit::Flush, Step::Flush),
+            3 | 4 => (Habit::Compact, Step::Compact),
+            5 => (Habit::Reopen, Step::Reopen),
+            6 => (Habit::Check, Step::Check),
+            _ => return Some(Step::Pause),
+        };
+        self.has(step.0).then_some(step.1)
+    }
+
+    fn slot(&mut self) -> Slot {
+        *self.dice.pick(&self.slots)
+    }
+
+    fn droppable(&mut self) -> Slot {
+        self.dice.between(2, u64::from(SLOTS) - 1) as Slot
+    }
+
+    fn key(&mut self) -> u16 {
+        self.keys.0 + self.dice.below(u64::from(self.keys.1)) as u16
+    }
+
+    fn span(&mut self) -> Span {
+        match self.dice.below(8) {
+            0 => Span::All,
+            1 | 2 => Span::Prefix(self.key()),
+            _ => Span::Between(self.key(), self.key()),
+        }
+    }
+
+    fn kind(&mut self, slot: Slot) -> Kind {
+        let counter = shape(slot)
+            .values
+            .iter()
+            .any(|column| matches!(column, base::ColumnShape::Word { merge: Some(_) }));
+        match self.dice.below(8) {
+            0 | 1 if self.has(Habit::Deletes) => Kind::Delete,
+            2..6 if self.has(Habit::Merges) && counter => Kind::Merge,
+            2 if self.has(Habit::Merges) && slot != FORWARD => Kind::Merge,
+            _ => Kind::Put,
+        }
+    }
+
+    fn table(&mut self, slot: Slot, rows_max: u64) -> TableStep {
+        let mut spans = Vec::new();
+        if self.has(Habit::Ranges) && self.dice.one_in(8) {
+            let span = self.span();
+            spans.push(if slot == FORWARD { Span::All } else { span });
+        }
+        let least = u64::from(spans.is_empty());
+        let rows = (0..self.dice.between(least, rows_max))
+            .map(|_| {
+                self.seeds += 1;
+                RowStep { key: self.key(), kind: self.kind(slot), seed: self.seeds }
+            })
+            .collect();
+        TableStep { slot, spans, rows }
+    }
+
+    fn tables(&mut self, rows_max: u64) -> Vec<TableStep> {
+        let first = self.slot();
+        let mut slots = vec![first];
+        while self.dice.one_in(3) {
+            let more = self.slot();
+            if !slots.contains(&more) {
+                slots.push(more);
+            }
+        }
+        slots.into_iter().map(|slot| self.table(slot, rows_max)).collect()
+    }
+
+    fn bulk_tables(&mut self) -> Vec<TableStep> {
+        let rows_max = self.dice.between(1, 20);
+        let mut tables = self.tables(rows_max);
+        for table in &mut tables {
+            table.spans.clear();
+            table.rows.iter_mut().for_each(|row| row.kind = Kind::Put);
+        }
+        tables.retain(|table| !table.rows.is_empty());
+        tables
+    }
+
+    fn read_of_moment(&mut self) -> ReadStep {
+        if self.slots.contains(&FORWARD) && self.dice.one_in(5) {
+            return ReadStep { slot: FORWARD, what: What::Graph, keys: !0, values: !0 };
+        }
+        self.read()
+    }
+
+    fn read(&mut self) -> ReadStep {
+        let mut slot = self.slot();
+        if slot == FORWARD && self.dice.one_in(2) {
+            slot = REVERSE;
+        }
+        let words = has_words(slot);
+        let what = match self.dice.below(9) {
+            0..2 => What::Get(self.key()),
+            2 => What::GetMany((0..self.dice.between(1, 8)).map(|_| self.key()).collect()),
+            3 | 4 => {
+                let limit = *self.dice.pick(&[1, 3, u16::MAX]);
+                What::Scan(self.span(), limit)
+            }
+            5 => What::Stream(self.span(), self.dice.between(1, 5) as u16),
+            6 if words => {
+                What::PrefixMany((0..self.dice.between(1, 4)).map(|_| self.key()).collect())
+            }
+            7 if words => What::FirstWords,
+            8 => What::Count,
+            _ => What::Scan(Span::All, u16::MAX),
+        };
+        let all = self.dice.one_in(2);
+        let (keys, values) =
+            if all { (!0, !0) } else { (self.dice.word() as u8, self.dice.word() as u8) };
+        ReadStep { slot, what, keys, values }
+    }
+}

@@ -1,0 +1,29 @@
+//! The workload: random work on the engine, judged at once by a model, through crashes and faults.
+//!
+//! # How it hangs together
+//! `generate` draws a [`plan::Plan`] from a seed: settings, lives, tasks, steps, all data. `run` carries it out on a
+//! [`crate::Sim`]: a life begins with an opening that is compared with the `model` row by row, its tasks
+//! (`task`) run beside each other, and a crash ends it. `shrink` takes away what a failure does not need.
+//!
+//! # What is judged
+//! 1. Every read equals the same read of the model at its moment.
+//! 2. A transaction is refused if and only if another commit stands in its way.
+//! 3. After a crash the state is that of a prefix of the commits, each whole, at least as long as the durability promises.
+//! 4. A follower sees a prefix, and never goes back.
+//! 5. An error is one that the machine, damage or another task explains.
+
+pub mod dice;
+pub mod generate;
+pub mod model;
+pub mod plan;
+pub mod read;
+pub mod run;
+pub mod shrink;
+pub mod spaces;
+pub mod task;
+pub mod world;
+
+pub use generate::plan;
+pub use run::{Broken, Report, run};
+pub use shrink::shrink;
+pub use world::Tally;

@@ -1,0 +1,308 @@
+//! A run as data: settings, lives, tasks, steps. What can be printed can be replayed and shrunk.
+
+use crate::faults::{Crash, Fault, FaultPlan};
+use crate::workload::read::{ReadStep, What};
+use crate::workload::spaces::{NAMES, Slot, Span, kind_name};
+use base::Kind;
+use kv::KvOptions;
+use lsm::context::TreeOptions;
+use lsm::table::TableOptions;
+use std::fmt;
+use store::{Durability, Isolation};
+
+/// One row of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowStep {
+    /// Number of the key.
+    pub key: u16,
+    /// What happens to it.
+    pub kind: Kind,
+    /// Stands for its values, see `spaces::row`.
+    pub seed: u32,
+}
+
+/// Writes to one keyspace. Those to the forward edges mean both directions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableStep {
+    /// Where to.
+    pub slot: Slot,
+    /// Deleted first. The graph is only ever cleared whole.
+    pub spans: Vec<Span>,
+    /// Then written.
+    pub rows: Vec<RowStep>,
+}
+
+/// One thing that a task does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A commit without a transaction; whether it asks which keys were there.
+    Write(Vec<TableStep>, bool),
+    /// Begins a transaction; rolls back the one it had.
+    Begin(Isolation),
+    /// Writes in the transaction.
+    TxWrite(Vec<TableStep>),
+    /// Reads in the transaction.
+    TxRead(ReadStep),
+    /// Commits the transaction.
+    Commit,
+    /// Gives the transaction up.
+    Rollback,
+    /// Reads the newest state.
+    Read(ReadStep),
+    /// Holds a moment, beside those that the task holds.
+    Hold,
+    /// Reads the oldest moment held.
+    HeldRead(ReadStep),
+    /// Lets the oldest moment held go.
+    LetGo,
+    /// Moves all memtables into tables.
+    Flush,
+    /// Merges everything.
+    Compact,
+    /// Loads puts in bulk, in so many partitions; whether it commits.
+    Bulk(Vec<TableStep>, u8, bool),
+    /// Creates a keyspace that is not there.
+    Create(Slot),
+    /// Drops one that is.
+    Drop(Slot),
+    /// Verifies every checksum.
+    Check,
+    /// The follower is opened, or moves on, and is read whole.
+    Follow,
+    /// Reads the moment where the follower stands.
+    FollowRead(ReadStep),
+    /// Closes the database and opens it again, beside the other tasks.
+    Reopen,
+    /// Lets others run.
+    Pause,
+}
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A crash at this operation of the life, or after the last step.
+    Crash(u64, Crash),
+    /// The database is closed.
+    Close,
+}
+
+/// From one opening of the disk to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// What runs beside each other.
+    pub tasks: Vec<Vec<Step>>,
+    /// How it ends.
+    pub end: End,
+}
+
+/// What a run is like: drawn anew for each, a few things switched on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swarm {
+    /// Of all commits.
+    pub durability: Durability,
+    /// See [`KvOptions`].
+    pub memtable_bytes: u64,
+    /// See [`KvOptions`].
+    pub wal_segment_bytes: u64,
+    /// See [`KvOptions`].
+    pub cache_bytes: u64,
+    /// See [`KvOptions`].
+    pub auto_compaction: bool,
+    /// See [`TableOptions`].
+    pub block_rows_max: usize,
+    /// See [`TableOptions`].
+    pub block_bytes_max: usize,
+    /// See [`TableOptions`].
+    pub filter_bits: u8,
+    /// See [`TableOptions`].
+    pub compress: bool,
+    /// See [`TreeOptions`].
+    pub table_bytes: u64,
+    /// See [`TreeOptions`].
+    pub level0_runs: usize,
+    /// See [`TreeOptions`].
+    pub level1_bytes: u64,
+    /// See [`TreeOptions`].
+    pub level_factor: u64,
+    /// A second folder for tables.
+    pub two_folders: bool,
+    /// Of the machine.
+    pub faults: FaultPlan,
+    /// Of the disk; 0 is enough for everything.
+    pub disk_bytes: u64,
+    /// Jobs at once.
+    pub parallelism: usize,
+    /// In a thousand operations, how many let another task run.
+    pub switch_permille: u32,
+}
+
+impl Swarm {
+    /// The engine's options.
+    #[must_use]
+    pub fn options(&self) -> KvOptions {
+        KvOptions {
+            durability: self.durability,
+            cache_bytes: self.cache_bytes,
+            memtable_bytes: self.memtable_bytes,
+            wal_segment_bytes: self.wal_segment_bytes,
+            auto_compaction: self.auto_compaction,
+            table_folders: if self.two_folders { vec!["/more".into()] } else { vec![] },
+            tree: TreeOptions {
+                table: TableOptions {
+                    block_rows_max: self.block_rows_max,
+                    block_bytes_max: self.block_bytes_max,
+                    filter_bits: self.filter_bits,
+                    compress: self.compress,
+                },
+                table_bytes: self.table_bytes,
+                level0_runs: self.level0_runs,
+                level1_bytes: self.level1_bytes,
+                level_factor: self.level_factor,
+            },
+            ..KvOptions::default()
+        }
+    }
+
+    /// Whether stored bytes can be other than what was written.
+    #[must_use]
+    pub fn damages(&self) -> bool {
+        Fault::ALL.iter().any(|&fault| fault.corrupts() && self.faults.ppm(fault) > 0)
+    }
+
+    /// Whether operations of the machine can fail.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        let fails = |fault: &Fault| {
+            !fault.corrupts() && *fault != Fault::Slow && self.faults.ppm(*fault) > 0
+        };
+        self.disk_bytes > 0 || Fault::ALL.iter().any(fails)
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Decides the interleaving, the faults and what a crash takes.
+    pub seed: u64,
+    /// What the run is like.
+    pub swarm: Swarm,
+    /// One after the other, on one disk.
+    pub lives: Vec<Life>,
+}
+
+impl Plan {
+    /// Steps in all.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.lives.iter().flat_map(|life| &life.tasks).map(Vec::len).sum()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let swarm = &self.swarm;
+        writeln!(f, "seed {}", self.seed)?;
+        writeln!(
+            f,
+            "durability {:?}, memtable {} B, segment {} B, cache {} B, table {} B, block {} rows {} B, filter {}{}",
+            swarm.durability,
+            swarm.memtable_bytes,
+            swarm.wal_segment_bytes,
+            swarm.cache_bytes,
+            swarm.table_bytes,
+            swarm.block_rows_max,
+            swarm.block_bytes_max,
+            swarm.filter_bits,
+            if swarm.compress { ", compressed" } else { "" },
+        )?;
+        writeln!(
+            f,
+            "level 0: {} runs, level 1: {} B, factor {}, compaction {}, folders {}, jobs {}, switch {} ‰, disk {}",
+            swarm.level0_runs,
+            swarm.level1_bytes,
+            swarm.level_factor,
+            if swarm.auto_compaction { "on" } else { "off" },
+            1 + usize::from(swarm.two_folders),
+            swarm.parallelism,
+            swarm.switch_permille,
+            if swarm.disk_bytes == 0 {
+                "big".to_owned()
+            } else {
+                format!("{} B", swarm.disk_bytes)
+            },
+        )?;
+        for fault in Fault::ALL {
+            if swarm.faults.ppm(fault) > 0 {
+                writeln!(f, "fault {fault:?}: {} in a million", swarm.faults.ppm(fault))?;
+            }
+        }
+        for (i, life) in self.lives.iter().enumerate() {
+            writeln!(f, "life {i}")?;
+            for (task, steps) in life.tasks.iter().enumerate() {
+                for step in steps {
+                    writeln!(f, "  task {task}: {step}")?;
+                }
+            }
+            match life.end {
+                End::Crash(at, kind) => writeln!(f, "  {kind:?} at operation {at}, or at the end")?,
+                End::Close => writeln!(f, "  close")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(tables, existed) => {
+                write!(f, "write{}", if *existed { " and tell" } else { "" })?;
+                tables.iter().try_for_each(|table| write!(f, " {table}"))
+            }
+            Self::Begin(isolation) => write!(f, "begin {isolation:?}"),
+            Self::TxWrite(tables) => {
+                write!(f, "in the transaction")?;
+                tables.iter().try_for_each(|table| write!(f, " {table}"))
+            }
+            Self::TxRead(read) => write!(f, "in the transaction {read}"),
+            Self::Read(read) => write!(f, "{read}"),
+            Self::HeldRead(read) => write!(f, "at the held moment {read}"),
+            Self::FollowRead(read) => write!(f, "in the follower {read}"),
+            Self::Bulk(tables, partitions, commit) => {
+                write!(f, "bulk load in {partitions} partitions")?;
+                tables.iter().try_for_each(|table| write!(f, " {table}"))?;
+                write!(f, "{}", if *commit { "" } else { ", given up" })
+            }
+            Self::Create(slot) => write!(f, "create {}", NAMES[usize::from(*slot)]),
+            Self::Drop(slot) => write!(f, "drop {}", NAMES[usize::from(*slot)]),
+            other => write!(f, "{}", format!("{other:?}").to_lowercase()),
+        }
+    }
+}
+
+impl fmt::Display for TableStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", NAMES[usize::from(self.slot)])?;
+        for span in &self.spans {
+            write!(f, "delete {span:?} ")?;
+        }
+        for (i, row) in self.rows.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {}", kind_name(row.kind), row.key)?;
+            if row.kind != Kind::Delete {
+                write!(f, "={}", row.seed)?;
+            }
+        }
+        write!(f, "]")
+    }
+}
+
+impl fmt::Display for ReadStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "read {} {:?}", NAMES[usize::from(self.slot)], self.what)?;
+        if self.what != What::Count && (self.keys, self.values) != (u8::MAX, u8::MAX) {
+            write!(f, " columns {:b}/{:b}", self.keys, self.values)?;
+        }
+        Ok(())
+    }
+}

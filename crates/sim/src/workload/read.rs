@@ -1,0 +1,337 @@
+//! A read as data, what the engine answers to it, and what the model does.
+
+use crate::workload::model::{Rows, State};
+use crate::workload::spaces::{self, Cell, FORWARD, REVERSE, Slot, Span, key, shape};
+use base::{Batch, Column, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection};
+use std::collections::BTreeMap;
+
+/// One read. Keys are numbers of the slot (see `spaces`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadStep {
+    /// Where.
+    pub slot: Slot,
+    /// What.
+    pub what: What,
+    /// Key columns wanted, see [`Projection`].
+    pub keys: u8,
+    /// Value columns wanted.
+    pub values: u8,
+}
+
+/// What is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// One key.
+    Get(u16),
+    /// Many keys, in this order.
+    GetMany(Vec<u16>),
+    /// A range at once, at most so many rows.
+    Scan(Span, u16),
+    /// A range as a stream of batches of about so many rows.
+    Stream(Span, u16),
+    /// All rows of first words.
+    PrefixMany(Vec<u16>),
+    /// The number of rows.
+    Count,
+    /// Distinct first words.
+    FirstWords,
+    /// Both directions of the graph, which must agree.
+    Graph,
+}
+
+/// An answer as one list of cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Rows in it.
+    pub rows: u64,
+    /// Their columns, each row closed by [`Cell::Null`], then what else was answered.
+    pub cells: Vec<Cell>,
+}
+
+impl Answer {
+    fn push(&mut self, cell: Cell) {
+        self.cells.push(cell);
+    }
+
+    fn extend(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.cells.extend(cells);
+    }
+
+    fn of(cell: Cell) -> Self {
+        Self { rows: 0, cells: vec![cell] }
+    }
+}
+
+/// The keyspaces that a step works on, as they were when it began.
+pub type Ids = BTreeMap<Slot, KeyspaceId>;
+
+impl ReadStep {
+    /// Slots it reads.
+    #[must_use]
+    pub fn slots(&self) -> Vec<Slot> {
+        if self.what == What::Graph { vec![FORWARD, REVERSE] } else { vec![self.slot] }
+    }
+
+    fn projection(&self) -> Projection {
+        Projection { keys: self.keys, values: u64::from(self.values) }
+    }
+
+    /// What it reads, for judging a serializable transaction.
+    #[must_use]
+    pub fn ranges(&self, ids: &Ids) -> Vec<(KeyspaceId, KeyRange)> {
+        let all = |slot| spaces::range(slot, Span::All);
+        let exactly = |n: &u16| exactly(&key(self.slot, *n));
+        let ranges = match &self.what {
+            What::Get(n) => vec![exactly(n)],
+            What::GetMany(keys) => keys.iter().map(exactly).collect(),
+            What::Scan(span, _) | What::Stream(span, _) => vec![spaces::range(self.slot, *span)],
+            What::PrefixMany(keys) => {
+                let prefix = |n: &u16| KeyRange::prefix_words(&[first_word(self.slot, *n)]);
+                keys.iter().map(prefix).collect()
+            }
+            What::Count | What::FirstWords => vec![all(self.slot)],
+            What::Graph => {
+                return [FORWARD, REVERSE].map(|slot| (ids[&slot], all(slot))).to_vec();
+            }
+        };
+        ranges.into_iter().map(|range| (ids[&self.slot], range)).collect()
+    }
+
+    /// Asks the engine.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn ask(&self, read: &dyn store::Read, ids: &Ids) -> store::Result<Answer> {
+        let shape = shape(self.slot);
+        let id = ids[&self.slot];
+        let projection = self.projection();
+        let mut out = Batch::new(&shape);
+        match &self.what {
+            What::Get(n) => {
+                let found = read.get(id, key(self.slot, *n).as_ref(), projection, &mut out)?;
+                let mut answer = cells(&out, projection);
+                answer.push(Cell::Word(u64::from(found)));
+                Ok(answer)
+            }
+            What::GetMany(numbers) => {
+                let mut keys = Keys::new(shape.key);
+                numbers.iter().for_each(|n| keys.push(key(self.slot, *n).as_ref()));
+                let mut present = Vec::new();
+                read.get_many(id, &keys, projection, &mut present, &mut out)?;
+                let mut answer = cells(&out, Projection { keys: 0, ..projection });
+                answer.extend(present.iter().map(|there| Cell::Word(u64::from(*there))));
+                Ok(answer)
+            }
+            What::Scan(span, limit) => {
+                let range = spaces::range(self.slot, *span);
+                read.scan_into(id, &range, projection, usize::from(*limit), &mut out)?;
+                Ok(cells(&out, projection))
+            }
+            What::Stream(span, rows) => {
+                let range = spaces::range(self.slot, *span);
+                let mut scan = read.scan(id, range, projection)?;
+                while scan.next_batch(usize::from(*rows), &mut out)? {}
+                Ok(cells(&out, projection))
+            }
+            What::PrefixMany(numbers) => {
+                let words: Vec<u64> = numbers.iter().map(|n| first_word(self.slot, *n)).collect();
+                let mut offsets = Vec::new();
+                read.prefix_many(id, &words, projection, &mut offsets, &mut out)?;
+                let mut answer = cells(&out, projection);
+                answer.extend(offsets.into_iter().map(Cell::Word));
+                Ok(answer)
+            }
+            What::Count => Ok(Answer::of(Cell::Word(read.count(id)?))),
+            What::FirstWords => {
+                let mut answer = Answer::default();
+                read.first_words(id, &mut |words| {
+                    answer.extend(words.iter().map(|w| Cell::Word(*w)));
+                })?;
+                Ok(answer)
+            }
+            What::Graph => {
+                let mut answer = Answer::default();
+                for slot in [FORWARD, REVERSE] {
+                    out.clear();
+                    let all = spaces::range(slot, Span::All);
+                    read.scan_into(ids[&slot], &all, Projection::ALL, usize::MAX, &mut out)?;
+                    let part = cells(&out, Projection::ALL);
+                    answer.rows += part.rows;
+                    answer.extend(part.cells);
+                }
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Asks a state of the model.
+    #[must_use]
+    pub fn expect(&self, state: &State, ids: &Ids) -> Answer {
+        let rows = state.rows(ids[&self.slot]);
+        let projection = self.projection();
+        let mut answer = Answer::default();
+        match &self.what {
+            What::Get(n) => {
+                let key = key(self.slot, *n);
+                let found = rows.get(&key);
+                if let Some(row) = found {
+                    push(&mut answer, Some(&key), row, projection);
+                }
+                answer.push(Cell::Word(u64::from(found.is_some())));
+            }
+            What::GetMany(numbers) => {
+                let nothing = vec![Cell::Null; shape(self.slot).values.len()];
+                let found: Vec<_> = numbers.iter().map(|n| rows.get(&key(self.slot, *n))).collect();
+                for row in &found {
+                    push(&mut answer, None, row.map_or(&nothing, |row| &**row), projection);
+                }
+                answer.extend(found.iter().map(|row| Cell::Word(u64::from(row.is_some()))));
+            }
+            What::Scan(span, limit) => {
+                let range = spaces::range(self.slot, *span);
+                push_range(&mut answer, &rows, &range, projection, usize::from(*limit));
+            }
+            What::Stream(span, _) => {
+                let range = spaces::range(self.slot, *span);
+                push_range(&mut answer, &rows, &range, projection, usize::MAX);
+            }
+            What::PrefixMany(numbers) => {
+                let mut offsets = vec![Cell::Word(0)];
+                let mut count = 0;
+                for n in numbers {
+                    let range = KeyRange::prefix_words(&[first_word(self.slot, *n)]);
+                    count += push_range(&mut answer, &rows, &range, projection, usize::MAX);
+                    offsets.push(Cell::Word(count));
+                }
+                answer.extend(offsets);
+            }
+            What::Count => answer.push(Cell::Word(rows.len() as u64)),
+            What::FirstWords => {
+                for key in rows.keys() {
+                    if let KeyRef::Words(words) = key.as_ref() {
+                        answer.push(Cell::Word(words[0]));
+                    }
+                }
+                answer.cells.dedup();
+            }
+            What::Graph => {
+                for slot in [FORWARD, REVERSE] {
+                    let rows = state.rows(ids[&slot]);
+                    let all = spaces::range(slot, Span::All);
+                    push_range(&mut answer, &rows, &all, Projection::ALL, usize::MAX);
+                }
+            }
+        }
+        answer
+    }
+}
+
+/// The range of exactly one key.
+fn exactly(key: &Key) -> KeyRange {
+    match key.as_ref() {
+        KeyRef::Words(words) => KeyRange::prefix_words(words),
+        KeyRef::Bytes(bytes) => {
+            let upper = [bytes, &[0]].concat();
+            KeyRange { lower: key.clone(), upper: Some(Key::Bytes(upper)) }
+        }
+    }
+}
+
+fn first_word(slot: Slot, n: u16) -> u64 {
+    match key(slot, n).as_ref() {
+        KeyRef::Words(words) => words[0],
+        KeyRef::Bytes(_) => 0,
+    }
+}
+
+/// Whether a slot's keys have first words.
+#[must_use]
+pub fn has_words(slot: Slot) -> bool {
+    matches!(shape(slot).key, KeyShape::Words(_))
+}
+
+fn push_range(
+    answer: &mut Answer,
+    rows: &Rows,
+    range: &KeyRange,
+    projection: Projection,
+    limit: usize,
+) -> u64 {
+    let mut count = 0;
+    for (key, row) in rows.iter().filter(|(key, _)| range.contains(key.as_ref())).take(limit) {
+        push(answer, Some(key), row, projection);
+        count += 1;
+    }
+    count
+}
+
+fn push(answer: &mut Answer, key: Option<&Key>, row: &[Cell], projection: Projection) {
+    match key.map(Key::as_ref) {
+        Some(KeyRef::Words(words)) => {
+            let wanted = words.iter().enumerate().filter(|(i, _)| projection.key(*i));
+            answer.extend(wanted.map(|(_, word)| Cell::Word(*word)));
+        }
+        Some(KeyRef::Bytes(bytes)) if projection.key(0) => {
+            answer.push(Cell::Bytes(bytes.to_vec()));
+        }
+        _ => {}
+    }
+    for (i, cell) in row.iter().enumerate() {
+        if projection.value(i) {
+            answer.push(cell.clone());
+        }
+    }
+    answer.rows += 1;
+    answer.push(Cell::Null); // the row's end, also where no column is wanted
+}
+
+/// The rows of a batch in the same form.
+fn cells(batch: &Batch, projection: Projection) -> Answer {
+    let mut answer = Answer::default();
+    for row in 0..batch.rows {
+        match &batch.keys {
+            Keys::Words(columns) => {
+                for (i, column) in columns.iter().enumerate() {
+                    if projection.key(i) {
+                        answer.push(Cell::Word(column[row]));
+                    }
+                }
+            }
+            Keys::Bytes(column) if projection.key(0) => {
+                answer.push(Cell::Bytes(column.get(row).to_vec()));
+            }
+            Keys::Bytes(_) => {}
+        }
+        for (i, column) in batch.values.iter().enumerate() {
+            if !projection.value(i) {
+                continue;
+            }
+            answer.push(match column {
+                Column::Words(column) => column.get(row).map_or(Cell::Null, Cell::Word),
+                Column::Bytes(column) if column.validity.is_valid(row) => {
+                    Cell::Bytes(column.get(row).to_vec())
+                }
+                Column::Bytes(_) => Cell::Null,
+            });
+        }
+        answer.push(Cell::Null);
+        answer.rows += 1;
+    }
+    answer
+}
+
+/// Rows of a whole keyspace as the engine tells them, for comparing with [`Rows`].
+///
+/// # Errors
+/// The engine's.
+pub fn everything(read: &dyn store::Read, slot: Slot, id: KeyspaceId) -> store::Result<Answer> {
+    let step = ReadStep { slot, what: What::Scan(Span::All, u16::MAX), keys: !0, values: !0 };
+    step.ask(read, &Ids::from([(slot, id)]))
+}
+
+/// What [`everything`] must answer.
+#[must_use]
+pub fn all_rows(state: &State, slot: Slot, id: KeyspaceId) -> Answer {
+    let step = ReadStep { slot, what: What::Scan(Span::All, u16::MAX), keys: !0, values: !0 };
+    step.expect(state, &Ids::from([(slot, id)]))
+}

@@ -1,0 +1,348 @@
+//! Runs a plan: life after life on one disk, each opening verified against the model.
+
+use crate::faults::{Crash, FaultCounts, FaultPlan};
+use crate::workload::model::Model;
+use crate::workload::plan::{End, Life, Plan, Swarm};
+use crate::workload::read::{Answer, Ids};
+use crate::workload::spaces::{NAMES, SLOTS, Slot};
+use crate::workload::task::{Task, new_keyspace, whole};
+use crate::workload::world::{Tally, World, listed};
+use crate::{Failure, MILLION, Settings, Sim};
+use base::KeyspaceId;
+use kv::Kv;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use store::{Durability, Error, ErrorKind, Read, Store};
+
+/// Openings tried before a run is given up, where the machine fails.
+const ATTEMPTS: usize = 12;
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The life in which it was noticed.
+    pub life: usize,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The first broken promise.
+    pub broken: Option<Broken>,
+    /// What was done.
+    pub tally: Tally,
+    /// Operations of the machine.
+    pub operations: u64,
+    /// What the machine did to it.
+    pub counts: FaultCounts,
+    /// The same for every run of one plan.
+    pub trace_hash: u64,
+}
+
+/// Runs a plan to its end, or to the first broken promise.
+#[must_use]
+pub fn run(plan: &Plan) -> Report {
+    let model = Rc::new(RefCell::new(Model::new()));
+    let tally = Rc::new(RefCell::new(Tally { runs: 1, ..Tally::default() }));
+    let mut sim = Sim::new(plan.seed, settings(&plan.swarm));
+    let mut broken = None;
+    let mut before = Before { floor: 0, power: true };
+    for (number, life) in plan.lives.iter().enumerate() {
+        let world = Rc::new(World::new(
+            sim.env(),
+            sim.second_process(),
+            plan.swarm.clone(),
+            Rc::clone(&model),
+            Rc::clone(&tally),
+        ));
+        let ended = live(&sim, &world, life, &before);
+        let over = world.stop.get();
+        drop(world.take());
+        match ended {
+            Err(why) => {
+                broken = Some(Broken { life: number, why });
+                break;
+            }
+            Ok(_) if over => break,
+            Ok(next) => before = next,
+        }
+        if number + 1 < plan.lives.len() {
+            sim = sim.restart();
+        }
+    }
+    let tally = tally.borrow().clone();
+    Report {
+        broken,
+        tally,
+        operations: sim.operations(),
+        counts: sim.counts(),
+        trace_hash: sim.trace_hash(),
+    }
+}
+
+fn settings(swarm: &Swarm) -> Settings {
+    Settings {
+        parallelism: swarm.parallelism,
+        switch_ppm: swarm.switch_permille * (MILLION / 1000),
+        faults: swarm.faults.clone(),
+        // A life is some thousand operations long.
+        steps_max: 1_000_000,
+        disk_bytes: if swarm.disk_bytes == 0 { u64::MAX } else { swarm.disk_bytes },
+        ..Settings::default()
+    }
+}
+
+/// What the life before left.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    /// Commits up to here must be there.
+    floor: u64,
+    /// Whether what is found is on the disk for good.
+    power: bool,
+}
+
+/// One life; returns what the next one must find.
+fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Before, String> {
+    if let End::Crash(at, kind) = life.end {
+        sim.crash_at_operation(sim.operations() + at, kind);
+    }
+    world.running.set(life.tasks.len());
+    {
+        let (world, before, close) = (Rc::clone(world), *before, life.end == End::Close);
+        sim.spawn("open", move || {
+            if let Err(why) = open(&world, before) {
+                world.failed(why);
+            }
+            world.opening.set(false);
+            world.signal.notify();
+            if close {
+                world.signal.wait_until(&mut || world.running.get() == 0 || world.is_over());
+                if let Err(why) = close_cleanly(&world) {
+                    world.failed(why);
+                }
+            }
+        });
+    }
+    for steps in &life.tasks {
+        let (world, steps) = (Rc::clone(world), steps.clone());
+        sim.spawn("task", move || {
+            world.signal.wait_until(&mut || !world.opening.get());
+            let mut task = Task::new(Rc::clone(&world));
+            for step in &steps {
+                if world.is_over() {
+                    break;
+                }
+                if let Err(why) = task.step(step) {
+                    world.failed(format!("{step}: {why}"));
+                }
+            }
+            drop(task);
+            world.running.set(world.running.get() - 1);
+            world.signal.notify();
+        });
+    }
+    let ran = sim.run();
+    if let Some(why) = world.failure() {
+        return Err(why);
+    }
+    match ran {
+        Ok(()) => {}
+        Err(Failure::Deadlock { .. }) => return Err(format!("deadlock: {ran:?}")),
+        Err(_) => return Err(format!("{ran:?}")),
+    }
+    if let End::Crash(_, kind) = life.end {
+        sim.crash(kind);
+    }
+    let model = world.model.borrow();
+    if !world.verified.get() {
+        // The crash came before anything could be verified; what had to be there still has. A power cut may
+        // take what only a killed process had left in the page cache.
+        let power = life.end_is_power();
+        let takes = power && world.swarm.durability != Durability::Sync;
+        let floor = if takes { before.floor.min(model.durable) } else { before.floor };
+        return Ok(Before { power, floor });
+    }
+    let (floor, power) = match (life.end, world.swarm.durability) {
+        (End::Close, _) if world.closed_cleanly.get() => (model.acknowledged, true),
+        (End::Crash(_, Crash::Power), Durability::Sync) => (model.acknowledged, true),
+        (_, Durability::Sync) => (model.acknowledged, false),
+        (End::Crash(_, Crash::Power), _) => (model.durable, true),
+        (_, Durability::Os) => (model.acknowledged, false),
+        (_, Durability::None) => (model.durable, false),
+    };
+    let floor = if world.swarm.damages() { 0 } else { floor };
+    Ok(Before { floor, power })
+}
+
+impl Life {
+    fn end_is_power(&self) -> bool {
+        matches!(self.end, End::Crash(_, Crash::Power))
+    }
+}
+
+fn close_cleanly(world: &World) -> Result<(), String> {
+    let Some(opened) = world.opened() else { return Ok(()) };
+    world.closing();
+    match opened.kv.close() {
+        Ok(()) => {
+            world.closed_cleanly.set(!world.is_over());
+            Ok(())
+        }
+        Err(error) => world.tolerate("close", &error, &Ids::new(), opened.generation),
+    }
+}
+
+/// Opens the database, trying again where the machine fails, and verifies what is there.
+fn open(world: &Rc<World>, before: Before) -> Result<(), String> {
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        let kv = match world.open(false) {
+            Ok(kv) => Arc::new(kv),
+            Err(error) => {
+                world.tolerate("open", &error, &Ids::new(), u64::MAX)?;
+                if world.env.is_off() {
+                    return Ok(());
+                }
+                if error.kind() == ErrorKind::Corruption {
+                    world.tally.borrow_mut().refused += 1;
+                    world.stop.set(true);
+                    return Ok(());
+                }
+                last = Some(error);
+                continue;
+            }
+        };
+        match verify(world, &kv, before)? {
+            Verified::Sound => {
+                world.poisoned.set(false);
+                world.set(kv);
+                return Ok(());
+            }
+            Verified::Unreadable(error) => last = Some(error),
+            Verified::Over => return Ok(()),
+        }
+    }
+    let _ = last;
+    world.tally.borrow_mut().given_up += 1;
+    world.stop.set(true);
+    Ok(())
+}
+
+enum Verified {
+    Sound,
+    /// The machine failed a read.
+    Unreadable(Error),
+    /// The run ends here.
+    Over,
+}
+
+fn verify(world: &Rc<World>, kv: &Kv, before: Before) -> Result<Verified, String> {
+    let damages = world.swarm.damages();
+    macro_rules! attempt {
+        ($doing:literal, $result:expr) => {
+            match $result {
+                Ok(value) => value,
+                Err(error) => {
+                    world.tolerate($doing, &error, &Ids::new(), u64::MAX)?;
+                    if world.env.is_off() {
+                        return Ok(Verified::Over);
+                    }
+                    if damages {
+                        world.stop.set(true);
+                        return Ok(Verified::Over);
+                    }
+                    return Ok(Verified::Unreadable(error));
+                }
+            }
+        };
+    }
+    let ids = listed(kv)?;
+    let snapshot = kv.snapshot();
+    let recovered = snapshot.seq().0;
+    let mut found: Vec<(Slot, KeyspaceId, Answer)> = Vec::new();
+    for (slot, id) in &ids {
+        let answer = attempt!("read after opening", whole(*slot).ask(&*snapshot, &ids));
+        let count = attempt!("count after opening", kv.count(*id));
+        if count != answer.rows {
+            let name = NAMES[usize::from(*slot)];
+            return Err(format!("{name} has {} rows, count says {count}", answer.rows));
+        }
+        found.push((*slot, *id, answer));
+    }
+    if let Err(error) = kv.check(&|_, _| true) {
+        world.tolerate_check(&error, u64::MAX)?;
+    }
+    if !world.verified.get() {
+        let settled = before.power || world.swarm.durability != Durability::Os;
+        let mut model = world.model.borrow_mut();
+        if recovered < model.base() && damages {
+            world.tally.borrow_mut().tails_lost += 1;
+            world.stop.set(true);
+            return Ok(Verified::Over);
+        }
+        let told = keyspaces(&model, &ids);
+        if damages && told.is_err() {
+            world.tally.borrow_mut().tails_lost += 1;
+            world.stop.set(true);
+            return Ok(Verified::Over);
+        }
+        told?;
+        let tally = Rc::clone(&world.tally);
+        model.recover(recovered, before.floor, settled, |state| {
+            for (slot, _, answer) in &found {
+                let read = whole(*slot);
+                World::compare(&tally, &read, answer, &read.expect(state, &ids), recovered)?;
+            }
+            Ok(())
+        })?;
+        let gone: Vec<KeyspaceId> =
+            model.live.values().copied().filter(|id| !ids.values().any(|at| at == id)).collect();
+        gone.into_iter().chain(std::mem::take(&mut model.dropping)).for_each(|id| {
+            if !ids.values().any(|at| *at == id) {
+                model.forget_space(id);
+            }
+        });
+        model.live = ids.clone();
+        model.unsettled.clear();
+        drop(model);
+        world.verified.set(true);
+        world.tally.borrow_mut().openings += 1;
+    }
+    let missing: Vec<Slot> = (0..SLOTS - 2).filter(|slot| !ids.contains_key(slot)).collect();
+    if ids.is_empty() {
+        let new: Vec<_> = missing.iter().map(|slot| new_keyspace(*slot)).collect();
+        world.model.borrow_mut().unsettled.extend(missing.iter().copied());
+        let made = attempt!("create keyspaces", kv.create_keyspaces(&new));
+        let mut model = world.model.borrow_mut();
+        model.unsettled.clear();
+        model.live.extend(missing.into_iter().zip(made));
+    }
+    Ok(Verified::Sound)
+}
+
+/// Judges which keyspaces are there after an opening.
+fn keyspaces(model: &Model, ids: &BTreeMap<Slot, KeyspaceId>) -> Result<(), String> {
+    for (slot, id) in &model.live {
+        if ids.get(slot) != Some(id) {
+            return Err(format!("keyspace {} \"{}\" is gone", id.0, NAMES[usize::from(*slot)]));
+        }
+    }
+    for (slot, id) in ids {
+        let fine = model.live.get(slot) == Some(id) || model.unsettled.contains(slot);
+        if !fine {
+            let name = NAMES[usize::from(*slot)];
+            return Err(format!("keyspace {} \"{name}\" was dropped, or never made", id.0));
+        }
+    }
+    Ok(())
+}
+
+/// The faults of a plan without those that only slow it.
+#[must_use]
+pub fn is_quiet(faults: &FaultPlan) -> bool {
+    *faults == FaultPlan::none()
+}

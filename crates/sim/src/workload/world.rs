@@ -1,0 +1,361 @@
+//! What the tasks of one life share: the open database, the model, the counts, the first failure.
+
+use crate::SimEnv;
+use crate::workload::model::Model;
+use crate::workload::plan::{Step, Swarm};
+use crate::workload::read::{Answer, Ids, ReadStep};
+use crate::workload::spaces::{FORWARD, NAMES, REVERSE, Slot, shape};
+use base::{Corruption, KeyspaceId};
+use env::{Env, Signal};
+use kv::{Kv, KvOptions};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Store};
+
+/// Where the database lies.
+pub const FOLDER: &str = "/db";
+
+/// What was done and seen, over all runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Runs.
+    pub runs: u64,
+    /// Openings of the database that were verified.
+    pub openings: u64,
+    /// Steps carried out, by name.
+    pub steps: BTreeMap<&'static str, u64>,
+    /// Commits acknowledged.
+    pub commits: u64,
+    /// Transactions that lost, rightly.
+    pub conflicts: u64,
+    /// Answers compared with the model's.
+    pub answers: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Errors that a fault of the machine explains.
+    pub errors: u64,
+    /// Openings refused because of damage, with file and offset.
+    pub refused: u64,
+    /// Commits at the end of the log lost to damage that only the newest record could have shown.
+    pub tails_lost: u64,
+    /// Runs given up because the machine would not let the database open.
+    pub given_up: u64,
+}
+
+impl Tally {
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.openings += other.openings;
+        for (name, count) in &other.steps {
+            *self.steps.entry(name).or_default() += count;
+        }
+        self.commits += other.commits;
+        self.conflicts += other.conflicts;
+        self.answers += other.answers;
+        self.rows += other.rows;
+        self.errors += other.errors;
+        self.refused += other.refused;
+        self.tails_lost += other.tails_lost;
+        self.given_up += other.given_up;
+    }
+}
+
+/// See the module's header.
+pub struct World {
+    /// The machine, as the writer sees it.
+    pub env: Arc<SimEnv>,
+    /// The machine, as another process sees it.
+    pub second: Arc<SimEnv>,
+    /// What the run is like.
+    pub swarm: Swarm,
+    /// What must be true.
+    pub model: Rc<RefCell<Model>>,
+    /// What was done.
+    pub tally: Rc<RefCell<Tally>>,
+    kv: RefCell<Option<Arc<Kv>>>,
+    /// Number of the newest opening.
+    generation: Cell<u64>,
+    /// Openings below this one have been, or are being, closed.
+    closed: Cell<u64>,
+    /// A write has been refused with `Poisoned`.
+    pub poisoned: Cell<bool>,
+    /// The run cannot go on although nothing is wrong.
+    pub stop: Cell<bool>,
+
+    /// Told when the database is open, and when a task ends.
+    pub signal: Arc<dyn Signal>,
+    /// The opening goes on; afterwards there is a database, or never.
+    pub opening: Cell<bool>,
+    /// Tasks that still run.
+    pub running: Cell<usize>,
+    /// The opening was compared with the model.
+    pub verified: Cell<bool>,
+    /// The database was closed without an error.
+    pub closed_cleanly: Cell<bool>,
+    failure: RefCell<Option<String>>,
+}
+
+/// An open database and the number of its opening.
+#[derive(Clone)]
+pub struct Opened {
+    /// The store.
+    pub kv: Arc<Kv>,
+    /// Its opening.
+    pub generation: u64,
+}
+
+impl World {
+    /// Before the opening.
+    #[must_use]
+    pub fn new(
+        env: Arc<SimEnv>,
+        second: Arc<SimEnv>,
+        swarm: Swarm,
+        model: Rc<RefCell<Model>>,
+        tally: Rc<RefCell<Tally>>,
+    ) -> Self {
+        let signal = env.signal();
+        Self {
+            env,
+            second,
+            swarm,
+            model,
+            tally,
+            kv: RefCell::new(None),
+            generation: Cell::new(0),
+            closed: Cell::new(0),
+            poisoned: Cell::new(false),
+            stop: Cell::new(false),
+            signal,
+            opening: Cell::new(true),
+            running: Cell::new(0),
+            verified: Cell::new(false),
+            closed_cleanly: Cell::new(false),
+            failure: RefCell::new(None),
+        }
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn open(&self, read_only: bool) -> store::Result<Kv> {
+        let options = KvOptions { read_only, ..self.swarm.options() };
+        let env: Arc<dyn Env> =
+            if read_only { Arc::clone(&self.second) as _ } else { Arc::clone(&self.env) as _ };
+        Kv::open(env, Path::new(FOLDER), options)
+    }
+
+    /// Hands the tasks a store.
+    pub fn set(&self, kv: Arc<Kv>) {
+        self.generation.set(self.generation.get() + 1);
+        *self.kv.borrow_mut() = Some(kv);
+        self.signal.notify();
+    }
+
+    /// The store is being closed: its users may be told so.
+    pub fn closing(&self) {
+        self.closed.set(self.generation.get() + 1);
+    }
+
+    /// The store, where there is one.
+    #[must_use]
+    pub fn opened(&self) -> Option<Opened> {
+        let kv = self.kv.borrow().clone()?;
+        Some(Opened { kv, generation: self.generation.get() })
+    }
+
+    /// Lets the store go.
+    pub fn take(&self) -> Option<Arc<Kv>> {
+        self.kv.borrow_mut().take()
+    }
+
+    /// Whether that opening has been closed.
+    #[must_use]
+    pub fn is_closed(&self, generation: u64) -> bool {
+        generation < self.closed.get()
+    }
+
+    /// The first failure of the life.
+    pub fn failed(&self, why: String) {
+        self.failure.borrow_mut().get_or_insert(why);
+        self.signal.notify();
+    }
+
+    /// The first failure of the life.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.failure.borrow().clone()
+    }
+
+    /// Whether tasks should end.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.stop.get() || self.failure.borrow().is_some()
+    }
+
+    /// The keyspaces of these slots; `None` where one is not there.
+    #[must_use]
+    pub fn ids(&self, slots: &[Slot]) -> Option<Ids> {
+        let model = self.model.borrow();
+        slots.iter().map(|slot| Some((*slot, *model.live.get(slot)?))).collect()
+    }
+
+    /// Counts a step.
+    pub fn count(&self, step: &Step) {
+        let name = match step {
+            Step::Write(..) => "write",
+            Step::Begin(_) => "begin",
+            Step::TxWrite(_) => "write in a transaction",
+            Step::TxRead(_) => "read in a transaction",
+            Step::Commit => "commit",
+            Step::Rollback => "roll back",
+            Step::Read(_) => "read",
+            Step::Hold => "hold",
+            Step::HeldRead(_) => "read held",
+            Step::LetGo => "let go",
+            Step::Flush => "flush",
+            Step::Compact => "compact",
+            Step::Bulk(..) => "bulk load",
+            Step::Create(_) => "create",
+            Step::Drop(_) => "drop",
+            Step::Check => "check",
+            Step::Follow => "follow",
+            Step::FollowRead(_) => "read in the follower",
+            Step::Reopen => "reopen",
+            Step::Pause => "pause",
+        };
+        *self.tally.borrow_mut().steps.entry(name).or_default() += 1;
+    }
+
+    /// Whether an error of the engine has its reason in the machine or in another task.
+    ///
+    /// # Errors
+    /// A text, where it has none.
+    pub fn tolerate(
+        &self,
+        doing: &str,
+        error: &Error,
+        touched: &Ids,
+        generation: u64,
+    ) -> Result<(), String> {
+        if self.env.is_off() && matches!(error.kind(), ErrorKind::Io | ErrorKind::Poisoned) {
+            // The crash has come: what is not done yet never will be.
+            self.poisoned.set(self.poisoned.get() || error.kind() == ErrorKind::Poisoned);
+            return Ok(());
+        }
+        let model = self.model.borrow();
+        let fine = match error.kind() {
+            ErrorKind::InvalidInput => {
+                self.is_closed(generation) || touched.values().any(|id| model.dropping.contains(id))
+            }
+            ErrorKind::Cancelled => self.is_closed(generation),
+            ErrorKind::Poisoned => {
+                self.poisoned.set(true);
+                self.swarm.fails() || self.swarm.damages()
+            }
+            ErrorKind::Io => self.swarm.fails(),
+            ErrorKind::Corruption => error.cause::<Corruption>().is_some() && self.swarm.damages(),
+            _ => false,
+        };
+        self.tally.borrow_mut().errors += 1;
+        if fine { Ok(()) } else { Err(format!("{doing}: {:?}: {error}", error.kind())) }
+    }
+
+    /// As [`World::tolerate`], for what `check` found: a read that fails is a finding of it.
+    ///
+    /// # Errors
+    /// A text, where it has no reason.
+    pub fn tolerate_check(&self, error: &Error, generation: u64) -> Result<(), String> {
+        let failing = self.swarm.fails() || self.env.is_off();
+        if error.kind() == ErrorKind::Corruption && (failing || self.swarm.damages()) {
+            self.tally.borrow_mut().errors += 1;
+            return Ok(());
+        }
+        self.tolerate("check", error, &Ids::new(), generation)
+    }
+
+    /// As [`World::tolerate`], for an error of the follower.
+    ///
+    /// # Errors
+    /// A text, where it has no reason.
+    pub fn tolerate_follower(&self, doing: &str, error: &Error) -> Result<(), String> {
+        if self.second.is_off() && error.kind() != ErrorKind::Corruption {
+            return Ok(());
+        }
+        let fine = match error.kind() {
+            ErrorKind::Io => self.swarm.fails(),
+            ErrorKind::Corruption => self.swarm.damages(),
+            _ => false,
+        };
+        self.tally.borrow_mut().errors += 1;
+        if fine { Ok(()) } else { Err(format!("{doing}: {:?}: {error}", error.kind())) }
+    }
+
+    /// Compares answers.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn compare(
+        tally: &RefCell<Tally>,
+        read: &ReadStep,
+        found: &Answer,
+        wanted: &Answer,
+        moment: u64,
+    ) -> Result<(), String> {
+        let mut tally = tally.borrow_mut();
+        tally.answers += 1;
+        tally.rows += found.rows;
+        if found == wanted {
+            return Ok(());
+        }
+        let at = found.cells.iter().zip(&wanted.cells).position(|(a, b)| a != b);
+        let at = at.unwrap_or(found.cells.len().min(wanted.cells.len()));
+        let from = at.saturating_sub(6);
+        let part = |answer: &Answer| {
+            let end = answer.cells.len().min(at + 6);
+            format!("{} rows, …{:?}…", answer.rows, &answer.cells[from.min(end)..end])
+        };
+        Err(format!(
+            "{read} at moment {moment}: found {}, the model has {}",
+            part(found),
+            part(wanted)
+        ))
+    }
+}
+
+/// Slots that a write to `slot` writes.
+#[must_use]
+pub fn written(slot: Slot) -> Vec<Slot> {
+    if slot == FORWARD { vec![FORWARD, REVERSE] } else { vec![slot] }
+}
+
+/// The keyspaces a store has, by slot.
+///
+/// # Errors
+/// One that nobody made, or made otherwise.
+pub fn listed(kv: &Kv) -> Result<BTreeMap<Slot, KeyspaceId>, String> {
+    let mut found = BTreeMap::new();
+    for info in kv.keyspaces() {
+        let slot = NAMES.iter().position(|name| *name == info.name);
+        let slot = slot.ok_or_else(|| format!("a keyspace \"{}\" that nobody made", info.name))?;
+        let slot = slot as Slot;
+        if info.shape != shape(slot) || info.definition != definition(slot) {
+            return Err(format!("keyspace \"{}\" was made with other columns", info.name));
+        }
+        if found.insert(slot, info.id).is_some() {
+            return Err(format!("two keyspaces are called \"{}\"", info.name));
+        }
+    }
+    Ok(found)
+}
+
+/// What a keyspace of the workload is created with.
+#[must_use]
+pub fn definition(slot: Slot) -> Vec<u8> {
+    vec![slot; usize::from(slot)]
+}

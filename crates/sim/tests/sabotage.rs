@@ -1,0 +1,91 @@
+//! The simulator complains: each switch breaks the engine, and some seed of a few says so.
+//!
+//! `cargo test -p quipu-sim --features sabotage`
+#![cfg(feature = "sabotage")]
+
+use base::sabotage::{Switch, on};
+use quipu_sim::workload::{plan, run, shrink};
+
+/// Seeds given to each switch; most are caught by the first few.
+const SEEDS: std::ops::Range<u64> = 1..400;
+
+#[track_caller]
+fn is_caught(switch: Switch) {
+    let sabotaged = on(switch);
+    let caught = SEEDS.map(|seed| (plan(seed), run(&plan(seed)).broken));
+    let caught = caught.filter_map(|(plan, broken)| Some((plan, broken?))).next();
+    drop(sabotaged);
+    let Some((plan, broken)) = caught else { panic!("nobody noticed {switch:?}") };
+    println!("{switch:?}: seed {}, life {}: {}", plan.seed, broken.life, broken.why);
+    assert!(run(&plan).broken.is_none(), "the sound engine passes the same seed");
+}
+
+#[test]
+fn a_skipped_sync_is_caught() {
+    is_caught(Switch::SkipSync);
+}
+
+#[test]
+fn a_skipped_conflict_check_is_caught() {
+    is_caught(Switch::SkipConflictCheck);
+}
+
+#[test]
+fn a_skipped_check_of_what_was_read_is_caught() {
+    is_caught(Switch::SkipReadValidation);
+}
+
+#[test]
+fn a_commit_shown_before_it_is_logged_is_caught() {
+    is_caught(Switch::PublishBeforeLog);
+}
+
+#[test]
+fn a_forgotten_tombstone_is_caught() {
+    is_caught(Switch::ForgetTombstone);
+}
+
+#[test]
+fn a_replay_that_drops_the_last_record_is_caught() {
+    is_caught(Switch::DropLastRecordOnReplay);
+}
+
+#[test]
+fn a_snapshot_that_reads_the_newest_is_caught() {
+    is_caught(Switch::ReadLatestInsteadOfSnapshot);
+}
+
+#[test]
+fn half_a_commit_shown_is_caught() {
+    is_caught(Switch::HalfCommitVisible);
+}
+
+#[test]
+fn a_rollback_that_commits_is_caught() {
+    is_caught(Switch::CommitOnRollback);
+}
+
+#[test]
+fn a_read_of_uncommitted_rows_is_caught() {
+    is_caught(Switch::ReadUncommitted);
+}
+
+#[test]
+fn a_checksum_that_is_ignored_is_caught() {
+    is_caught(Switch::IgnoreChecksum);
+}
+
+#[test]
+fn a_failure_is_shrunk_to_a_few_steps() {
+    let sabotaged = on(Switch::DropLastRecordOnReplay);
+    let caught = SEEDS.map(|seed| (plan(seed), run(&plan(seed)).broken));
+    let (plan, broken) = caught
+        .filter_map(|(plan, broken)| Some((plan, broken?)))
+        .next()
+        .expect("the simulator notices the switch");
+    let (small, _) = shrink(&plan, broken);
+    assert!(run(&small).broken.is_some(), "what is left still fails");
+    drop(sabotaged);
+    println!("{small}");
+    assert!(small.steps() <= 6, "{} steps of {} are left", small.steps(), plan.steps());
+}

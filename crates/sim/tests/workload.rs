@@ -1,0 +1,53 @@
+//! The simulator itself: its seeds replay, and a slice of them holds.
+
+use base::mark::{self, Mark};
+use quipu_sim::Fault;
+use quipu_sim::workload::{Tally, plan, run};
+
+/// Runs of the slice; enough for every mark asked for below, and some seconds in the development profile.
+const SLICE: std::ops::Range<u64> = 1..301;
+
+#[test]
+fn one_seed_gives_one_trace() {
+    let mut hashes = std::collections::BTreeSet::new();
+    for seed in 9_000..9_020 {
+        let (first, again) = (run(&plan(seed)), run(&plan(seed)));
+        assert_eq!(first.trace_hash, again.trace_hash, "seed {seed}");
+        assert_eq!(first.operations, again.operations, "seed {seed}");
+        assert_eq!(first.tally, again.tally, "seed {seed}");
+        assert_eq!(first.counts, again.counts, "seed {seed}");
+        hashes.insert(first.trace_hash);
+    }
+    assert_eq!(hashes.len(), 20, "each seed has a trace of its own");
+}
+
+#[test]
+fn a_slice_of_seeds_loses_nothing_and_reaches_the_rare_branches() {
+    let mut tally = Tally::default();
+    let (mut power_cuts, mut kills, mut faults) = (0, 0, [0; Fault::ALL.len()]);
+    for seed in SLICE {
+        let report = run(&plan(seed));
+        if let Some(broken) = report.broken {
+            panic!("seed {seed}, life {}: {}", broken.life, broken.why);
+        }
+        tally.add(&report.tally);
+        power_cuts += report.counts.power_cuts;
+        kills += report.counts.kills;
+        for (sum, fault) in faults.iter_mut().zip(Fault::ALL) {
+            *sum += report.counts.of(fault);
+        }
+    }
+    assert!(power_cuts > 100 && kills > 100, "{power_cuts} power cuts, {kills} kills");
+    assert!(tally.commits > 1_000 && tally.conflicts > 10 && tally.rows > 10_000, "{tally:?}");
+    for (fault, count) in Fault::ALL.into_iter().zip(faults) {
+        assert!(count > 0, "no {fault:?} in the slice");
+    }
+    let missed: Vec<_> =
+        Mark::ALL.iter().filter(|m| mark::hits(**m) == 0 && !is_rare(**m)).collect();
+    assert!(missed.is_empty(), "no run of the slice came to {missed:?}");
+}
+
+/// Branches that a slice need not reach: hours of seeds do.
+fn is_rare(_: Mark) -> bool {
+    false
+}
