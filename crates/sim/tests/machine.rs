@@ -498,6 +498,17 @@ fn another_process_sees_what_is_written_and_lives_on() {
 }
 
 #[test]
+fn a_kill_at_another_processs_operation_leaves_that_one_alone() {
+    for seed in 0..10 {
+        let machine = Sim::new(seed, Settings::default());
+        let follower = machine.second_process();
+        machine.crash_at_operation(1, Crash::Kill);
+        assert!(follower.list(path("/")).is_ok() && !follower.is_off());
+        assert!(machine.env().list(path("/")).is_err());
+    }
+}
+
+#[test]
 fn handles_of_a_machine_that_is_gone_fail_and_do_no_harm() {
     let machine = Sim::new(1, Settings::default());
     let old = machine.env();
