@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from ._quipu import Database, EdgeTable, Graph, ImportReport, Transaction, __version__, open
+from ._quipu import Database, EdgeTable, Graph, ImportReport, Transaction, __version__, open, repair
 from .errors import (
     CancelledError,
     ConflictError,
@@ -23,6 +23,7 @@ from .errors import (
 )
 
 __all__ = [
+    "BackupReport",
     "CancelledError",
     "ConflictError",
     "CorruptionError",
@@ -35,7 +36,10 @@ __all__ = [
     "LimitError",
     "LockedError",
     "PoisonedError",
+    "RestoreReport",
     "Transaction",
     "__version__",
     "open",
+    "restore",
+    "repair",
 ]

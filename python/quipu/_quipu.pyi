@@ -35,6 +35,8 @@ _Weights: TypeAlias = npt.NDArray[Any]
 _Offsets: TypeAlias = npt.NDArray[np.int64]
 _Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
+_BytesProgress: TypeAlias = bool | Callable[[int, int], object] | None
+
 def open(
     path: _Path | None = None,
     *,
@@ -70,6 +72,52 @@ def open(
         LockedError: Another process writes this database; the message says which.
         InvalidInputError: The folder holds something else, or nothing and ``create`` is false, or an option is wrong.
         CorruptionError: A file failed its checksum. Nothing was changed.
+    """
+
+def restore(
+    path: _Path, target: _Path, *, replace: bool = False, progress: _BytesProgress = None
+) -> RestoreReport:
+    """Make a database out of a backup.
+
+    The backup is copied beside the target, every checksum is compared and every row read; only then it takes the
+    target's place. Whatever happens, a database at ``target`` is the old one or the new one, whole.
+
+    Args:
+        path: Folder or ``.qbak`` file that :meth:`Database.backup` made.
+        target: Folder of the database to be made.
+        replace: Whether a database that is there is replaced.
+        progress: ``True`` shows a line on a terminal; a callable is told bytes done and bytes in all: each is copied
+            and then read.
+
+    Returns:
+        What was restored.
+
+    Raises:
+        InvalidInputError: ``path`` is no backup, or did not finish; or something is at ``target``.
+        CorruptionError: The backup is damaged; the message names file and offset. Nothing was changed.
+        LockedError: The database at ``target`` is open; the message says where.
+        KeyboardInterrupt: Ctrl-C stopped it. Nothing was changed.
+    """
+
+def repair(path: _Path, target: _Path) -> dict[str, Any]:
+    """Write a new database to ``target`` with all that is sound of the one at ``path``, and check it.
+
+    The damaged database is never changed; close it first. Every row that a checksum vouches for is saved, and a damaged
+    direction of a graph is rebuilt from the other one.
+
+    Args:
+        path: Folder of the damaged database.
+        target: A new or an empty folder.
+
+    Returns:
+        What was saved and what was not: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``, ``rows_lost``,
+        ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``, ``rebuilt``, ``in_doubt`` and
+        ``unnamed`` edges, ``damages``, ``files_skipped``, ``commits_kept``, ``log_lost_bytes``, ``manifest_whole``.
+
+    Raises:
+        InvalidInputError: There is no database at ``path``, or ``target`` is not empty.
+        CorruptionError: The manifest is lost, so that nothing tells what the tables are.
+        KeyboardInterrupt: Ctrl-C stopped it; ``target`` is to be removed.
     """
 
 @final
@@ -154,10 +202,12 @@ class Database:
         """Read every file; verify all checksums, the order of all rows, and that both directions of each graph agree.
 
         Returns:
-            What was found sound: ``files``, ``bytes``, ``rows``, and ``graphs``: edges by name.
+            What was found sound: ``files``, ``blocks``, ``bytes``, ``rows``, ``log_commits``, ``seconds``, and
+            ``graphs``: edges by name. ``notes`` are worth knowing and no damage; ``problems`` is empty.
 
         Raises:
-            CorruptionError: The first damage found; the message names the file.
+            CorruptionError: After everything was read. Its message and its ``problems``, each with ``file``, ``offset``
+                and ``what``, list all that was found, up to a hundred. :func:`quipu.repair` saves what is sound.
             KeyboardInterrupt: Ctrl-C stopped it.
         """
     def close(self) -> None:
@@ -639,3 +689,55 @@ class ImportReport:
     @property
     def bytes_written(self) -> int:
         """Bytes written: finished tables, and what was spilled."""
+
+@final
+class BackupReport:
+    """What a backup consists of, and what it cost."""
+
+    @property
+    def files(self) -> int:
+        """Files in it, without the list."""
+    @property
+    def linked(self) -> int:
+        """Tables that are hard links to the database's."""
+    @property
+    def copied(self) -> int:
+        """Tables whose bytes were copied."""
+    @property
+    def reused(self) -> int:
+        """Tables that are hard links to an earlier backup's."""
+    @property
+    def bytes_written(self) -> int:
+        """Bytes written for it."""
+    @property
+    def bytes_total(self) -> int:
+        """Bytes of all its files, unpacked."""
+    @property
+    def sequence(self) -> int:
+        """Number of the newest commit in it."""
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+
+@final
+class RestoreReport:
+    """What was restored."""
+
+    @property
+    def files(self) -> int:
+        """Files of the database."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of these files."""
+    @property
+    def rows(self) -> int:
+        """Row versions that were read and found in order; an edge is one in each direction."""
+    @property
+    def sequence(self) -> int:
+        """Number of the newest commit in it."""
+    @property
+    def moment(self) -> float:
+        """When the backup was taken, in seconds since 1970, as of :func:`time.time`."""
+    @property
+    def seconds(self) -> float:
+        """How long it took."""

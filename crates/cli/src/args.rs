@@ -11,6 +11,7 @@ Examples:
   quipu neighbors patents.quipu cites 3858245 --out
   quipu stats patents.quipu
   quipu export patents.quipu cites - | head
+  quipu backup patents.quipu monday.qbak
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 corruption found, 130 interrupted.";
 
@@ -29,8 +30,11 @@ pub(crate) enum Command {
     Import(Import),
     Stats(Stats),
     Check(Check),
+    Repair(Repair),
     Neighbors(Neighbors),
     Export(Export),
+    Backup(Backup),
+    Restore(Restore),
 }
 
 const IMPORT_EXAMPLES: &str = "\
@@ -115,7 +119,9 @@ Examples:
   quipu check patents.quipu
   quipu check patents.quipu --json || echo 'restore from a backup'
 
-Exit status 3 means that bytes on disk are not what was written; the message names the file.";
+Works beside a writer, and on a database that does not open any more. Everything is read before the command
+ends: all problems are listed, up to a hundred. Exit status 0 means sound; 3 that bytes on disk are not what
+was written, each message naming the file and the byte; 130 that Ctrl-C stopped it.";
 
 /// Read every file: verify all checksums, the order of all rows, and that directions agree.
 #[derive(Debug, Args)]
@@ -123,6 +129,29 @@ Exit status 3 means that bytes on disk are not what was written; the message nam
 pub(crate) struct Check {
     /// Folder of the database
     pub(crate) db: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  quipu repair patents.quipu rescued.quipu
+  quipu repair patents.quipu rescued.quipu --json | jq '.graphs[] | {name, edges, in_doubt}'
+
+Saves every row that a checksum vouches for, rebuilds a damaged direction of a graph from the other one, and
+checks the new database. The damaged one is never changed. Close it first. Exit status 0 means that
+nothing is lost; 4 that the new database is sound but lacks what the report names, or may hold stale rows
+where it says so; 3 that nothing could be saved.";
+
+/// Write a new database with all that is sound of a damaged one, and say what is lost.
+#[derive(Debug, Args)]
+#[command(after_help = REPAIR_EXAMPLES)]
+pub(crate) struct Repair {
+    /// Folder of the damaged database
+    pub(crate) db: PathBuf,
+    /// A new or empty folder for the new one
+    pub(crate) target: PathBuf,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -182,6 +211,59 @@ pub(crate) struct Export {
     /// Replace the file where it is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  quipu backup patents.quipu /backups/monday
+  quipu backup patents.quipu /backups/tuesday --earlier /backups/monday
+  quipu backup patents.quipu monday.qbak --json
+
+A folder is itself a database that can be opened; its tables are hard links where the file system has
+them, so it takes hardly any room. With --earlier, tables that are in that backup already are links to
+it; every backup is complete in itself all the same, and any of them can be removed. A name that ends
+in .qbak makes one compressed file. Another process may write the database meanwhile. A backup that was
+interrupted is none, and restore says so.";
+
+/// Write everything that is committed now to a new folder, or to one compressed file (.qbak).
+#[derive(Debug, Args)]
+#[command(after_help = BACKUP_EXAMPLES)]
+pub(crate) struct Backup {
+    /// Folder of the database
+    pub(crate) db: PathBuf,
+    /// A new or empty folder, or a file that ends in .qbak
+    pub(crate) target: PathBuf,
+    /// Folder of an earlier backup of this database, to share its tables
+    #[arg(long, value_name = "BACKUP")]
+    pub(crate) earlier: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  quipu restore /backups/tuesday patents.quipu
+  quipu restore monday.qbak patents.quipu --replace
+
+The backup is copied beside the target, every checksum is compared and every row read, and only then
+takes it the target's place. Whatever happens, the target is the old database or the new one, whole.
+Exit status 3 means that the backup is damaged; the message names the file.";
+
+/// Make a database out of a backup.
+#[derive(Debug, Args)]
+#[command(after_help = RESTORE_EXAMPLES)]
+pub(crate) struct Restore {
+    /// Folder or .qbak file that `quipu backup` made
+    pub(crate) backup: PathBuf,
+    /// Folder of the database to be made
+    pub(crate) target: PathBuf,
+    /// Replace the database that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a face may use files and standard streams
 
 mod args;
+mod backup;
 mod check;
 mod export;
 mod failure;
@@ -16,6 +17,7 @@ mod import;
 mod interrupt;
 mod neighbors;
 mod output;
+mod repair;
 mod stats;
 
 use args::{Arguments, Command};
@@ -42,7 +44,10 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Import(arguments) => import::run(arguments),
         Command::Stats(arguments) => stats::run(arguments),
         Command::Check(arguments) => check::run(arguments),
+        Command::Repair(arguments) => repair::run(arguments),
         Command::Neighbors(arguments) => neighbors::run(arguments),
         Command::Export(arguments) => export::run(arguments),
+        Command::Backup(arguments) => backup::back_up(arguments),
+        Command::Restore(arguments) => backup::restore(arguments),
     }
 }

@@ -379,3 +379,45 @@ fn what_the_command_wrote_the_library_reads() {
     assert_eq!(graph.to_vertices(&words).unwrap(), VertexColumn::U64(vec![0]));
     assert_eq!(graph.edge(1, 2).unwrap(), Some(Weight::Float(2.5)));
 }
+
+#[test]
+fn a_backup_is_restored_as_it_was_and_replaces_only_when_told() {
+    let place = with_roads();
+    let first = json(&place.ok(&["backup", "db", "monday", "--json"]));
+    assert_eq!((&first["reused"], first["files"].as_u64() > Some(2)), (&0.into(), true));
+    let next = json(&place.ok(&["backup", "db", "tuesday", "--earlier", "monday", "--json"]));
+    assert_eq!((&next["linked"], &next["copied"]), (&0.into(), &0.into()));
+    assert!(place.ok(&["backup", "db", "monday.qbak"]).contains("monday.qbak: "));
+    for (i, backup) in ["monday", "tuesday", "monday.qbak"].into_iter().enumerate() {
+        let report = json(&place.ok(&["restore", backup, &format!("again{i}"), "--json"]));
+        assert_eq!(report["rows"], 10, "five edges, both directions");
+        assert_eq!(place.ok(&["neighbors", &format!("again{i}"), "roads", "2"]), "1\n3\n");
+    }
+    let refused = place.quipu(&["restore", "monday", "again0"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("there already"), "{}", err(&refused));
+    place.ok(&["restore", "monday", "again0", "--replace"]);
+    place.ok(&["check", "again0"]);
+    let refused = place.quipu(&["restore", "db", "new"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("no backup"), "{}", err(&refused));
+    place.file("monday.qbak", "QuipuBak and then nothing of the kind, for a line at least");
+    let refused = place.quipu(&["restore", "monday.qbak", "new"]);
+    assert_eq!(refused.status.code(), Some(3));
+}
+
+#[test]
+fn a_backup_is_taken_beside_a_writer_with_what_is_in_its_log_alone() {
+    let place = with_roads();
+    let database = place.open();
+    let roads = database.require_graph("roads").unwrap();
+    roads.upsert(70, 71, Some(Weight::Float(2.5))).unwrap();
+    for (i, backup) in ["folder", "file.qbak"].into_iter().enumerate() {
+        place.ok(&["backup", "db", backup]);
+        place.ok(&["restore", backup, &format!("again{i}")]);
+        assert_eq!(place.ok(&["neighbors", &format!("again{i}"), "roads", "70"]), "71\n");
+    }
+    let refused = place.quipu(&["restore", "folder", "db", "--replace"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("locked by"), "{}", err(&refused));
+}

@@ -5,7 +5,7 @@ mod promises;
 
 use std::path::{Path, PathBuf};
 
-use quipu_env::{Env, LogMode, MemoryEnv, RealEnv, RealOptions};
+use quipu_env::{Env, LogMode, MemoryEnv, ReadOptions, RealEnv, RealOptions};
 
 /// Runs one promise over the memory, and over the machine without `io_uring`, with it, and with direct writes.
 fn check(promise: impl Fn(&dyn Env, &Path) + 'static) {
@@ -35,4 +35,30 @@ fn the_process_is_named_by_its_id() {
     let id = std::process::id().to_string();
     assert!(MemoryEnv::new(1).process_line().contains(&id));
     assert!(RealEnv::default().process_line().contains(&id));
+}
+
+// Not among the shared promises yet: the simulated disk renames files only.
+#[test]
+fn a_renamed_folder_takes_all_in_it_along() {
+    check(|env, folder| {
+        let put = |path: &Path, bytes: &[u8]| {
+            let mut file = env.create(path).unwrap();
+            file.append(bytes).unwrap();
+            file.sync().unwrap();
+        };
+        let (old, new) = (folder.join("old"), folder.join("new"));
+        env.create_folder(&old.join("deep/empty")).unwrap();
+        put(&old.join("deep/file"), b"content");
+        put(&folder.join("older"), b"begins alike");
+        let open = env.open_read(&old.join("deep/file"), ReadOptions::default()).unwrap();
+        env.rename(&old, &new).unwrap();
+        assert!(!env.exists(&old));
+        assert_eq!(env.read_file(&new.join("deep/file")).unwrap(), b"content");
+        assert_eq!(env.list(&new.join("deep")).unwrap(), ["empty", "file"]);
+        assert_eq!(env.list(folder).unwrap(), ["new", "older"]);
+        assert_eq!(open.len_bytes().unwrap(), 7, "an open file outlives its name");
+        assert!(env.rename(&new, &folder.join("older")).is_err(), "a file is in the way");
+        assert!(env.rename(&old, &folder.join("x")).is_err(), "there is none");
+        assert!(env.link_if_possible(&new.join("deep/file"), &folder.join("x")).unwrap());
+    });
 }

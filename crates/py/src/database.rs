@@ -180,16 +180,18 @@ impl Database {
 
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let check = crate::import::interruptible(py, |go_on| self.database.check(&|_, _| go_on()))?;
-        let out = PyDict::new(py);
-        out.set_item("files", check.files.files)?;
-        out.set_item("bytes", check.files.bytes)?;
-        out.set_item("rows", check.files.rows)?;
-        let graphs = PyDict::new(py);
-        for (name, graph) in check.graphs {
-            graphs.set_item(name, graph.edges)?;
-        }
-        out.set_item("graphs", graphs)?;
-        Ok(out)
+        crate::repair::check_dict(py, &check)
+    }
+
+    #[pyo3(signature = (path, *, earlier=None, progress=None))]
+    fn backup(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        earlier: Option<PathBuf>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<crate::backup::BackupReport> {
+        crate::backup::back_up(py, &self.database, path, earlier, progress)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

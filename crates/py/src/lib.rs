@@ -9,10 +9,12 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a face may use clocks and standard error
 
 mod arrays;
+mod backup;
 mod database;
 mod error;
 mod graph;
 mod import;
+mod repair;
 mod table;
 mod transaction;
 mod vertices;
@@ -27,6 +29,10 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<import::ImportReport>()?;
     module.add_class::<table::EdgeTable>()?;
+    module.add_class::<backup::BackupReport>()?;
+    module.add_class::<backup::RestoreReport>()?;
     module.add_function(wrap_pyfunction!(database::open, module)?)?;
+    module.add_function(wrap_pyfunction!(backup::restore, module)?)?;
+    module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     Ok(())
 }

@@ -6,9 +6,9 @@ use kv::{Kv, KvOptions};
 use relation::{Definition, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{CheckReport, Durability, Error, ErrorKind, Isolation, Progress, Result, Store};
+use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
 use views::SharedTransaction;
-use views::graph::{Graph, GraphCheck, GraphDef};
+use views::graph::{Graph, GraphDef};
 use views::import::ImportOptions;
 
 /// An open database. Cheap to clone; threads may share it. It is closed when the last clone is
@@ -16,6 +16,8 @@ use views::import::ImportOptions;
 #[derive(Clone)]
 pub struct Database {
     store: Arc<dyn Store>,
+    /// The same, by its type.
+    kv: Arc<Kv>,
     env: Arc<dyn Env>,
     folder: Option<PathBuf>,
     options: Options,
@@ -76,7 +78,8 @@ impl Database {
             ..KvOptions::default()
         };
         let path = folder.clone().unwrap_or_else(|| PathBuf::from("/memory"));
-        let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(&env), &path, kv_options)?);
+        let kv = Arc::new(Kv::open(Arc::clone(&env), &path, kv_options)?);
+        let store: Arc<dyn Store> = Arc::<Kv>::clone(&kv);
         let env = match &folder {
             // What is imported lies on the machine also where the database does not.
             None => Arc::new(RealEnv::new(RealOptions {
@@ -91,7 +94,7 @@ impl Database {
                 env
             }
         };
-        Ok(Self { store, env, folder, options })
+        Ok(Self { store, kv, env, folder, options })
     }
 
     /// The folder; `None` in memory.
@@ -116,6 +119,11 @@ impl Database {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// The native engine below.
+    pub(crate) fn kv(&self) -> &Arc<Kv> {
+        &self.kv
     }
 
     /// Opens the graph of this name, creating it where it is not there.
@@ -246,21 +254,6 @@ impl Database {
         })
     }
 
-    /// Reads every file, verifies every checksum and the order of all rows, then that both
-    /// directions of each graph agree. `progress` is told bytes done and in all.
-    ///
-    /// # Errors
-    /// The first corruption found.
-    pub fn check(&self, progress: Progress<'_>) -> Result<Check> {
-        let files = self.store.check(progress)?;
-        let mut graphs = Vec::new();
-        for def in self.graphs()? {
-            let found = self.require_graph(&def.name)?.check()?;
-            graphs.push((def.name, found));
-        }
-        Ok(Check { files, graphs })
-    }
-
     /// Flushes and gives the folder free. Later calls fail.
     ///
     /// # Errors
@@ -310,15 +303,6 @@ impl Tx {
     pub fn is_open(&self) -> bool {
         self.shared.is_open()
     }
-}
-
-/// What [`Database::check`] found sound.
-#[derive(Clone, Debug)]
-pub struct Check {
-    /// Files, bytes and rows read.
-    pub files: CheckReport,
-    /// Each graph by name.
-    pub graphs: Vec<(String, GraphCheck)>,
 }
 
 /// Figures of a database.

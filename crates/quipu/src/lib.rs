@@ -21,20 +21,26 @@
 //! 1. This crate wires the others together and decides nothing about storage or graphs.
 //! 2. It is the only one that chooses an environment: the real machine or memory.
 
+mod backup;
+mod check;
 mod database;
 mod export;
 mod options;
+mod repair;
 mod size;
 
+pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
 pub use base::{KeyspaceId, SeqNo};
-pub use database::{Check, Database, DatabaseStats, GraphStats, Tx};
+pub use check::{Check, Problem, check};
+pub use database::{Database, DatabaseStats, GraphStats, Tx};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
 pub use options::{GraphOptions, Options};
+pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair};
 pub use size::parse_bytes;
 pub use store::{Durability, Error, ErrorKind, Isolation, Result};
 pub use views::graph::{
-    EdgeScan, Edges, Graph, GraphCheck, GraphDef, VertexColumn, VertexList, VertexType, Weight,
-    WeightType, Weights, WeightsRef,
+    EdgeScan, Edges, Graph, GraphCheck, GraphDef, Reconciled, VertexColumn, VertexList, VertexType,
+    Weight, WeightType, Weights, WeightsRef,
 };
 pub use views::import::{ImportOptions, ImportProgress, ImportReport, Phase};

@@ -338,7 +338,7 @@ mod tests {
         let (_, file) = written(&contents(), &list);
         let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
         let path = Path::new("/b.qbak");
-        let mut refused = |bytes: &[u8], about: String| {
+        let refused = |bytes: &[u8], about: String| {
             let mut to = env.create(path).unwrap();
             to.append(bytes).unwrap();
             match read(&env, path) {
