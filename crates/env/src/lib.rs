@@ -316,6 +316,10 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// How many jobs can run at once: the number of worker threads, at least 1.
     fn parallelism(&self) -> usize;
 
+    /// Gives memory that was freed back to the system, where the allocator keeps it: after work that
+    /// held much for a while. Takes milliseconds.
+    fn release_memory(&self) {}
+
     /// A new signal.
     fn signal(&self) -> Arc<dyn Signal>;
 

@@ -224,6 +224,10 @@ impl Env for RealEnv {
         self.pool.parallelism()
     }
 
+    fn release_memory(&self) {
+        sys::release_memory();
+    }
+
     fn signal(&self) -> Arc<dyn Signal> {
         Arc::new(ThreadSignal::default())
     }

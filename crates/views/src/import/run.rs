@@ -134,6 +134,8 @@ impl<'g> Run<'g> {
         watch: Watch<'_>,
         read: impl FnOnce(&Watch<'_>, &Arc<Sink>) -> Result<()>,
     ) -> Result<ImportReport> {
+        // Dropped last, when nothing of the import is held.
+        let _released = Released(&self.env);
         let _lent = self.store.lend_cache(self.options.cache_lent_bytes);
         // Held to the end: what is new to this import must stay new.
         let mut next_id = self.graph.dictionary().map(|dictionary| dictionary.next.lock());
@@ -230,6 +232,15 @@ impl<'g> Run<'g> {
         bulk.commit()?;
         report.seconds = watch.seconds();
         Ok(report)
+    }
+}
+
+/// Gives the memory of an import back to the system when it is over, however it ends.
+struct Released<'a>(&'a Arc<dyn Env>);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.release_memory();
     }
 }
 
