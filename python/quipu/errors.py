@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 __all__ = [
     "CancelledError",
     "ConflictError",
@@ -33,6 +36,9 @@ class InvalidInputError(Error, ValueError):
 
 class CorruptionError(Error):
     """Bytes on disk are not what was written; the message names the file and the byte."""
+
+    problems: Sequence[Mapping[str, Any]] = ()
+    """Of :meth:`quipu.Database.check`: everything found, each with ``file``, ``offset`` and ``what``."""
 
 
 class PoisonedError(Error):

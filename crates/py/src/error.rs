@@ -24,7 +24,14 @@ pub(crate) fn raise(error: Error) -> PyErr {
     Python::attach(|py| {
         let place = error.cause::<quipu::ingest::InputError>();
         let place = place.map(|input| (input.line(), input.column));
-        match make(py, class_name(error.kind()), &error.to_string(), place) {
+        let made = make(py, class_name(error.kind()), &error.to_string(), place);
+        let made = made.and_then(|exception| {
+            if let Some(check) = quipu::Check::of_error(&error) {
+                exception.value(py).setattr("problems", crate::repair::problems(py, check)?)?;
+            }
+            Ok(exception)
+        });
+        match made {
             Ok(exception) | Err(exception) => exception,
         }
     })
