@@ -40,6 +40,6 @@ __all__ = [
     "Transaction",
     "__version__",
     "open",
-    "restore",
     "repair",
+    "restore",
 ]

@@ -110,7 +110,7 @@ def repair(path: _Path, target: _Path) -> dict[str, Any]:
         target: A new or an empty folder.
 
     Returns:
-        What was saved and what was not: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``, ``rows_lost``,
+        What was saved and what not: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``, ``rows_lost``,
         ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``, ``rebuilt``, ``in_doubt`` and
         ``unnamed`` edges, ``damages``, ``files_skipped``, ``commits_kept``, ``log_lost_bytes``, ``manifest_whole``.
 
