@@ -1,0 +1,49 @@
+//! `--name value` pairs. The harness starts itself by them too, ten thousand times, so they are cheap.
+
+use crate::Outcome;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The pairs of a command line.
+#[derive(Debug, Default)]
+pub(crate) struct Arguments(BTreeMap<String, String>);
+
+impl Arguments {
+    /// Every name is followed by its value.
+    pub(crate) fn parse(words: impl Iterator<Item = String>) -> Outcome<Self> {
+        let (mut words, mut pairs) = (words, BTreeMap::new());
+        while let Some(word) = words.next() {
+            let name = word.strip_prefix("--").ok_or_else(|| format!("{word:?} is no --name"))?;
+            let value = words.next().ok_or_else(|| format!("{word} has no value"))?;
+            pairs.insert(name.to_owned(), value);
+        }
+        Ok(Self(pairs))
+    }
+
+    /// The text of this name.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A number, or `otherwise` where none is given.
+    pub(crate) fn number(&self, name: &str, otherwise: u64) -> Outcome<u64> {
+        let Some(text) = self.text(name) else { return Ok(otherwise) };
+        text.parse().map_err(|_| format!("--{name} {text:?} is no number"))
+    }
+
+    /// Bytes, such as `512MB`.
+    pub(crate) fn bytes(&self, name: &str, otherwise: u64) -> Outcome<u64> {
+        let Some(text) = self.text(name) else { return Ok(otherwise) };
+        quipu::parse_bytes(text).map_err(|error| format!("--{name}: {error}"))
+    }
+
+    /// A path, if given.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.text(name).map(PathBuf::from)
+    }
+
+    /// A path that must be given.
+    pub(crate) fn needed_path(&self, name: &str) -> Outcome<PathBuf> {
+        self.path(name).ok_or_else(|| format!("--{name} is missing"))
+    }
+}

@@ -1,0 +1,108 @@
+//! Backups that children make, and what they must be worth after a kill.
+//!
+//! A stream alone writes its graphs, so a backup that it makes holds exactly what it has written by then; of the
+//! other stream, which goes on meanwhile, it holds some moment, whose directions agree.
+
+use crate::child::tiny_options;
+use crate::ops::State;
+use crate::{Outcome, verify};
+use quipu::{BackupOptions, Database, Durability, ErrorKind, RestoreOptions};
+use std::path::{Path, PathBuf};
+
+/// Backups of one kill that are restored at most: each costs a database.
+const RESTORED_MAX: usize = 2;
+
+/// Where a stream's backups go.
+#[derive(Debug)]
+pub(crate) struct Backups {
+    folder: PathBuf,
+    stream: usize,
+    /// The newest one that is a folder.
+    earlier: Option<PathBuf>,
+}
+
+impl Backups {
+    /// Beside the database.
+    pub(crate) fn new(database: &Path, stream: usize) -> Self {
+        Self { folder: folder(database), stream, earlier: None }
+    }
+
+    /// Makes the one of operation `number`: folders, built on the one before, and files by turns.
+    pub(crate) fn make(&mut self, db: &Database, number: u32) -> Outcome<()> {
+        std::fs::create_dir_all(&self.folder).map_err(|error| error.to_string())?;
+        let path = path(&self.folder, self.stream, number);
+        let earlier = self.earlier.clone().filter(|_| is_folder(number));
+        let options = BackupOptions { earlier, ..BackupOptions::default() };
+        db.backup(&path, &options, &|_, _| true).map_err(|error| error.to_string())?;
+        if is_folder(number) {
+            self.earlier = Some(path);
+        }
+        Ok(())
+    }
+}
+
+/// Where the backups of a database lie.
+pub(crate) fn folder(database: &Path) -> PathBuf {
+    database.with_extension("backups")
+}
+
+fn path(folder: &Path, stream: usize, number: u32) -> PathBuf {
+    let kind = if is_folder(number) { "" } else { ".qbak" };
+    folder.join(format!("{stream}-{number}{kind}"))
+}
+
+fn is_folder(number: u32) -> bool {
+    number.is_multiple_of(2)
+}
+
+/// A backup that a child began.
+#[derive(Clone, Debug)]
+pub(crate) struct Begun {
+    pub(crate) stream: usize,
+    pub(crate) number: u32,
+    /// What its stream had written.
+    pub(crate) state: State,
+    /// Whether the child said that it was through.
+    pub(crate) done: bool,
+}
+
+/// What became of the backups of a child.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fate {
+    pub(crate) restored: u64,
+    /// Interrupted ones that were refused as unfinished.
+    pub(crate) refused: u64,
+}
+
+/// Restores some of the finished ones and all that were interrupted to `target`, compares, and removes all.
+pub(crate) fn verify(database: &Path, target: &Path, begun: &[Begun]) -> Outcome<Fate> {
+    let (folder, mut fate) = (folder(database), Fate::default());
+    let interrupted = begun.iter().filter(|backup| !backup.done);
+    let finished = begun.iter().rev().filter(|backup| backup.done).take(RESTORED_MAX);
+    for backup in interrupted.chain(finished) {
+        let path = path(&folder, backup.stream, backup.number);
+        let text = |error: quipu::Error| format!("restoring {}: {error}", path.display());
+        match quipu::restore(&path, target, RestoreOptions::default(), &|_, _| true) {
+            Ok(_) => {}
+            Err(error) if !backup.done && error.kind() == ErrorKind::InvalidInput => {
+                fate.refused += 1;
+                continue;
+            }
+            Err(error) => return Err(format!("WRONG: {}", text(error))),
+        }
+        let db = Database::open(target, tiny_options(Durability::Os)).map_err(text)?;
+        let found = verify::read_stream(&db, backup.stream)?;
+        if found != backup.state {
+            return Err(format!("WRONG: {} holds something else than was written", path.display()));
+        }
+        verify::read_stream(&db, 1 - backup.stream)?;
+        db.check(&|_, _| true).map_err(text)?;
+        drop(db);
+        std::fs::remove_dir_all(target).map_err(|error| error.to_string())?;
+        fate.restored += 1;
+    }
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.to_string()),
+        _ => Ok(fate),
+    }
+}

@@ -1,0 +1,37 @@
+//! Files beside the databases: what is imported, and which files a database left.
+
+use crate::Outcome;
+use crate::ops::{Columns, import_weight};
+use quipu::Durability;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The durability of this name.
+pub(crate) fn durability(name: &str) -> Outcome<Durability> {
+    match name {
+        "sync" => Ok(Durability::Sync),
+        "os" => Ok(Durability::Os),
+        _ => Err(format!("no durability {name:?}: there are sync and os")),
+    }
+}
+
+/// Where the file of this number lies.
+pub(crate) fn import_file(folder: &Path, file: usize) -> PathBuf {
+    folder.join(format!("rows{file}.csv"))
+}
+
+/// Writes the rows as children will import them.
+pub(crate) fn write_import_file(folder: &Path, file: usize, rows: &Columns) -> Outcome<()> {
+    let mut text = String::new();
+    for (row, (u, v)) in rows.src.iter().zip(&rows.dst).enumerate() {
+        let _ = writeln!(text, "{u},{v},{}", import_weight(file, row));
+    }
+    std::fs::write(import_file(folder, file), text).map_err(|error| error.to_string())
+}
+
+/// Names of the files in a folder; none where there is no folder.
+pub(crate) fn names(folder: &Path) -> BTreeSet<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return BTreeSet::new() };
+    entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,295 @@
+//! Starts children, kills them, verifies what they leave.
+//!
+//! # When a child is killed
+//! Half of them some time after an operation that the seed chooses, so that every kind of work is hit in its
+//! middle; a quarter at a moment from their start on; and between two of those, every third time, one or more
+//! children that only open the database, within the milliseconds that recovery takes.
+
+use crate::arguments::Arguments;
+use crate::backup::{self, Begun};
+use crate::child::Message;
+use crate::ops::{Columns, Op, Random, STREAMS, State};
+use crate::report::Report;
+use crate::verify::{self, Look, Plan};
+use crate::{Outcome, files, ops};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Kills after which a new database is begun, so that states stay small.
+const KILLS_A_FOLDER: u64 = 30;
+
+/// Runs kills until count or time is reached.
+pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
+    let seed = arguments.number("seed", 1)?;
+    let count = arguments.number("count", 200)?;
+    let seconds = arguments.number("seconds", u64::MAX / 4)?;
+    let deadline = Instant::now().checked_add(Duration::from_secs(seconds.min(1 << 30)));
+    let base = base_folder(arguments)?;
+    let mut report = Report::new(seed);
+    let mut wrong = None;
+    let mut folder = 0;
+    while report.kills < count && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        let seed = Random::new(seed ^ folder << 24).next();
+        let path = base.path().join(format!("{folder}"));
+        let mut series = Series::new(seed, &path, &path.join("database"))?;
+        let kills = KILLS_A_FOLDER.min(count - report.kills);
+        if let Err(message) = series.run(kills, &mut report) {
+            wrong = Some(format!("{message}\nin folder {folder} of seed {}", report.seed));
+            break;
+        }
+        report.folders += 1;
+        std::fs::remove_dir_all(&path).map_err(|error| error.to_string())?;
+        folder += 1;
+        if folder % 20 == 0 {
+            eprintln!("{}", report.line());
+        }
+    }
+    println!("{}", report.text(wrong.as_deref()));
+    if let Some(path) = arguments.path("json") {
+        let text = format!("{:#}\n", report.json(wrong.as_deref()));
+        std::fs::write(path, text).map_err(|error| error.to_string())?;
+    }
+    match wrong {
+        None => Ok(()),
+        Some(message) => {
+            let kept = base.keep();
+            Err(format!("{message}\nthe database is kept in {}", kept.display()))
+        }
+    }
+}
+
+/// A folder for everything, removed at the end.
+pub(crate) fn base_folder(arguments: &Arguments) -> Outcome<tempfile::TempDir> {
+    let builder = tempfile::Builder::new().prefix("quipu-kill-").to_owned();
+    let made = match arguments.path("folder") {
+        Some(folder) => builder.tempdir_in(folder),
+        None => builder.tempdir(),
+    };
+    made.map_err(|error| format!("a folder to work in: {error}"))
+}
+
+/// The kills of one database.
+pub(crate) struct Series {
+    pub(crate) seed: u64,
+    pub(crate) random: Random,
+    base: PathBuf,
+    pub(crate) database: PathBuf,
+    files: Vec<Columns>,
+    pub(crate) states: [State; STREAMS],
+    /// Each stream's next operation.
+    pub(crate) next: [u32; STREAMS],
+    /// Backups of the last child.
+    backups: Vec<Begun>,
+}
+
+/// What a child said before it was killed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Said {
+    opened: bool,
+    /// Operations in flight.
+    pub(crate) began: [Option<u32>; STREAMS],
+    done: u64,
+}
+
+impl Series {
+    pub(crate) fn new(seed: u64, base: &Path, database: &Path) -> Outcome<Self> {
+        std::fs::create_dir_all(base).map_err(|error| error.to_string())?;
+        let files: Vec<_> =
+            (0..ops::IMPORT_ROWS.len()).map(|file| ops::import_rows(seed, file)).collect();
+        for (file, rows) in files.iter().enumerate() {
+            files::write_import_file(base, file, rows)?;
+        }
+        Ok(Self {
+            seed,
+            random: Random::new(!seed),
+            base: base.to_owned(),
+            database: database.to_owned(),
+            files,
+            states: Default::default(),
+            next: [0; STREAMS],
+            backups: Vec::new(),
+        })
+    }
+
+    fn run(&mut self, kills: u64, report: &mut Report) -> Outcome<()> {
+        let before = report.kills;
+        while report.kills < before + kills {
+            let durability = if self.random.below(2) == 0 { "os" } else { "sync" };
+            let said = self.kill_writer(durability, report)?;
+            count(self.seed, durability, &said, report);
+            while self.random.below(3) == 0 && report.kills < before + kills {
+                let durability = if self.random.below(2) == 0 { "os" } else { "sync" };
+                let said = self.kill_opener(durability)?;
+                count(self.seed, durability, &said, report);
+            }
+            let look = match self.random.below(4) {
+                0 => Look::ReadOnly,
+                1 => Look::Closed,
+                _ => Look::Writable,
+            };
+            self.verify(look, durability, report)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what is there, and goes on from it.
+    pub(crate) fn verify(
+        &mut self,
+        look: Look,
+        durability: &str,
+        report: &mut Report,
+    ) -> Outcome<()> {
+        let plan = Plan { seed: self.seed, files: &self.files };
+        let expected = self.next;
+        let durability = files::durability(durability)?;
+        let (states, next) = (&mut self.states, &mut self.next);
+        let found = verify::verify(&self.database, look, durability, &plan, states, next)?;
+        report.verifications += 1;
+        report.rows_verified += found.rows;
+        report.left_tables += u64::from(found.unfinished_tables > 0);
+        report.left_runs += u64::from(found.unfinished_imports > 0);
+        // Not beside the database, whose disk may be full.
+        let target = self.base.join("restored");
+        let fate = backup::verify(&self.database, &target, &std::mem::take(&mut self.backups))?;
+        report.backups_restored += fate.restored;
+        report.backups_refused += fate.refused;
+        report.in_flight_kept += (0..STREAMS).filter(|&s| next[s] != expected[s]).count() as u64;
+        Ok(())
+    }
+
+    /// A child that writes, killed at a random moment.
+    fn kill_writer(&mut self, durability: &str, report: &mut Report) -> Outcome<Said> {
+        let mut child = self.start(durability, "all")?;
+        let mut pipe = child.stdout.take().ok_or("the child has no output")?;
+        let mut heard = Vec::new();
+        if self.random.below(3) == 0 {
+            wait_us(self.random.below(60_000));
+        } else {
+            // Reading waits for the child; it says something at every step.
+            let steps = 1 + self.random.below(80) as usize;
+            let delay_us = if self.random.below(2) == 0 {
+                self.random.below(200)
+            } else {
+                self.random.below(2_000)
+            };
+            heard.resize(4 * steps, 0);
+            if pipe.read_exact(&mut heard).is_err() {
+                let status = child.wait().map_err(|error| error.to_string())?;
+                return Err(format!("WRONG: a child ended by itself: {status}"));
+            }
+            wait_us(delay_us);
+        }
+        end(&mut child)?;
+        pipe.read_to_end(&mut heard).map_err(|error| error.to_string())?;
+        self.hear(&heard, report)
+    }
+
+    /// A child that only opens the database, killed while it does, or soon after.
+    fn kill_opener(&mut self, durability: &str) -> Outcome<Said> {
+        let mut child = self.start(durability, "open")?;
+        wait_us(self.random.below(12_000));
+        end(&mut child)?;
+        let mut heard = Vec::new();
+        let mut pipe = child.stdout.take().ok_or("the child has no output")?;
+        pipe.read_to_end(&mut heard).map_err(|error| error.to_string())?;
+        Ok(Said { opened: !heard.is_empty(), ..Said::default() })
+    }
+
+    fn start(&self, durability: &str, only: &str) -> Outcome<Child> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = self.command(Command::new(program), durability, only);
+        command.spawn().map_err(|error| format!("starting a child: {error}"))
+    }
+
+    /// The command of a child, from one that begins with the program's name.
+    pub(crate) fn command(&self, mut command: Command, durability: &str, only: &str) -> Command {
+        command.arg("child").arg("--folder").arg(&self.database).arg("--inputs").arg(&self.base);
+        command.args(["--durability", durability, "--only", only]);
+        command.args(["--seed", &self.seed.to_string()]);
+        for (stream, next) in self.next.iter().enumerate() {
+            command.args([&format!("--first{stream}"), &next.to_string()]);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+
+    /// What a stream has written once its operation `number` is through.
+    pub(crate) fn after(&self, stream: usize, number: u32) -> State {
+        let mut state = self.states[stream].clone();
+        Op::of(self.seed, stream, number).apply(number, &self.files, &mut state);
+        state
+    }
+
+    /// Does what was acknowledged to the plain maps.
+    pub(crate) fn hear(&mut self, heard: &[u8], report: &mut Report) -> Outcome<Said> {
+        let mut said = Said::default();
+        for message in heard.as_chunks::<4>().0 {
+            match Message::decode(*message) {
+                Message::Opened => said.opened = true,
+                Message::Begins { stream, number } => {
+                    said.began[stream] = Some(number);
+                    if matches!(Op::of(self.seed, stream, number), Op::Backup) {
+                        let state = self.states[stream].clone();
+                        self.backups.push(Begun { stream, number, state, done: false });
+                    }
+                }
+                Message::Done { stream, number } => {
+                    if self.next[stream] != number || said.began[stream].take() != Some(number) {
+                        return Err(format!("operation {number} of stream {stream} out of turn"));
+                    }
+                    let op = Op::of(self.seed, stream, number);
+                    let is_this = |b: &&mut Begun| b.stream == stream && b.number == number;
+                    if let Some(backup) = self.backups.iter_mut().find(is_this) {
+                        backup.done = true;
+                    }
+                    op.apply(number, &self.files, &mut self.states[stream]);
+                    self.next[stream] += 1;
+                    said.done += 1;
+                    report.commits += u64::from(matches!(
+                        op.name(),
+                        "write" | "transaction" | "import" | "create and drop"
+                    ));
+                }
+            }
+        }
+        report.acknowledged += said.done;
+        Ok(said)
+    }
+}
+
+/// Kinds of work, the rarer ones first.
+const PHASES: [&str; 8] =
+    ["backup", "create and drop", "import", "compaction", "flush", "check", "transaction", "write"];
+
+fn count(seed: u64, durability: &str, said: &Said, report: &mut Report) {
+    let mut running = Vec::new();
+    for (stream, number) in said.began.iter().enumerate() {
+        running.extend(number.map(|number| Op::of(seed, stream, number).name()));
+    }
+    let phase = match PHASES.iter().find(|phase| running.contains(phase)) {
+        Some(phase) => phase,
+        None if said.opened => "between",
+        None => "open, recovery",
+    };
+    *report.by_phase.entry(phase).or_default() += 1;
+    let durability = if durability == "os" { "os" } else { "sync" };
+    *report.by_durability.entry(durability).or_default() += 1;
+    report.kills += 1;
+}
+
+/// The random moment itself, not a wait for something to happen.
+pub(crate) fn wait_us(us: u64) {
+    std::thread::sleep(Duration::from_micros(us));
+}
+
+/// SIGKILL; an error where the child had ended before by itself.
+fn end(child: &mut Child) -> Outcome<()> {
+    let ended = child.try_wait().map_err(|error| error.to_string())?;
+    if let Some(status) = ended {
+        return Err(format!("WRONG: a child ended by itself: {status}"));
+    }
+    child.kill().map_err(|error| error.to_string())?;
+    child.wait().map(drop).map_err(|error| error.to_string())
+}

@@ -1,0 +1,112 @@
+//! What a run of kills came to, for people and as JSON.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Figures of a run.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) seed: u64,
+    pub(crate) kills: u64,
+    /// Kills by what the child was doing; of its two streams the rarer kind of work counts.
+    pub(crate) by_phase: BTreeMap<&'static str, u64>,
+    pub(crate) by_durability: BTreeMap<&'static str, u64>,
+    /// Kills after which a table lay there that nothing named.
+    pub(crate) left_tables: u64,
+    /// Kills after which sorted runs of an import lay there.
+    pub(crate) left_runs: u64,
+    /// Operations that were acknowledged, and commits among them.
+    pub(crate) acknowledged: u64,
+    pub(crate) commits: u64,
+    /// Operations in flight at a kill that turned out to be there.
+    pub(crate) in_flight_kept: u64,
+    pub(crate) backups_restored: u64,
+    /// Interrupted backups that were refused as unfinished.
+    pub(crate) backups_refused: u64,
+    pub(crate) verifications: u64,
+    pub(crate) rows_verified: u64,
+    pub(crate) folders: u64,
+    pub(crate) started: Instant,
+}
+
+impl Report {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            kills: 0,
+            by_phase: BTreeMap::new(),
+            by_durability: BTreeMap::new(),
+            left_tables: 0,
+            left_runs: 0,
+            acknowledged: 0,
+            commits: 0,
+            in_flight_kept: 0,
+            backups_restored: 0,
+            backups_refused: 0,
+            verifications: 0,
+            rows_verified: 0,
+            folders: 0,
+            started: Instant::now(),
+        }
+    }
+
+    /// One line for a look in between.
+    pub(crate) fn line(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64();
+        format!(
+            "{} kills, {:.1} a second, {} operations acknowledged, {} rows verified",
+            self.kills,
+            self.kills as f64 / seconds.max(1e-3),
+            self.acknowledged,
+            self.rows_verified
+        )
+    }
+
+    /// All of it.
+    pub(crate) fn text(&self, wrong: Option<&str>) -> String {
+        let table = |counts: &BTreeMap<&'static str, u64>| {
+            counts.iter().map(|(name, n)| format!("  {name:<16} {n}\n")).collect::<String>()
+        };
+        format!(
+            "{}\nin {:.0} s, seed {}, {} folders\nkills by what was running:\n{}kills by durability:\n{}\
+             left an unfinished table: {}\nleft sorted runs of an import: {}\n\
+             backups restored and compared: {}, interrupted and refused: {}\n\
+             commits acknowledged: {}\nin flight and there after all: {}\nverifications: {}\n{}",
+            self.line(),
+            self.started.elapsed().as_secs_f64(),
+            self.seed,
+            self.folders,
+            table(&self.by_phase),
+            table(&self.by_durability),
+            self.left_tables,
+            self.left_runs,
+            self.backups_restored,
+            self.backups_refused,
+            self.commits,
+            self.in_flight_kept,
+            self.verifications,
+            wrong.unwrap_or("lost: 0, wrong: 0"),
+        )
+    }
+
+    pub(crate) fn json(&self, wrong: Option<&str>) -> serde_json::Value {
+        serde_json::json!({
+            "seed": self.seed,
+            "kills": self.kills,
+            "seconds": self.started.elapsed().as_secs_f64(),
+            "folders": self.folders,
+            "kills_by_phase": self.by_phase,
+            "kills_by_durability": self.by_durability,
+            "left_unfinished_tables": self.left_tables,
+            "left_import_runs": self.left_runs,
+            "operations_acknowledged": self.acknowledged,
+            "commits_acknowledged": self.commits,
+            "in_flight_kept": self.in_flight_kept,
+            "backups_restored": self.backups_restored,
+            "backups_refused": self.backups_refused,
+            "verifications": self.verifications,
+            "rows_verified": self.rows_verified,
+            "wrong": wrong,
+        })
+    }
+}

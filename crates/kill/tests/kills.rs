@@ -1,0 +1,38 @@
+//! A slice of the kills, of the full disk and of the memory limit for every test run; `make kill`, `make full-disk`
+//! and `make memory` run more.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // starts the harness's program
+
+use std::process::Command;
+
+/// Runs the harness and hands on what it printed.
+#[track_caller]
+fn harness(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_quipu-kill")).args(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_by_kills() {
+    let text = harness(&["run", "--count", "60", "--seconds", "12"]);
+    assert!(text.contains("lost: 0, wrong: 0"), "{text}");
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_says_which_file() {
+    let text = harness(&["full", "--rounds", "12"]);
+    assert!(text.contains("lost: 0, wrong: 0") || text.contains("skipped"), "{text}");
+}
+
+#[test]
+fn a_limit_on_the_length_of_files_loses_nothing() {
+    let text = harness(&["full", "--variant", "file-limit", "--rounds", "6"]);
+    assert!(text.contains("lost: 0, wrong: 0"), "{text}");
+}
+
+#[test]
+fn import_scan_and_updates_stay_within_the_memory_limit() {
+    let text = harness(&["memory", "--limit", "128MB", "--edges", "3000000"]);
+    assert!(text.contains("scan again"), "{text}");
+}
