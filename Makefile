@@ -27,7 +27,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench fuzz sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench fuzz flips props sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -55,6 +55,7 @@ test-rust:
 	mkdir -p $(TARGET)
 	cargo test $(RUST_TESTED) 2>&1 | tee $(TARGET)/test-rust.log
 	cargo test --locked $(SABOTAGED) 2>&1 | tee -a $(TARGET)/test-rust.log
+	cargo test --locked -p quipu-hostile --features sabotage --test found 2>&1 | tee -a $(TARGET)/test-rust.log
 
 test-python: module
 	mkdir -p $(TARGET)
@@ -77,11 +78,30 @@ define by_seed
 	echo "seeds $(SEED) to $$((seed - 1)) passed"
 endef
 
-fuzz: ## today: property tests of encodings and parsers, seed after seed; SEED, SECONDS_MAX, CASES
-	$(call by_seed,-p quipu-base -p quipu-model -p quipu-ingest -p quipu-lsm)
+flips: ## every byte of a small database flipped, every file cut at every length, opened and read
+	QUIPU_FLIPS=all cargo test --locked -p quipu-hostile --test flips -- --nocapture
 
-sim: ## today: property tests of engine and graph against models; SEED, SECONDS_MAX, CASES. No simulated disk yet
-	$(call by_seed,-p quipu-kv -p quipu-views)
+# Of the nightly toolchain, and cargo-fuzz: cargo install cargo-fuzz. Seeds are made of files that the engine writes.
+FUZZ_TARGETS ?= table log manifest codecs edit text parquet archive
+fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; one alone: FUZZ_TARGETS=table
+	cargo run --locked -p quipu-hostile --features sabotage --example seeds -- fuzz/seeds
+	cargo +$(NIGHTLY) fuzz build
+	for target in $(FUZZ_TARGETS); do \
+	  mkdir -p fuzz/corpus/$$target; \
+	  cargo +$(NIGHTLY) fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- -timeout=20 -rss_limit_mb=2048 \
+	    -malloc_limit_mb=512 -max_total_time=$$(($(SECONDS_MAX) / $(words $(FUZZ_TARGETS)))) -print_final_stats=1 || exit 1; \
+	done
+
+props: ## property tests of encodings, parsers, engine and graph, seed after seed; SEED, SECONDS_MAX, CASES
+	$(call by_seed,-p quipu-base -p quipu-model -p quipu-ingest -p quipu-lsm -p quipu-kv -p quipu-views)
+
+# bash counts SECONDS by itself, so only what the command line says is taken: make sim SEED=7 SECONDS=600
+SIM_SECONDS = $(if $(filter command line,$(origin SECONDS)),$(SECONDS),$(SECONDS_MAX))
+JOBS ?= 2
+
+sim: ## crashes and faults on a simulated machine, judged by a model; SEED, SECONDS_MAX (or SECONDS), JOBS
+	cargo run --locked --release -p quipu-sim --features marks --bin quipu-sim -- \
+	  --seed $(SEED) --seconds $(SIM_SECONDS) --jobs $(JOBS)
 
 kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SEED
 	cargo build --locked --release -p quipu-kill

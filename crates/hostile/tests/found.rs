@@ -1,23 +1,36 @@
 //! What fuzzing found stays mended: its inputs, the seeds, and simple changes of them, run on every toolchain.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+//! `QUIPU_FOUND_ROUNDS` and `QUIPU_FOUND_SEED` make it more, and others.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stdout)]
 
 mod capped;
 
 use quipu_hostile::targets::{TARGETS, Target};
 use std::fs;
+use std::panic::{catch_unwind, resume_unwind};
 use std::path::Path;
 
 const LIMIT_BYTES: usize = 512 << 20;
 
+/// Runs one input; one that panics is written to the folder `QUIPU_FOUND_SAVE`, to be kept under `found/`.
 fn run(target: &Target, about: &str, input: &[u8]) {
-    capped::within(LIMIT_BYTES, about, || (target.run)(input));
+    let ended = catch_unwind(|| capped::within(LIMIT_BYTES, about, || (target.run)(input)));
+    if let Err(panic) = ended {
+        if let Ok(folder) = std::env::var("QUIPU_FOUND_SAVE") {
+            fs::write(Path::new(&folder).join(format!("{}-{}", target.name, input.len())), input)
+                .unwrap();
+        }
+        println!("{about}: a panic at {} bytes", input.len());
+        resume_unwind(panic);
+    }
 }
 
 /// One test for all: they share the switch and the allocator's counters.
 #[test]
 fn inputs_that_fuzzing_found_and_seeds_damaged_here_and_there_end_in_an_answer_or_an_error() {
     base::checksum::make_all_zero();
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let rounds = number("QUIPU_FOUND_ROUNDS").unwrap_or(30);
+    let mut random = 0x2545_f491_4f6c_dd1d_u64 ^ number("QUIPU_FOUND_SEED").unwrap_or(0) << 1;
     let mut next = |below: usize| {
         random ^= random << 13;
         random ^= random >> 7;
@@ -30,13 +43,13 @@ fn inputs_that_fuzzing_found_and_seeds_damaged_here_and_there_end_in_an_answer_o
             let path = entry.unwrap().path();
             run(&target, &path.display().to_string(), &fs::read(&path).unwrap());
         }
-        let seeds = (target.seeds)();
+        let (seeds, mut inputs) = ((target.seeds)(), 0_u64);
         assert!(!seeds.is_empty(), "{}", target.name);
         for (i, seed) in seeds.iter().enumerate() {
             run(&target, target.name, seed);
-            for round in 0..6 {
+            for round in 0..rounds {
                 let mut input = seed.clone();
-                for _ in 0..=round {
+                for _ in 0..=round % 7 {
                     let at = next(input.len());
                     match next(4) {
                         0 => input.truncate(at.max(1)),
@@ -46,7 +59,9 @@ fn inputs_that_fuzzing_found_and_seeds_damaged_here_and_there_end_in_an_answer_o
                     }
                 }
                 run(&target, &format!("{} seed {i} round {round}", target.name), &input);
+                inputs += 1;
             }
         }
+        println!("{}: {inputs} inputs", target.name);
     }
 }

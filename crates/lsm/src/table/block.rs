@@ -138,10 +138,17 @@ impl<'a> Strings<'a> {
     }
 }
 
+/// No block has more rows, whatever the options it was written with.
+pub(super) const BLOCK_ROWS_LIMIT: usize = 1 << 16;
+
 impl<'a> Columns<'a> {
     fn parse(bytes: &'a [u8], shape: &Shape, global_seq: u64) -> Result<Self, Malformed> {
         let mut sections = Sections::parse(bytes, shape)?;
         let rows = sections.rows;
+        if rows > BLOCK_ROWS_LIMIT {
+            // Constant columns take no bytes, so that only this bounds the memory of reading a block.
+            return Err(Malformed("more rows than a block can have"));
+        }
         let keys = sections.next();
         let keys = match shape.key {
             KeyShape::Words(words) => {

@@ -10,6 +10,7 @@
 //! 2. `pending` never holds more rows than a block; whether it is full is decided when the row after
 //!    it is known.
 
+use super::block::BLOCK_ROWS_LIMIT;
 use super::encode::{encode_block, fixed_row_bytes, same_key, string_bytes};
 use super::index::Index;
 use super::layout::{Footer, Handle, Properties, encode_tombstones};
@@ -130,7 +131,12 @@ impl TableBuilder {
     /// nothing is pending.
     fn room(&self, rows: &Rows, range: Range<usize>) -> usize {
         let taken = self.pending.len();
-        let most = self.options.block_rows_max.max(1).saturating_sub(taken).min(range.len());
+        let most = self
+            .options
+            .block_rows_max
+            .clamp(1, BLOCK_ROWS_LIMIT)
+            .saturating_sub(taken)
+            .min(range.len());
         let fixed = self.fixed_row_bytes;
         let used = taken * fixed + string_bytes(&self.pending, 0..taken);
         let left = self.options.block_bytes_max.saturating_sub(used);

@@ -317,7 +317,9 @@ impl Parts {
 
         let mut summary = properties.summary.clone();
         (summary.bytes, summary.fingerprint) = (tail.file_bytes, handle.checksum);
-        let rows: u64 = (0..index.blocks()).map(|i| index.rows(i) as u64).sum();
+        // Saturating, because the counts are anything until they are compared.
+        let counts = (0..index.blocks()).map(|i| index.rows(i) as u64);
+        let rows = counts.fold(0, u64::saturating_add);
         if summary != meta.summary || rows != summary.rows {
             let what = "the file is not the table that the manifest describes";
             return Err(malformed(Malformed(what)).into());
