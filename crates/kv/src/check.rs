@@ -32,7 +32,7 @@ const TABLES_A_STEP: usize = 2;
 /// A table to check: one that is open, or what the manifest says of one.
 enum Item {
     Open(Arc<Table>),
-    Named(Arc<Context>, TableMeta, base::Shape),
+    Named(Arc<Context>, Box<TableMeta>, base::Shape),
 }
 
 impl Item {
@@ -143,7 +143,7 @@ fn check_named(
     for keyspace in state.keyspaces() {
         for table in &keyspace.tables {
             if usize::from(table.meta.folder) < context.folders.len() {
-                let (meta, shape) = (table.meta.clone(), keyspace.shape.clone());
+                let (meta, shape) = (Box::new(table.meta.clone()), keyspace.shape.clone());
                 items.push(Item::Named(Arc::clone(&context), meta, shape));
             }
         }
