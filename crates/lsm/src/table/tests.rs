@@ -629,6 +629,19 @@ fn an_adjacency_that_fits_lies_in_one_block() {
     }
 }
 
+/// Found by fuzzing: constant columns take no bytes however many rows they claim to have.
+#[test]
+fn a_block_has_no_more_rows_than_its_format_allows() {
+    let (shape, rows) = edges(700, 100);
+    let rows = to_rows(&shape, &rows);
+    let most = super::block::BLOCK_ROWS_LIMIT;
+    for (count, is_block) in [(most, true), (most + 1, false)] {
+        let mut bytes = Vec::new();
+        super::encode::encode_block(&rows, 0..count, false, &mut bytes);
+        assert_eq!(Block::parse(bytes, &shape, 0).is_ok(), is_block, "{count} rows");
+    }
+}
+
 #[test]
 fn a_scan_pushes_no_block_out() {
     let (shape, rows) = edges(200, 5);
