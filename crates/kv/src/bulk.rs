@@ -10,6 +10,7 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
+use base::mark::{Mark, hit};
 use base::{KeyspaceId, SeqNo};
 use env::sync::atomic::{AtomicBool, Ordering};
 use lsm::manifest::VersionEdit;
@@ -134,6 +135,8 @@ impl BulkLoad for KvBulk {
         let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
         for (keyspace, tables) in &mut self.written {
             let tree = &trees.get(*keyspace)?.tree;
+            let mark = if tree.is_empty_of_tables() { Mark::BulkAtBottom } else { Mark::BulkOnTop };
+            hit(mark);
             let (level, run) =
                 if tree.is_empty_of_tables() { (LEVEL_MAX as u8, 0) } else { (0, tree.next_run()) };
             let mut change = TreeEdit::default();
@@ -219,6 +222,7 @@ pub(crate) fn remove_strays(
             if let Some(id) = lsm::context::parse_table_file_name(&path)
                 && !named(id)
             {
+                hit(Mark::StrayTable);
                 env.remove(&path).map_err(env_error)?;
             }
         }

@@ -10,6 +10,7 @@ use crate::inner::{Inner, Writer};
 use crate::normalise::normalise;
 use crate::record;
 use crate::trees::{Entry, Trees};
+use base::mark::{Mark, hit};
 use base::sabotage::{Switch, is_on, pause};
 use base::{Batch, KeyRange, KeyspaceId, Kind, Projection, SeqNo};
 use env::sync::atomic::Ordering;
@@ -106,7 +107,7 @@ impl Inner {
                 ));
             }
             wal.append(&[&seq.to_le_bytes(), &writer.payload])
-                .map_err(|error| self.poison.poison(error.into()))?;
+                .map_err(|error| self.poisoned(error.into()))?;
         }
         if is_on(Switch::HalfCommitVisible) {
             self.snapshots.publish(seq);
@@ -137,6 +138,7 @@ impl Inner {
     pub(crate) fn sync_to(&self, seq: u64) -> Result<()> {
         let mut synced = self.synced.lock();
         if *synced >= seq {
+            hit(Mark::SyncShared);
             return Ok(());
         }
         self.poison.check()?;
@@ -152,7 +154,7 @@ impl Inner {
             self.poison.check()?;
             // Before the commit is acknowledged, so that damage to it is never taken for a crash.
             if let Some(wal) = &mut self.writer.lock().wal {
-                wal.mark().map_err(|error| self.poison.poison(error.into()))?;
+                wal.mark().map_err(|error| self.poisoned(error.into()))?;
             }
         }
         *synced = upto;
@@ -166,6 +168,7 @@ impl Inner {
         let runs = self.level0_runs.load(Ordering::Relaxed);
         let soft = 3 * self.options.tree.level0_runs;
         if runs > soft && self.compaction_error.lock().is_none() {
+            hit(Mark::WriterSlowed);
             let delay_us = 50 * ((runs - soft) as u64).min(20);
             self.progress.wait_until_timeout(delay_us, &mut || {
                 self.level0_runs.load(Ordering::Relaxed) <= soft
@@ -176,6 +179,7 @@ impl Inner {
                 && self.active_bytes.load(Ordering::Relaxed) >= self.options.memtable_bytes
         };
         if full() {
+            hit(Mark::WriterStalled);
             self.progress.wait_until(&mut || !full() || self.poison.check().is_err());
             self.poison.check()?;
         }
@@ -268,6 +272,7 @@ fn validate(
     for (keyspace, range) in read {
         let entry = trees.get(*keyspace)?;
         if entry.tree.view().changed_in(range, since).map_err(crate::convert::tree_error)? {
+            hit(Mark::ConflictOfRead);
             return Err(conflict(entry));
         }
     }

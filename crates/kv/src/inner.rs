@@ -107,22 +107,34 @@ impl Inner {
         self.poison.check()
     }
 
+    /// Remembers the first failure, and wakes the writers that wait for room: none will come.
+    pub(crate) fn poisoned(&self, error: Error) -> Error {
+        let error = self.poison.poison(error);
+        self.progress.notify();
+        error
+    }
+
     /// A failed write or sync of the log or the manifest: the first one poisons.
     pub(crate) fn poisoned_by(&self, error: lsm::Error) -> Error {
-        self.poison.poison(tree_error(error))
+        self.poisoned(tree_error(error))
     }
 
     /// As [`Inner::poisoned_by`], for the environment's errors.
     pub(crate) fn poisoned_by_env(&self, error: env::EnvError) -> Error {
-        self.poison.poison(env_error(error))
+        self.poisoned(env_error(error))
     }
 
     /// Appends an edit to the manifest; a failure poisons.
     pub(crate) fn log_edit(&self, edit: &lsm::manifest::VersionEdit) -> Result<()> {
         let mut manifest = self.manifest.lock();
+        // It may have failed, or been closed, since the caller began to wait for its turn.
+        self.poison.check()?;
         match manifest.as_mut() {
             Some(manifest) => manifest.append(edit).map_err(|error| self.poisoned_by(error)),
-            None => Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only")),
+            None if self.options.read_only => {
+                Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"))
+            }
+            None => Err(crate::reader::closed()),
         }
     }
 }

@@ -238,7 +238,7 @@ impl Store for Kv {
         drop(inner.maintenance.lock());
         let wal = inner.writer.lock().wal.take();
         let logged = wal
-            .map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poison.poison(error.into())));
+            .map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poisoned(error.into())));
         inner.manifest.lock().take();
         inner.collect_obsolete();
         // Whatever failed: the folder is free for the next one, who reads what is really there.

@@ -16,7 +16,7 @@ struct ToldOfPanic<'a>(&'a Inner);
 impl Drop for ToldOfPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.poison.poison(Error::new(ErrorKind::Poisoned, "a flush ended in a panic"));
+            self.0.poisoned(Error::new(ErrorKind::Poisoned, "a flush ended in a panic"));
             self.0.progress.notify();
         }
     }
@@ -42,7 +42,7 @@ impl Inner {
         }
         if any {
             if let Some(wal) = &mut writer.wal {
-                let segment = wal.rotate().map_err(|error| self.poison.poison(error.into()))?;
+                let segment = wal.rotate().map_err(|error| self.poisoned(error.into()))?;
                 self.sealed_segment.store(segment, Ordering::Release);
             }
             self.sealed_seq.store(writer.last_seq, Ordering::Release);
@@ -83,6 +83,7 @@ impl Inner {
     ) -> Result<R> {
         let guard = self.maintenance.lock();
         self.flush_sealed()?;
+        let newest;
         {
             let mut writer = self.writer.lock();
             // A commit may have sealed since.
@@ -91,8 +92,15 @@ impl Inner {
             }
             self.flush_sealed_with(&mut writer)?;
             self.seal(&mut writer)?;
+            newest = writer.last_seq;
         }
         self.flush_sealed()?;
+        let recorded = self.manifest.lock().as_ref().map_or(newest, |m| m.state().last_seq());
+        if recorded < newest {
+            // All that was written since went to keyspaces that were dropped; numbers never go back.
+            let edit = VersionEdit { last_seq: Some(newest), ..VersionEdit::default() };
+            self.log_edit(&edit)?;
+        }
         let done = then();
         drop(guard);
         self.progress.notify();
@@ -115,7 +123,7 @@ impl Inner {
 
     fn release_log(&self, writer: &mut Writer, segment: u64) -> Result<()> {
         match &mut writer.wal {
-            Some(wal) => wal.release(segment).map_err(|error| self.poison.poison(error.into())),
+            Some(wal) => wal.release(segment).map_err(|error| self.poisoned(error.into())),
             None => Ok(()),
         }
     }

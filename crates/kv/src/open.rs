@@ -290,6 +290,11 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
                 return Ok(());
             }
             match replay(&trees, payload, flushed, state.next_keyspace_id()).map_err(damaged)? {
+                // Every number after the tables' newest is a record of the log, or an edit of the manifest that
+                // came before the next record: a gap is an edit that is lost.
+                Replayed::Seq(seq) if seq > last_seq + 1 => {
+                    return Err(damaged(format!("commit {seq} follows commit {last_seq}")).into());
+                }
                 Replayed::Seq(seq) => last_seq = last_seq.max(seq),
                 // A keyspace is in the manifest before the first commit to it is logged.
                 Replayed::Ahead => {

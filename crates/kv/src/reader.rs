@@ -137,6 +137,7 @@ impl Inner {
             if view.oldest_readable <= seq {
                 return f(&At { view: &view, entry, seq, overlay: None });
             }
+            base::mark::hit(base::mark::Mark::LatestReadAgain);
         }
     }
 }

@@ -134,6 +134,8 @@ pub(crate) fn decode<'s>(
             if !rows.is_empty() {
                 return Err(malformed());
             }
+        } else {
+            base::mark::hit(base::mark::Mark::ReplayWithoutKeyspace);
         }
     }
     if rest.is_empty() { Ok((seq, batch)) } else { Err("bytes follow the last table".to_owned()) }

@@ -94,7 +94,12 @@ impl WalReader {
             self.payload.clear();
         }
         loop {
-            match self.step()? {
+            let step = match self.step() {
+                // A writer that closes gives the rest of its segment back: what was there to be read is not.
+                Err(WalError::Env(error)) if is_short(&error) => Step::Gone,
+                step => step?,
+            };
+            match step {
                 Step::Again => {}
                 Step::Payload(position) => return Ok(Follow::Record(position, &self.payload)),
                 Step::NothingYet => return Ok(Follow::End),
@@ -233,6 +238,11 @@ impl WalReader {
         }
         Ok(None)
     }
+}
+
+/// Whether a file ended before the bytes that it had when it was opened.
+fn is_short(error: &env::EnvError) -> bool {
+    matches!(error, env::EnvError::Io { source, .. } if source.kind() == std::io::ErrorKind::UnexpectedEof)
 }
 
 /// A file that the writer renamed or removed meanwhile is news, not a failure.

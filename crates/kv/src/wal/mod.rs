@@ -418,7 +418,9 @@ impl Wal {
         self.trim_spares()?;
         self.write_mark(&[])?;
         let Self { env, folder, current, .. } = self;
-        let Segment { number, file, offset, .. } = current;
+        let Segment { number, mut file, offset, .. } = current;
+        // Before the file gets shorter: without the mark that would be damage.
+        file.sync()?;
         drop(file);
         let bytes = offset + record::MARK_BYTES as u64;
         env.open_append(&segment_path(&folder, number), bytes)?.sync()?;
@@ -572,7 +574,9 @@ fn make_segment(
         drop(file);
         env.remove(&old)?;
     }
-    let file = env.create_log(&path, bytes, options.mode)?;
+    let mut file = env.create_log(&path, bytes, options.mode)?;
+    // Its length must be as durable as its name: a shorter segment is taken for a damaged one.
+    file.sync()?;
     env.sync_folder(folder)?;
     let sync = file.sync_handle();
     Ok(Segment { number, file, sync, len_bytes: bytes, offset: 0 })

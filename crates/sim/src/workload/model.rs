@@ -398,11 +398,11 @@ impl Model {
         if !self.explain(recovered, &open, &ops, &mut chosen, &mut matches, &mut first_error) {
             return Err(first_error.unwrap_or_else(|| "no outcome explains the state".to_owned()));
         }
+        // What waited for places is given up: which of several ways to fill them was the true one is not known.
+        self.pending.clear();
         for (seq, op) in open.iter().zip(chosen) {
             self.place(op, *seq, &[])?;
         }
-        // What was shown of later commits is gone with them.
-        self.pending.clear();
         self.in_flight.clear();
         self.commits.retain(|seq, _| *seq <= recovered);
         self.states.truncate((recovered - self.base + 1) as usize);

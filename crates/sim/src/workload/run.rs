@@ -1,6 +1,6 @@
 //! Runs a plan: life after life on one disk, each opening verified against the model.
 
-use crate::faults::{Crash, FaultCounts, FaultPlan};
+use crate::faults::{Crash, Fault, FaultCounts, FaultPlan};
 use crate::workload::model::Model;
 use crate::workload::plan::{End, Life, Plan, Swarm};
 use crate::workload::read::{Answer, Ids};
@@ -210,6 +210,11 @@ fn open(world: &Rc<World>, before: Before) -> Result<(), String> {
                 if error.kind() == ErrorKind::Corruption {
                     world.tally.borrow_mut().refused += 1;
                     world.stop.set(true);
+                    return Ok(());
+                }
+                if world.swarm.faults.ppm(Fault::SyncFails) > 0 {
+                    // The page cache may hold what the disk does not: only a new start tells.
+                    world.env.crash(Crash::Power);
                     return Ok(());
                 }
                 last = Some(error);

@@ -1,0 +1,109 @@
+//! What the simulator found in the engine, as the short traces that were left after shrinking.
+
+use base::Kind;
+use quipu_sim::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
+use quipu_sim::workload::run;
+use quipu_sim::{Crash, FaultPlan};
+use store::Durability;
+
+const COUNTS: u8 = 2;
+const SET: u8 = 5;
+
+fn swarm(durability: Durability) -> Swarm {
+    Swarm {
+        durability,
+        memtable_bytes: 1 << 20,
+        wal_segment_bytes: 4096,
+        cache_bytes: 0,
+        auto_compaction: false,
+        block_rows_max: 4,
+        block_bytes_max: 64,
+        filter_bits: 10,
+        compress: false,
+        table_bytes: 30_000,
+        level0_runs: 2,
+        level1_bytes: 1_500,
+        level_factor: 10,
+        two_folders: false,
+        faults: FaultPlan::none(),
+        disk_bytes: 0,
+        parallelism: 1,
+        switch_permille: 300,
+    }
+}
+
+fn put(slot: u8, key: u16) -> Step {
+    let rows = vec![RowStep { key, kind: Kind::Put, seed: 1 }];
+    Step::Write(vec![TableStep { slot, spans: Vec::new(), rows }], false)
+}
+
+fn life(tasks: &[&[Step]], end: End) -> Life {
+    Life { tasks: tasks.iter().map(|steps| steps.to_vec()).collect(), end }
+}
+
+/// At the end of the life, after the last step.
+fn at_the_end(kind: Crash) -> End {
+    End::Crash(1 << 20, kind)
+}
+
+/// Runs the trace under many interleavings.
+#[track_caller]
+fn holds(durability: Durability, lives: &[Life]) {
+    for seed in 0..200 {
+        let plan = Plan { seed, swarm: swarm(durability), lives: lives.to_vec() };
+        if let Some(broken) = run(&plan).broken {
+            panic!("life {}: {}\n{plan}", broken.life, broken.why);
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_right_after_creation_leaves_a_database_that_opens() {
+    let power = life(&[], at_the_end(Crash::Power));
+    holds(Durability::Os, &[power.clone(), power.clone(), power]);
+}
+
+#[test]
+fn a_power_cut_while_closing_leaves_a_database_that_opens() {
+    let closing = life(&[&[put(COUNTS, 1)]], End::Close);
+    for at in 30..120 {
+        let mut cut = closing.clone();
+        cut.end = End::Crash(at, Crash::Power);
+        cut.tasks[0].push(Step::Reopen);
+        let lives = [closing.clone(), cut, closing.clone()];
+        let plan = Plan { seed: at, swarm: swarm(Durability::Os), lives: lives.to_vec() };
+        if let Some(broken) = run(&plan).broken {
+            panic!("life {}: {}\n{plan}", broken.life, broken.why);
+        }
+    }
+}
+
+#[test]
+fn numbers_do_not_go_back_where_all_that_was_written_was_dropped() {
+    let dropped = [put(COUNTS, 1), Step::Drop(COUNTS)];
+    let power = life(&[], at_the_end(Crash::Power));
+    holds(Durability::None, &[life(&[&dropped], End::Close), power.clone()]);
+    let flushed = [put(COUNTS, 1), Step::Drop(COUNTS), Step::Flush];
+    holds(Durability::Os, &[life(&[&flushed], at_the_end(Crash::Power)), power]);
+}
+
+#[test]
+fn a_follower_reads_on_while_the_writer_closes_its_log() {
+    let writer = [put(COUNTS, 1), Step::Reopen, put(COUNTS, 2), Step::Reopen];
+    let follower = [Step::Follow, Step::Follow, Step::Follow, Step::Follow];
+    holds(Durability::Os, &[life(&[&writer, &follower], End::Close)]);
+}
+
+#[test]
+fn a_change_of_keyspaces_that_waits_behind_a_failed_one_says_poisoned() {
+    let one = [Step::Create(SET), put(SET, 1), Step::Drop(SET)];
+    let two = [Step::Drop(COUNTS), Step::Create(COUNTS), Step::Reopen];
+    for at in 30..160 {
+        let crash = End::Crash(at, Crash::Kill);
+        let lives = [life(&[], End::Close), life(&[&one, &two, &one], crash)];
+        let plan = Plan { seed: at, swarm: swarm(Durability::Sync), lives: lives.to_vec() };
+        if let Some(broken) = run(&plan).broken {
+            panic!("life {}: {}\n{plan}", broken.life, broken.why);
+        }
+    }
+}
