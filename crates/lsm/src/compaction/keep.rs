@@ -13,6 +13,7 @@
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::rows::Rows;
+use base::mark::{Mark, hit};
 use base::sabotage::{Switch, is_on};
 use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WordColumn};
 use std::ops::Range;
@@ -99,10 +100,15 @@ impl<'a> Keep<'a> {
                     self.fold(rows, row..range.end, stripe, over);
                 }
                 self.group.push(row);
+            } else {
+                hit(Mark::RangeHidRow);
             }
             // Whatever this row was, nothing older of its stripe is seen behind it.
             let same = |row: &usize| self.snapshots.stripe(rows.seq(*row)) == stripe;
             row += (row..range.end).take_while(same).count();
+        }
+        if self.group.len() > 1 {
+            hit(Mark::VersionsKept);
         }
         let at_bottom = complete
             && match &self.bottom {
@@ -122,6 +128,7 @@ impl<'a> Keep<'a> {
             if rows.kind(last) != Kind::Delete as u8 || rows.seq(last) > self.snapshots.oldest() {
                 break;
             }
+            hit(Mark::TombstoneDropped);
             self.group.pop();
         }
     }
@@ -169,6 +176,7 @@ impl<'a> Keep<'a> {
             // On an absent row a merge is a put.
             let absent = rows.kind(older) == Kind::Delete as u8
                 || self.is_hidden(over, stripe, rows.seq(older));
+            hit(Mark::MergeFolded);
             if !absent {
                 self.fold_values(rows, newest, older);
             }

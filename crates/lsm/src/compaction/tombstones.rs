@@ -76,7 +76,11 @@ impl Pieces {
             let mut stripe_before = None;
             for &seq in seqs {
                 let stripe = Some(snapshots.stripe(seq));
-                if stripe == stripe_before || seq <= snapshots.oldest() && is_bottom(&range) {
+                if stripe == stripe_before {
+                    continue;
+                }
+                if seq <= snapshots.oldest() && is_bottom(&range) {
+                    base::mark::hit(base::mark::Mark::RangeTombstoneDropped);
                     continue;
                 }
                 stripe_before = stripe;

@@ -106,6 +106,9 @@ impl Manifest {
         let path = folder.join(file_name(number));
         let content = env.read_file(&path).map_err(|error| missing(error, &path))?;
         let found = read_state(&path, &content, bytes)?;
+        if found.sound_bytes < content.len() as u64 {
+            base::mark::hit(base::mark::Mark::ManifestTail);
+        }
         let mut file = env.open_append(&path, found.sound_bytes)?;
         // What was read may still be in the page cache alone. The caller is about to act on it, by
         // removing files that it no longer names for one.
@@ -200,6 +203,7 @@ impl Manifest {
         if bytes < ROTATE_FACTOR * self.snapshot_bytes {
             return Ok(false);
         }
+        base::mark::hit(base::mark::Mark::ManifestRotated);
         let number = self.number + 1;
         let (file, snapshot_bytes) = write_file(&*self.env, &self.folder, number, &self.state)?;
         point_to(&*self.env, &self.folder, number, file.len_bytes())?;

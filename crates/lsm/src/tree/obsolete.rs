@@ -31,6 +31,9 @@ impl ObsoleteFiles {
         // Ours is the only reference and no version holds the table, so no one can get another.
         self.tables.retain(|(path, table)| {
             let free = Arc::strong_count(table) == 1;
+            if !free {
+                base::mark::hit(base::mark::Mark::ObsoleteWaits);
+            }
             !free || env.remove(path).is_err_and(|error| !error.is_not_found())
         });
         before - self.tables.len()

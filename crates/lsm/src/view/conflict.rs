@@ -3,6 +3,7 @@
 use super::{SuperVersion, exactly};
 use crate::Result;
 use crate::table::{Fill, RangeTombstone};
+use base::mark::{Mark, hit};
 use base::{KeyRange, KeyRef, Kind};
 
 impl SuperVersion {
@@ -14,12 +15,16 @@ impl SuperVersion {
     pub fn conflicts(&self, key: KeyRef<'_>, since: u64, kind: Kind) -> Result<bool> {
         let clashes = |newer: u8| kind != Kind::Merge || newer != Kind::Merge as u8;
         if self.is_deleted_since(since, |tombstone| tombstone.range.contains(key)) {
+            hit(Mark::ConflictWithRange);
             return Ok(true);
         }
         for memtable in self.memtables().filter(|memtable| memtable.seq_max() > since) {
             let mut entry = memtable.first_version(key);
             while let Some(version) = entry.filter(|version| version.seq() > since) {
                 if clashes(version.kind()) {
+                    if kind == Kind::Merge || version.kind() == Kind::Merge as u8 {
+                        hit(Mark::ConflictWithMerge);
+                    }
                     return Ok(true);
                 }
                 entry = version.next_older();
