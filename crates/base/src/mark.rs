@@ -91,8 +91,7 @@ mod counted {
     use super::Mark;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    static COUNTS: [AtomicU64; Mark::ALL.len()] =
-        [const { AtomicU64::new(0) }; Mark::ALL.len()];
+    static COUNTS: [AtomicU64; Mark::ALL.len()] = [const { AtomicU64::new(0) }; Mark::ALL.len()];
 
     /// The branch was reached. Without the feature `marks`: nothing.
     #[inline]
