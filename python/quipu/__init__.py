@@ -10,7 +10,19 @@
 
 from __future__ import annotations
 
-from ._quipu import Database, EdgeTable, Graph, ImportReport, Transaction, __version__, open, repair
+from ._quipu import (
+    BackupReport,
+    Database,
+    EdgeTable,
+    Graph,
+    ImportReport,
+    RestoreReport,
+    Transaction,
+    __version__,
+    open,
+    repair,
+    restore,
+)
 from .errors import (
     CancelledError,
     ConflictError,

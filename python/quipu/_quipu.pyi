@@ -210,6 +210,22 @@ class Database:
                 and ``what``, list all that was found, up to a hundred. :func:`quipu.repair` saves what is sound.
             KeyboardInterrupt: Ctrl-C stopped it.
         """
+    def backup(self, path: _Path, *, earlier: _Path | None = None, progress: _BytesProgress = None) -> BackupReport:
+        """Write everything that is committed now to ``path``. Reads and writes go on meanwhile.
+
+        Args:
+            path: A new or empty folder, which is then itself a database, its tables hard links where the file system
+                has them; or one compressed file where the name ends in ``.qbak``.
+            earlier: Folder of an earlier backup of this database, to share its tables.
+            progress: ``True`` shows a line on a terminal; a callable is told bytes done and bytes in all.
+
+        Returns:
+            What the backup consists of, and what it cost.
+
+        Raises:
+            InvalidInputError: Something is at ``path``, or ``earlier`` is no backup of this database.
+            KeyboardInterrupt: Ctrl-C stopped it; what is at ``path`` is no backup.
+        """
     def close(self) -> None:
         """Flush, and give the folder free for others. Later calls raise; closing twice does nothing.
 
