@@ -74,9 +74,7 @@ def open(
         CorruptionError: A file failed its checksum. Nothing was changed.
     """
 
-def restore(
-    path: _Path, target: _Path, *, replace: bool = False, progress: _BytesProgress = None
-) -> RestoreReport:
+def restore(path: _Path, target: _Path, *, replace: bool = False, progress: _BytesProgress = None) -> RestoreReport:
     """Make a database out of a backup.
 
     The backup is copied beside the target, every checksum is compared and every row read; only then it takes the
