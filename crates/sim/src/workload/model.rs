@@ -183,10 +183,13 @@ struct Commit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpId(u64);
 
+/// A question to the model, and what is wrong where the answer is not right.
+type Check = Box<dyn FnOnce(&Model) -> Result<(), String>>;
+
 /// A judgement that waits until every commit up to `needs` has its place.
 struct Pending {
     needs: u64,
-    check: Box<dyn FnOnce(&Model) -> Result<(), String>>,
+    check: Check,
 }
 
 /// The history of one disk, as far as it can still be asked for.
