@@ -3,8 +3,9 @@
 use base::Kind;
 use quipu_sim::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
 use quipu_sim::workload::run;
+use quipu_sim::workload::spaces::Span;
 use quipu_sim::{Crash, FaultPlan};
-use store::Durability;
+use store::{Durability, Isolation};
 
 const COUNTS: u8 = 2;
 const SET: u8 = 5;
@@ -106,4 +107,17 @@ fn a_change_of_keyspaces_that_waits_behind_a_failed_one_says_poisoned() {
             panic!("life {}: {}\n{plan}", broken.life, broken.why);
         }
     }
+}
+
+#[test]
+fn an_empty_range_conflicts_with_nothing() {
+    let clear = |span| vec![TableStep { slot: COUNTS, spans: vec![span], rows: Vec::new() }];
+    let one = [Step::Write(clear(Span::All), false)];
+    let two = [
+        Step::Begin(Isolation::Snapshot),
+        Step::TxWrite(clear(Span::Between(4, 4))),
+        Step::Pause,
+        Step::Commit,
+    ];
+    holds(Durability::None, &[life(&[&one, &two], at_the_end(Crash::Power))]);
 }

@@ -58,6 +58,9 @@ impl SuperVersion {
     /// # Errors
     /// A failed read, or corruption.
     pub fn changed_in(&self, range: &KeyRange, since: u64) -> Result<bool> {
+        if range.is_empty() {
+            return Ok(false); // also where a range tombstone lies around it
+        }
         let reaches = |tombstone: &RangeTombstone| {
             let over = &tombstone.range;
             !over.is_empty()

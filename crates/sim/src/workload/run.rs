@@ -227,6 +227,10 @@ fn open(world: &Rc<World>, before: Before) -> Result<(), String> {
                 world.set(kv);
                 return Ok(());
             }
+            Verified::Unreadable(_) if world.swarm.faults.ppm(Fault::SyncFails) > 0 => {
+                world.env.crash(Crash::Power);
+                return Ok(());
+            }
             Verified::Unreadable(error) => last = Some(error),
             Verified::Over => return Ok(()),
         }
