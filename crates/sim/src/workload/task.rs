@@ -256,7 +256,8 @@ impl Task {
         let Some(tx) = &mut self.tx else { return Ok(()) };
         let Some(ids) = self.world.ids(&read.slots()) else { return Ok(()) };
         let is_new = ids.iter().any(|(slot, id)| tx.ids.get(slot) != Some(id));
-        if tx.isolation == Isolation::Serializable && !is_new {
+        // The engine notes what is read before it looks whether the keyspace is there.
+        if tx.isolation == Isolation::Serializable {
             tx.reads.extend(read.ranges(&ids));
         }
         match read.ask(&*tx.inner, &ids) {
