@@ -33,6 +33,6 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
 
 #[test]
 fn import_scan_and_updates_stay_within_the_memory_limit() {
-    let text = harness(&["memory", "--limit", "128MB", "--edges", "3000000"]);
+    let text = harness(&["memory", "--limit", "256MB", "--edges", "4000000"]);
     assert!(text.contains("scan again"), "{text}");
 }

@@ -237,8 +237,8 @@ impl Store for Kv {
         let flushed = inner.poison.check().and_then(|()| inner.flush_all());
         drop(inner.maintenance.lock());
         let wal = inner.writer.lock().wal.take();
-        let logged = wal
-            .map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poisoned(error.into())));
+        let logged =
+            wal.map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poisoned(error.into())));
         inner.manifest.lock().take();
         inner.collect_obsolete();
         // Whatever failed: the folder is free for the next one, who reads what is really there.
