@@ -8,7 +8,7 @@
 //! 1. Without the feature `sabotage`, [`is_on`] is the constant `false`: the compiler removes the switches.
 //! 2. No release can carry them: the feature does not compile without debug assertions, which the release
 //!    profile lacks, and neither the Python module nor the command ever enables it.
-//! 3. A switch is on only while the guard that [`on`] returned lives, and one at a time in a process.
+//! 3. A switch is on only while the guard that `on` returned lives, and one at a time in a process.
 
 #[cfg(all(feature = "sabotage", not(debug_assertions)))]
 compile_error!(

@@ -166,6 +166,31 @@ fn after_any_one_failure_what_was_acknowledged_is_there_when_opened_again() {
     }
 }
 
+/// Found by killing processes: between the manifest and the log there was a moment that a reader could not open.
+#[test]
+fn a_creation_that_was_cut_short_reads_as_an_empty_database_or_as_none() {
+    let env = Arc::new(FaultyEnv::new());
+    drop(open(&env, Durability::Os).unwrap());
+    for at in 1..=env.operations() {
+        let env = Arc::new(FaultyEnv::new());
+        env.fail_at(at, Fault::Once { done: false });
+        let created = open(&env, Durability::Os);
+        let whole = created.is_ok();
+        drop(created);
+        let options = KvOptions { read_only: true, ..settings(Durability::Os) };
+        let door: Arc<dyn Env> = Arc::<FaultyEnv>::clone(&env);
+        match Kv::open(door, Path::new("/db"), options) {
+            Ok(kv) => assert!(dump(&kv).unwrap().is_empty(), "operation {at}"),
+            Err(error) => {
+                assert!(
+                    !whole && error.kind() == ErrorKind::InvalidInput,
+                    "operation {at}: {error}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn after_a_power_cut_at_any_operation_acknowledged_commits_are_there_and_others_whole_or_absent() {
     for at in 1..=operations(Durability::Sync) + 1 {

@@ -25,7 +25,14 @@ pub(super) fn list_segments(env: &dyn Env, folder: &Path) -> Result<Vec<u64>> {
         let number = digits.parse().ok()?;
         (number > 0 && *digits == format!("{number:06}")).then_some(number)
     };
-    let mut numbers: Vec<u64> = env.list(folder)?.iter().filter_map(number).collect();
+    let names = match env.list(folder) {
+        Ok(names) => names,
+        // A database whose creation was cut short before it had a log. One that had is found out all the
+        // same: its manifest names the first segment.
+        Err(error) if error.is_not_found() => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }
