@@ -105,6 +105,8 @@ pub fn restore(
     drop(lock);
     let _ = env.remove(&places.lock);
     let mut report = swapped?;
+    // It is made: who is told so can no longer stop it.
+    let _ = progress(2 * report.bytes, 2 * report.bytes);
     report.seconds = env.monotonic_us().saturating_sub(began_us) as f64 / 1e6;
     Ok(report)
 }

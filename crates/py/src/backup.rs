@@ -117,13 +117,13 @@ fn run<T: Send>(
     let draws = callable.is_none()
         && progress.map_or(Ok(false), |progress| progress.is_truthy())?
         && std::io::stderr().is_terminal();
-    let (start, last) = (Instant::now(), AtomicU64::new(0));
+    let (start, next) = (Instant::now(), AtomicU64::new(0));
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
     let result = interruptible(py, |go_on| {
         work(&|done, total| {
             let now = start.elapsed().as_millis() as u64;
-            if now >= last.load(Ordering::Relaxed) + STEP_MS || done == total {
-                last.store(now, Ordering::Relaxed);
+            if now >= next.load(Ordering::Relaxed) || done == total {
+                next.store(now + STEP_MS, Ordering::Relaxed);
                 if draws {
                     let percent = done as f64 / total.max(1) as f64 * 100.0;
                     let _ = write!(std::io::stderr(), "\r\x1b[K{what}: {percent:.0} %");

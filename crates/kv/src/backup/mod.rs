@@ -103,6 +103,8 @@ impl Kv {
         drop(moment);
         inner.collect_obsolete();
         let mut report = made?;
+        // It is made: who is told so can no longer stop it.
+        let _ = progress(report.bytes_total, report.bytes_total);
         report.seconds = env.monotonic_us().saturating_sub(began_us) as f64 / 1e6;
         Ok(report)
     }
