@@ -26,6 +26,8 @@ use store::{CheckFailed, CheckReport, Error, ErrorKind, Progress, Result};
 
 /// How often a check begins again because a writer changed the files under it.
 const ATTEMPTS: usize = 5;
+/// The same for the log, which a busy writer changes more often.
+const LOG_ATTEMPTS: usize = 50;
 /// Tables checked between two calls of the progress function, a worker.
 const TABLES_A_STEP: usize = 2;
 
@@ -299,22 +301,21 @@ fn check_log(
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut before: Option<Corruption> = None;
-    for attempt in 1..=ATTEMPTS {
+    for attempt in 1..=LOG_ATTEMPTS {
         let (commits, damage) = replay_log(env, folder, &state)?;
         report.log_commits = commits;
         let Some(damage) = damage else { return Ok(()) };
         let known = before
             .as_ref()
             .is_some_and(|before| (&before.file, before.offset) == (&damage.file, damage.offset));
-        // What a writer was in the middle of is there at the second look.
-        if known || attempt == ATTEMPTS {
+        let now = Manifest::read(&**env, folder).map_err(tree_error)?;
+        // What a writer was in the middle of is there at the second look; and segments that it gave back
+        // meanwhile are missed by no one.
+        if (known && now == state) || attempt == LOG_ATTEMPTS {
             return list_log_damages(&**env, folder, &state, damage, report);
         }
-        before = Some(damage);
-        match Manifest::read(&**env, folder) {
-            Ok(now) => state = now,
-            Err(error) => return Err(tree_error(error)),
-        }
+        before = (now == state).then_some(damage);
+        state = now;
     }
     Ok(())
 }

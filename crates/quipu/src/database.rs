@@ -65,7 +65,7 @@ impl Database {
     }
 
     fn open_in(env: Arc<dyn Env>, folder: Option<PathBuf>, options: Options) -> Result<Self> {
-        let kv_options = KvOptions {
+        let mut kv_options = KvOptions {
             durability: options.durability,
             cache_bytes: options.cache_bytes(),
             memtable_bytes: options.memtable_bytes(),
@@ -77,6 +77,7 @@ impl Database {
             create: options.create,
             ..KvOptions::default()
         };
+        kv_options.tree.table_bytes = options.table_bytes();
         let path = folder.clone().unwrap_or_else(|| PathBuf::from("/memory"));
         let kv = Arc::new(Kv::open(Arc::clone(&env), &path, kv_options)?);
         let store: Arc<dyn Store> = Arc::<Kv>::clone(&kv);
@@ -189,7 +190,7 @@ impl Database {
     #[must_use]
     pub fn import_options(&self) -> ImportOptions {
         ImportOptions {
-            memory_limit_bytes: self.options.import_bytes(),
+            memory_limit_bytes: self.options.import_bytes(self.env.parallelism() as u64),
             cache_lent_bytes: self.options.cache_lent_bytes(),
             // A database in memory would spill into memory.
             spill_folder: self.folder().map(spill_folder),

@@ -60,11 +60,20 @@ impl Options {
         self.cache_bytes() / 4 * 3
     }
 
-    /// What an import may hold: all but two generations of memtables, what is left of the cache, and
-    /// a sixteenth that the allocator holds between what is freed and what is asked for next.
-    pub(crate) fn import_bytes(&self) -> u64 {
-        let others = 2 * self.memtable_bytes() + self.cache_bytes() - self.cache_lent_bytes();
-        self.memory_limit_bytes.saturating_sub(others + self.memory_limit_bytes / 16)
+    /// A table is closed at about this size. While it is written, the hashes of its keys take about twice
+    /// as much, so a small limit needs small tables.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        (self.memory_limit_bytes / 16).clamp(1 << 20, 32 << 20)
+    }
+
+    /// What an import may hold: all but two generations of memtables, what is left of the cache, the
+    /// tables that `workers` write, and a sixteenth that the allocator holds between what is freed and what is
+    /// asked for next. At least a quarter of the limit.
+    pub(crate) fn import_bytes(&self, workers: u64) -> u64 {
+        let cache = self.cache_bytes() - self.cache_lent_bytes();
+        let others = 2 * self.memtable_bytes() + cache + 2 * workers * self.table_bytes();
+        let limit = self.memory_limit_bytes;
+        limit.saturating_sub(others + limit / 16).max(limit / 4)
     }
 
     /// Segments of the log: what memtables take, so that a small limit needs a small disk too.

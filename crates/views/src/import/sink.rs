@@ -275,7 +275,7 @@ impl Sink {
             let mut writer = RunWriter::create(env, folder)?;
             let buckets = direction.splitters.buckets();
             // So many at a time bound the memory of encoded blocks.
-            let wave = 8 * env.parallelism();
+            let wave = 2 * env.parallelism();
             for start in (0..buckets).step_by(wave) {
                 // Each item has its own handle, gone when the item is done: the closure may live
                 // on for a moment in a worker, and the rows are wanted back.
@@ -306,6 +306,9 @@ impl Sink {
             };
             from = self.unscattered(direction.into_pieces(), [spans[1], spans[0]]);
         }
+        drop(from);
+        // What was freed lies in pieces of other sizes than those that come next, and would stay resident beside them.
+        env.release_memory();
         Ok(())
     }
 
