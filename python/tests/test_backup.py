@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 import quipu
 
-from model import check
+from model import Edges, check
 
 
-def fill(db: quipu.Database, edges: int = 1000) -> dict[tuple[int, int], float]:
+def fill(db: quipu.Database, edges: int = 1000) -> Edges:
     db.graph("g", weight="float64").import_arrays(range(edges), range(1, edges + 1), [0.5] * edges)
     db.graph("g").upsert(7, 7, 7.0)
-    return {(i, i + 1): 0.5 for i in range(edges)} | {(7, 7): 7.0}
+    made: Edges = {(i, i + 1): 0.5 for i in range(edges)}
+    return made | {(7, 7): 7.0}
 
 
 @pytest.mark.parametrize("name", ["backup", "backup.qbak"])
