@@ -36,6 +36,7 @@ pub use follow::{Follow, WalReader};
 pub use recovery::{Place, Recovered, Recovery};
 pub use salvage::{SalvagedLog, salvage};
 
+use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -135,6 +136,9 @@ struct Progress {
     /// Everything before this position is on the disk: segment in the upper half, offset in the lower.
     durable: AtomicU64,
     failed: AtomicBool,
+    /// One sync at a time: the kernel tells of a failed write once, to whichever sync comes first, and a sync beside
+    /// that one would be told that all is well.
+    syncing: Mutex<()>,
 }
 
 impl Progress {
@@ -176,8 +180,14 @@ impl SyncHandle {
     /// # Errors
     /// After a failed sync nobody knows what is on the disk; the log refuses to go on.
     pub fn sync(&self) -> env::Result<()> {
+        let _turn = self.progress.syncing.lock();
+        if self.progress.failed.load(Ordering::Acquire) {
+            let cause = std::io::Error::other("an earlier write or sync of the log failed");
+            return Err(EnvError::io("sync", Path::new("wal"), cause));
+        }
         for file in &self.files {
             if let Err(error) = file.sync() {
+                // Before the turn is given up: the next one must know.
                 self.progress.fail();
                 return Err(error);
             }
@@ -319,7 +329,7 @@ impl Wal {
 
     /// What syncs all that is appended by now, on any thread and without this log being held.
     ///
-    /// Several handles may sync at once, in any order.
+    /// Several handles may wait for their turn at once, in any order.
     #[must_use]
     pub fn sync_handle(&self) -> SyncHandle {
         let durable = self.progress.durable();

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::record::{HEADER_BYTES, record_bytes};
 use super::segment::{list_segments, segment_path};
-use super::{Follow, Position, Recovered, Wal, WalError, WalOptions, WalReader};
+use super::{Follow, Position, Recovered, SyncHandle, Wal, WalError, WalOptions, WalReader};
 
 const BEGIN: u64 = 40;
 
@@ -600,4 +600,33 @@ fn on_a_real_disk_both_modes_keep_what_was_appended_without_a_sync() {
         }
         log.env.drain_jobs();
     }
+}
+
+/// A disk that fails to write once, and says so once, as Linux does.
+#[derive(Debug, Default)]
+struct FailsOnce(std::sync::atomic::AtomicBool);
+
+impl env::LogSync for FailsOnce {
+    fn sync(&self) -> env::Result<()> {
+        if self.0.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            return Ok(());
+        }
+        Err(env::EnvError::io("sync", Path::new("log"), std::io::Error::other("no")))
+    }
+}
+
+/// Found by simulation: a commit was acknowledged by its own sync, since the failure had been told to a flush's.
+#[test]
+fn a_sync_after_one_that_failed_is_no_success() {
+    let file: Arc<dyn env::LogSync> = Arc::new(FailsOnce::default());
+    let progress = Arc::default();
+    let handle = || SyncHandle {
+        files: vec![Arc::clone(&file)],
+        upto: Position { segment: 1, offset: 8 },
+        progress: Arc::clone(&progress),
+    };
+    let (flush, commit) = (handle(), handle());
+    assert!(flush.sync().is_err());
+    assert!(commit.sync().is_err());
+    assert_eq!(progress.durable(), Position { segment: 0, offset: 0 });
 }
