@@ -58,6 +58,10 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                     return Ok(());
                 }
                 Followed::UpToDate => {}
+                Followed::Gap(gap) if is_current(inner, &state)? => {
+                    return Err(tree_error(gap.into()));
+                }
+                Followed::Gap(_) => *position = None,
                 // What was read of the log is no longer where it stands.
                 Followed::StartOver => {
                     base::mark::hit(base::mark::Mark::FollowerBeganAgain);
@@ -67,14 +71,25 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
             continue;
         }
         match rebuild(inner, state.clone()) {
-            Ok(Some((trees, new))) if is_current(inner, &state)? => {
+            Ok(Rebuilt::Gap(gap)) if is_current(inner, &state)? => {
+                return Err(tree_error(gap.into()));
+            }
+            Ok(Rebuilt::Gap(_)) => {}
+            Ok(Rebuilt::Whole(_, new))
+                if new.last_seq < inner.snapshots.visible() && is_current(inner, &state)? =>
+            {
+                // What was shown before came from the log, which has been damaged since.
+                let shown = inner.snapshots.visible();
+                let what = format!("the log ends at commit {}, and {shown} was read", new.last_seq);
+                return Err(tree_error(Corruption::new(&inner.folder.join(WAL), 0, what).into()));
+            }
+            Ok(Rebuilt::Whole(trees, new)) if is_current(inner, &state)? => {
                 inner.snapshots.publish(new.last_seq);
                 inner.trees.store(Arc::new(trees));
                 *position = Some(new);
                 return Ok(());
             }
-            Ok(Some(_)) => {}
-            Ok(None) => {}
+            Ok(Rebuilt::Whole(..) | Rebuilt::StartOver) => {}
             // A table that is gone although the manifest named it: the writer replaced it since.
             Err(lsm::Error::Env(error)) if error.is_not_found() => {
                 last_error = Some(env_error(error));
@@ -100,6 +115,15 @@ fn is_current(inner: &Inner, state: &State) -> Result<bool> {
 enum Followed {
     UpToDate,
     StartOver,
+    /// A commit is missing before one that is there. It came by an edit of the manifest that was not read yet; or, if
+    /// there is none, a damaged record was taken for the log's end until the log went on elsewhere.
+    Gap(Corruption),
+}
+
+enum Rebuilt {
+    Whole(Trees, Position),
+    StartOver,
+    Gap(Corruption),
 }
 
 fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> {
@@ -110,6 +134,10 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
                 let damaged = |what| Corruption::new(&folder.join(WAL), at.offset, what);
                 let next_keyspace = now.state.next_keyspace_id();
                 match replay(trees, payload, flushed, next_keyspace).map_err(damaged)? {
+                    Replayed::Seq(seq) if seq > now.last_seq + 1 => {
+                        let what = format!("commit {seq} follows commit {}", now.last_seq);
+                        return Ok(Followed::Gap(damaged(what)));
+                    }
                     Replayed::Seq(seq) => now.last_seq = now.last_seq.max(seq),
                     // The keyspace came after the manifest was read; half a commit is shown to no one.
                     Replayed::Ahead => {
@@ -124,8 +152,8 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
     }
 }
 
-/// Opens everything the manifest names; `None` where the log moved on meanwhile.
-fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Option<(Trees, Position)>> {
+/// Opens everything the manifest names.
+fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     let trees = match open_trees(&inner.context, &state) {
         Ok(trees) => trees,
         Err(error) => return Err(as_tree_error(&error)),
@@ -135,8 +163,9 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Option<(Trees, Posit
     let last_seq = state.last_seq();
     let mut position = Position { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {
-        Ok(Followed::UpToDate) => Ok(Some((trees, position))),
-        Ok(Followed::StartOver) => Ok(None),
+        Ok(Followed::UpToDate) => Ok(Rebuilt::Whole(trees, position)),
+        Ok(Followed::StartOver) => Ok(Rebuilt::StartOver),
+        Ok(Followed::Gap(gap)) => Ok(Rebuilt::Gap(gap)),
         Err(error) => Err(as_tree_error(&error)),
     }
 }

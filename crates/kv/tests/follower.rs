@@ -6,7 +6,7 @@ mod common;
 
 use base::Kind;
 use common::{Random, both, create, delete_square, dump, load, options};
-use env::{Env, MemoryEnv, RealEnv, RealOptions};
+use env::{Env, LogMode, MemoryEnv, RealEnv, RealOptions};
 use quipu_kv::{Kv, KvOptions};
 use std::path::Path;
 use std::sync::Arc;
@@ -136,4 +136,27 @@ fn beside_a_busy_writer_both_directions_agree_and_nothing_goes_back() {
             assert_eq!(last, 400);
         });
     });
+}
+
+/// Found by simulation: the follower kept its moment, and lost the rows that the log no longer told it.
+#[test]
+fn a_log_damaged_behind_a_follower_is_corruption_and_not_fewer_rows() {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let folder = Path::new("/db");
+    let kv = writer(&env, folder);
+    let ids = create(&kv, &["out", "in"]).unwrap();
+    let follower = follower(&env, folder);
+    kv.write(&both(&ids, Kind::Put, &[(1, 2, 3)]), None).unwrap();
+    follower.refresh().unwrap();
+    assert_eq!(common::scan(&follower, ids[0]).unwrap().len(), 1);
+    let segment = folder.join("wal/000001.log");
+    let records = env.read_file(&segment).unwrap();
+    let end = records.iter().rposition(|byte| *byte != 0).unwrap();
+    let mut log = env.open_log(&segment, LogMode::Write).unwrap();
+    log.write_at(&[records[end] ^ 1], end as u64).unwrap();
+    // A change of the manifest makes the follower read the log from its beginning.
+    create(&kv, &["late"]).unwrap();
+    let refreshed = follower.refresh().map_err(|error| error.kind());
+    assert_eq!(refreshed, Err(store::ErrorKind::Corruption));
+    assert_eq!(common::scan(&follower, ids[0]).unwrap().len(), 1);
 }
