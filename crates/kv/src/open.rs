@@ -20,6 +20,7 @@ use lsm::table::BlockCache;
 use lsm::tree::Tree;
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::io::ErrorKind as ErrorKindIo;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result};
@@ -39,7 +40,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         if !options.create {
             return Err(missing(folder));
         }
-        create_folder(&*env, folder)?;
+        create_new_folder(&*env, folder)?;
         let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
             name != LOCK
                 && name != TABLES
@@ -75,8 +76,12 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     };
     let names = table_folder_names(&state, folder, &options.table_folders)?;
     let folders: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
-    for folder in &folders {
-        create_folder(&*env, folder)?;
+    for (at, folder) in folders.iter().enumerate() {
+        if at < state.folders().len() {
+            create_folder(&*env, folder)?;
+        } else {
+            create_new_folder(&*env, folder)?;
+        }
     }
     if names != state.folders() || state.identity().is_none() {
         // Before any table lies in a new one.
@@ -121,6 +126,27 @@ pub(crate) fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
     for parent in names.into_iter().filter_map(Path::parent) {
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         env.sync_folder(parent).map_err(env_error)?;
+    }
+    Ok(())
+}
+
+/// As [`create_folder`], for one that is not known to be durable: an earlier life may have created it and folders
+/// above it, and failed to sync a name far up. So all names are synced, up to the root.
+fn create_new_folder(env: &dyn Env, folder: &Path) -> Result<()> {
+    create_folder(env, folder)?;
+    // The nearest one is synced.
+    for above in folder.ancestors().skip(2).filter(|above| !above.as_os_str().is_empty()) {
+        match env.sync_folder(above) {
+            // Not ours to sync, so not ours to have created.
+            Err(EnvError::Io { source, .. })
+                if matches!(
+                    source.kind(),
+                    ErrorKindIo::PermissionDenied
+                        | ErrorKindIo::InvalidInput
+                        | ErrorKindIo::Unsupported
+                ) => {}
+            synced => synced.map_err(env_error)?,
+        }
     }
     Ok(())
 }
