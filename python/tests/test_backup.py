@@ -143,14 +143,13 @@ def test_other_threads_run_while_a_backup_is_made(folder: Path, tmp_path: Path) 
 
 
 INTERRUPTED = """
-import sys, quipu
+import shutil, sys, quipu
 db = quipu.open(sys.argv[1])
 db.graph("g").import_arrays(range(100_000), range(100_000))
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         db.backup(sys.argv[2])
-        import shutil
         shutil.rmtree(sys.argv[2])
 except KeyboardInterrupt:
     print("interrupted", db.check()["graphs"]["g"], flush=True)
