@@ -166,6 +166,37 @@ fn after_any_one_failure_what_was_acknowledged_is_there_when_opened_again() {
     }
 }
 
+/// Found by simulation: the second opening synced the lower name only, and a power cut took both folders.
+#[test]
+fn a_new_folder_for_tables_is_durable_though_its_first_opening_failed() {
+    let more = Path::new("/more/disk");
+    let spread = || KvOptions { table_folders: vec![more.into()], ..settings(Durability::Sync) };
+    let open = |env: &Arc<FaultyEnv>| {
+        let env: Arc<dyn Env> = Arc::<FaultyEnv>::clone(env);
+        Kv::open(env, Path::new("/db"), spread())
+    };
+    let env = Arc::new(FaultyEnv::new());
+    drop(open(&env).unwrap());
+    for at in 1..=env.operations() {
+        let env = Arc::new(FaultyEnv::new());
+        env.fail_at(at, Fault::Once { done: false });
+        drop(open(&env));
+        let kv = open(&env).unwrap_or_else(|error| panic!("operation {at}: {error}"));
+        for from in 0..4 {
+            // Tables go to the folders by turns.
+            let _ = create(&kv, &["out", "in"]);
+            run(&kv, Step::Put(10 * from)).unwrap();
+            kv.flush().unwrap();
+        }
+        let before = dump(&kv).unwrap();
+        for seed in 0..4 {
+            let disk = Arc::new(env.after_power_cut(seed));
+            let kv = open(&disk).unwrap_or_else(|e| panic!("operation {at}, seed {seed}: {e}"));
+            assert_eq!(dump(&kv).unwrap(), before, "operation {at}, seed {seed}");
+        }
+    }
+}
+
 /// Found by killing processes: between the manifest and the log there was a moment that a reader could not open.
 #[test]
 fn a_creation_that_was_cut_short_reads_as_an_empty_database_or_as_none() {
