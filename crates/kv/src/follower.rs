@@ -75,15 +75,17 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                 return Err(tree_error(gap.into()));
             }
             Ok(Rebuilt::Gap(_)) => {}
-            Ok(Rebuilt::Whole(_, new))
-                if new.last_seq < inner.snapshots.visible() && is_current(inner, &state)? =>
+            Ok(Rebuilt::Whole(whole))
+                if whole.1.last_seq < inner.snapshots.visible() && is_current(inner, &state)? =>
             {
                 // What was shown before came from the log, which has been damaged since.
                 let shown = inner.snapshots.visible();
-                let what = format!("the log ends at commit {}, and {shown} was read", new.last_seq);
+                let what =
+                    format!("the log ends at commit {}, and {shown} was read", whole.1.last_seq);
                 return Err(tree_error(Corruption::new(&inner.folder.join(WAL), 0, what).into()));
             }
-            Ok(Rebuilt::Whole(trees, new)) if is_current(inner, &state)? => {
+            Ok(Rebuilt::Whole(whole)) if is_current(inner, &state)? => {
+                let (trees, new) = *whole;
                 inner.snapshots.publish(new.last_seq);
                 inner.trees.store(Arc::new(trees));
                 *position = Some(new);
@@ -121,7 +123,7 @@ enum Followed {
 }
 
 enum Rebuilt {
-    Whole(Trees, Position),
+    Whole(Box<(Trees, Position)>),
     StartOver,
     Gap(Corruption),
 }
@@ -163,7 +165,7 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     let last_seq = state.last_seq();
     let mut position = Position { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {
-        Ok(Followed::UpToDate) => Ok(Rebuilt::Whole(trees, position)),
+        Ok(Followed::UpToDate) => Ok(Rebuilt::Whole(Box::new((trees, position)))),
         Ok(Followed::StartOver) => Ok(Rebuilt::StartOver),
         Ok(Followed::Gap(gap)) => Ok(Rebuilt::Gap(gap)),
         Err(error) => Err(as_tree_error(&error)),
