@@ -11,7 +11,7 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::open::{WAL, missing, table_folder_names};
+use crate::open::{TABLES, WAL, missing, table_folder_names};
 use crate::record;
 use crate::wal::{self, Wal, WalError, WalOptions};
 use base::Corruption;
@@ -173,7 +173,7 @@ fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
     for keyspace in state.keyspaces() {
         let mut wrong = |table: &TableMeta, what: String| {
             let file = Path::new(&format!("table {}", table.id)).to_path_buf();
-            let file = folder.join("tables").join(file.with_file_name(table_file_name(table.id)));
+            let file = folder.join(TABLES).join(file.with_file_name(table_file_name(table.id)));
             report.push(Corruption::new(&file, 0, format!("keyspace {:?}: {what}", keyspace.name)));
         };
         let mut runs: BTreeMap<(u8, u64), Vec<&TableMeta>> = BTreeMap::new();

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result};
 
 pub(crate) const LOCK: &str = "LOCK";
-const TABLES: &str = "tables";
+pub(crate) const TABLES: &str = "tables";
 pub(crate) const WAL: &str = "wal";
 
 /// Opens or creates the database in `folder`.
@@ -40,7 +40,7 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         if !options.create {
             return Err(missing(folder));
         }
-        create_new_folder(&*env, folder)?;
+        create_folder(&*env, folder)?;
         let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
             name != LOCK
                 && name != TABLES
@@ -77,10 +77,11 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     let names = table_folder_names(&state, folder, &options.table_folders)?;
     let folders: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
     for (at, folder) in folders.iter().enumerate() {
-        if at < state.folders().len() {
-            create_folder(&*env, folder)?;
+        // One that the manifest knows was durable before it did, unless somebody removed it.
+        if at < state.folders().len() && env.exists(folder) {
+            create_folder_within(&*env, folder)?;
         } else {
-            create_new_folder(&*env, folder)?;
+            create_folder(&*env, folder)?;
         }
     }
     if names != state.folders() || state.identity().is_none() {
@@ -116,27 +117,12 @@ fn new_identity(env: &dyn Env) -> u128 {
 }
 
 /// Creates a folder and its parents and makes their names durable: what is synced in a folder that a
-/// power cut takes away is lost with it.
+/// power cut takes away is lost with it. All names up to the root are synced, also of folders that are there: an earlier
+/// life may have created them, and failed to sync a name far up.
 pub(crate) fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
-    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !env.exists(path);
-    let new: Vec<_> = folder.ancestors().take_while(is_new).collect();
-    env.create_folder(folder).map_err(env_error)?;
-    // One that is there may be left by a life that was cut short before it synced the name.
-    let names = if new.is_empty() { vec![folder] } else { new };
-    for parent in names.into_iter().filter_map(Path::parent) {
-        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        env.sync_folder(parent).map_err(env_error)?;
-    }
-    Ok(())
-}
-
-/// As [`create_folder`], for one that is not known to be durable: an earlier life may have created it and folders
-/// above it, and failed to sync a name far up. So all names are synced, up to the root.
-fn create_new_folder(env: &dyn Env, folder: &Path) -> Result<()> {
-    create_folder(env, folder)?;
-    // The nearest one is synced.
-    for above in folder.ancestors().skip(2).filter(|above| !above.as_os_str().is_empty()) {
-        match env.sync_folder(above) {
+    create_folder_within(env, folder)?;
+    for above in folder.ancestors().skip(2) {
+        match env.sync_folder(or_here(above)) {
             // Not ours to sync, so not ours to have created.
             Err(EnvError::Io { source, .. })
                 if matches!(
@@ -149,6 +135,21 @@ fn create_new_folder(env: &dyn Env, folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Creates a folder and makes its name durable, within one whose own name is.
+pub(crate) fn create_folder_within(env: &dyn Env, folder: &Path) -> Result<()> {
+    env.create_folder(folder).map_err(env_error)?;
+    // Also of one that is there: a life that was cut short may have left it before it synced the name.
+    match folder.parent() {
+        Some(parent) => env.sync_folder(or_here(parent)).map_err(env_error),
+        None => Ok(()),
+    }
+}
+
+/// What a relative path begins in has no name.
+fn or_here(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 pub(crate) fn missing(folder: &Path) -> Error {
@@ -282,7 +283,7 @@ pub(crate) fn assemble(
 /// Replays the log onto the trees and makes it ready for new commits.
 fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     let wal_folder = inner.folder.join(WAL);
-    create_folder(&*inner.env, &wal_folder)?;
+    create_folder_within(&*inner.env, &wal_folder)?;
     let options = WalOptions {
         segment_bytes: inner.options.wal_segment_bytes,
         // A mapped log costs no system call a commit; where each commit is synced, the page faults

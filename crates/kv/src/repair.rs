@@ -16,7 +16,7 @@
 
 use crate::check::files_of;
 use crate::convert::{env_error, tree_error};
-use crate::open::{WAL, create_folder, missing};
+use crate::open::{TABLES, WAL, create_folder, create_folder_within, missing};
 use crate::record;
 use crate::wal;
 use crate::{Kv, KvOptions};
@@ -175,8 +175,8 @@ pub fn salvage(
     let mut salvaged = Salvaged { damages, manifest_whole: is_newest, ..Salvaged::default() };
 
     let source_files = files_of(env, source, &state)?;
-    let folder = target.join("tables");
-    create_folder(&**env, &folder)?;
+    let folder = target.join(TABLES);
+    create_folder_within(&**env, &folder)?;
     let cache = Arc::new(BlockCache::new(1 << 20));
     let (options, next) = (TreeOptions::default(), state.next_table_id().max(1));
     let context = Context::new(Arc::clone(env), cache, vec![folder], options, false, next);
@@ -485,7 +485,7 @@ fn write_manifest(
         last_seq: Some(flushed),
         next_table_id: Some(context.next_table_id()),
         next_keyspace_id: Some(state.next_keyspace_id()),
-        folders: Some(vec!["tables".to_owned()]),
+        folders: Some(vec![TABLES.to_owned()]),
         ..VersionEdit::default()
     };
     let mut manifest = Manifest::create(Arc::clone(env), target).map_err(tree_error)?;

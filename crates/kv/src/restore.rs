@@ -19,10 +19,10 @@
 use crate::Kv;
 use crate::KvOptions;
 use crate::backup::archive::{Reader, is_archive_name};
-use crate::backup::list::{Entry, LIST, List, TABLES, UNFINISHED};
+use crate::backup::list::{Entry, LIST, List, UNFINISHED};
 use crate::backup::{misfit, read_all};
 use crate::convert::{env_error, tree_error};
-use crate::open::{LOCK, WAL, create_folder};
+use crate::open::{LOCK, TABLES, WAL, create_folder, create_folder_within};
 use base::{Checksummer, SeqNo};
 use env::{AppendFile, Env, FolderLock, ReadOptions};
 use lsm::context::table_file_name;
@@ -292,7 +292,7 @@ fn make(
     };
     go_on(0)?;
     create_folder(&**env, &to.join(TABLES))?;
-    create_folder(&**env, &to.join(WAL))?;
+    create_folder_within(&**env, &to.join(WAL))?;
     match &mut source {
         Source::Folder(from, _) => {
             for some in list.files.chunks(env.parallelism()) {

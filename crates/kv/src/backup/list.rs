@@ -13,8 +13,6 @@ use std::path::Path;
 pub(crate) const LIST: &str = "BACKUP";
 /// Its name while the backup is being made.
 pub(crate) const UNFINISHED: &str = "BACKUP.unfinished";
-/// Where the tables of a backup lie.
-pub(crate) const TABLES: &str = "tables";
 
 const FIRST_LINE: &str = "quipu backup 1";
 

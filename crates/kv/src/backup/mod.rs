@@ -18,12 +18,12 @@ pub(crate) mod list;
 use crate::Kv;
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::open::{WAL, create_folder};
+use crate::open::{TABLES, WAL, create_folder, create_folder_within};
 use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name};
 use base::{Checksummer, Corruption, SeqNo, TableId};
 use env::sync::atomic::Ordering;
 use env::{Env, MemoryEnv, RandomReadFile, ReadOptions};
-use list::{Entry, LIST, List, TABLES, UNFINISHED};
+use list::{Entry, LIST, List, UNFINISHED};
 use lsm::context::{Context, table_file_name};
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::{BlockCache, Table};
@@ -272,9 +272,9 @@ impl Backup<'_> {
         list_file.sync().map_err(env_error)?;
         env.sync_folder(target).map_err(env_error)?;
         let tables = target.join(TABLES);
-        create_folder(env, &tables)?;
+        create_folder_within(env, &tables)?;
         // A database has one; this log says nothing, as all is in tables.
-        create_folder(env, &target.join(WAL))?;
+        create_folder_within(env, &target.join(WAL))?;
 
         let mut report =
             BackupReport { seq: SeqNo(self.moment.state.last_seq()), ..Default::default() };
