@@ -11,7 +11,7 @@ use lsm::table::TableOptions;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use store::{Durability, Kinds, NewKeyspace, Result, SortedRows, Store, TableWrites, WriteBatch};
+use store::{Durability, Kinds, NewKeyspace, Result, Store, TableWrites, WriteBatch};
 use views::graph::{Graph, GraphDef, VertexList, VertexType, WeightType, WeightsRef};
 
 /// Tiny blocks, tables and segments, so that a few kilobytes hold every kind of structure. Nothing is compacted
@@ -167,7 +167,7 @@ impl Specimen {
                 batch.keys.push(Key::words(&[a, b]).as_ref());
                 batch.rows += 1;
             }
-            load.write(id, vec![Box::new(Once(Some(batch)))])?;
+            load.write(id, vec![Box::new(testkit::OneBatch(Some(batch)))])?;
         }
         load.commit()?;
         Ok(())
@@ -274,16 +274,6 @@ impl Specimen {
         }
         let range = KeyRange { lower: Key::words(&[4]), upper: Some(Key::words(&[5, 2500])) };
         self.write(self.counts, gone, Kind::Delete, vec![range])
-    }
-}
-
-struct Once(Option<Batch>);
-
-impl SortedRows for Once {
-    fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
-        let Some(rows) = self.0.take() else { return Ok(false) };
-        *out = rows;
-        Ok(true)
     }
 }
 

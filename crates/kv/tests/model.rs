@@ -17,7 +17,7 @@ use store::{
     Durability, ErrorKind, Isolation, Kinds, NewKeyspace, Read, SortedRows, Store, TableWrites,
     Transaction, WriteBatch,
 };
-use testkit::ModelStore;
+use testkit::{ModelStore, OneBatch};
 
 /// Few keys, so that they meet often.
 const KEYS: u64 = 24;
@@ -138,22 +138,6 @@ fn options(durability: Durability) -> KvOptions {
             level_factor: 3,
         },
         ..KvOptions::default()
-    }
-}
-
-struct OneBatch(Option<Batch>);
-
-impl SortedRows for OneBatch {
-    fn next_rows(&mut self, out: &mut Batch) -> store::Result<bool> {
-        let Some(batch) = self.0.take() else { return Ok(false) };
-        for i in 0..batch.rows {
-            out.keys.push(batch.keys.get(i).as_ref());
-            for (to, from) in out.values.iter_mut().zip(&batch.values) {
-                to.push_from(from, i);
-            }
-            out.rows += 1;
-        }
-        Ok(true)
     }
 }
 

@@ -5,12 +5,13 @@ mod common;
 
 use base::{Corruption, Kind};
 use common::disk::FaultyEnv;
-use common::{OneBatch, both, create, dump, load, options, rows, weight};
+use common::{both, create, dump, load, options, rows, weight};
 use env::{Env, MemoryEnv, ReadOptions};
 use quipu_kv::{Kv, KvOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, ErrorKind, Isolation, Store};
+use testkit::OneBatch;
 
 const DB: &str = "/db";
 

@@ -4,9 +4,11 @@
 //! engines are compared with, and what views are tested on.
 
 mod history;
+mod one_batch;
 mod overlay;
 mod rows;
 mod store_impl;
 mod transaction;
 
+pub use one_batch::OneBatch;
 pub use store_impl::ModelStore;

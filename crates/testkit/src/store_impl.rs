@@ -327,17 +327,10 @@ mod tests {
 
     #[test]
     fn a_bulk_load_is_visible_at_its_commit() {
-        struct Rows(Option<Batch>);
-        impl SortedRows for Rows {
-            fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
-                let rows = self.0.take();
-                Ok(rows.map(|rows| *out = rows).is_some())
-            }
-        }
         let (store, id) = counts();
         let rows = one(id, Kind::Put, 3, 4).tables.remove(0).rows;
         let mut bulk = store.begin_bulk().unwrap();
-        bulk.write(id, vec![Box::new(Rows(Some(rows)))]).unwrap();
+        bulk.write(id, vec![Box::new(crate::OneBatch(Some(rows)))]).unwrap();
         check(&store, id, &[]);
         bulk.commit().unwrap();
         check(&store, id, &[(3, 4)]);

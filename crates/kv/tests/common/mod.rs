@@ -10,9 +10,7 @@ use base::{
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
 use quipu_kv::KvOptions;
-use store::{
-    Durability, Kinds, NewKeyspace, Read, Result, SortedRows, Store, TableWrites, WriteBatch,
-};
+use store::{Durability, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
 
 /// An edge and its weight, which merges by addition.
 pub fn shape() -> Shape {
@@ -117,27 +115,11 @@ pub fn dump(store: &dyn Store) -> Result<State> {
     keyspaces.map(|keyspace| Ok((keyspace.name, scan(store, keyspace.id)?))).collect()
 }
 
-pub struct OneBatch(pub Option<Batch>);
-
-impl SortedRows for OneBatch {
-    fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
-        let Some(batch) = self.0.take() else { return Ok(false) };
-        for i in 0..batch.rows {
-            out.keys.push(batch.keys.get(i).as_ref());
-            for (to, from) in out.values.iter_mut().zip(&batch.values) {
-                to.push_from(from, i);
-            }
-            out.rows += 1;
-        }
-        Ok(true)
-    }
-}
-
 /// Loads the edges in bulk, in both directions.
 pub fn load(store: &dyn Store, ids: &[KeyspaceId], edges: &[(u64, u64, i64)]) -> Result<()> {
     let mut bulk = store.begin_bulk()?;
     for (id, edges) in ids.iter().zip([edges.to_vec(), reversed(edges)]) {
-        bulk.write(*id, vec![Box::new(OneBatch(Some(rows(&edges))))])?;
+        bulk.write(*id, vec![Box::new(testkit::OneBatch(Some(rows(&edges))))])?;
     }
     bulk.commit().map(drop)
 }
