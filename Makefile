@@ -55,8 +55,8 @@ lint: $(VENV)/dev ## formats, clippy, rustdoc, ruff and strict pyright, all with
 
 test-rust:
 	mkdir -p $(TARGET)
-	cargo test $(RUST_TESTED) 2>&1 | tee $(TARGET)/test-rust.log
-	cargo test --locked $(SABOTAGED) 2>&1 | tee -a $(TARGET)/test-rust.log
+	cargo test --no-fail-fast $(RUST_TESTED) 2>&1 | tee $(TARGET)/test-rust.log
+	cargo test --no-fail-fast --locked $(SABOTAGED) 2>&1 | tee -a $(TARGET)/test-rust.log
 
 test-python: module
 	mkdir -p $(TARGET)

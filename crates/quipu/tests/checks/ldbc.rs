@@ -8,6 +8,10 @@
 //!
 //! # Where the original sleeps
 //! Here a client yields: the other seven get the processor in the middle of its transaction.
+//!
+//! # Who reads and who writes
+//! All clients begin at once and change roles with each round, so however unevenly a machine runs its threads, no
+//! reader is through before the first writer has written.
 
 use super::append::Random;
 use super::{commit, int, set, table};
@@ -23,6 +27,11 @@ const NAME: u64 = 0;
 const VERSION: u64 = 1;
 const FRIENDS: u64 = 2;
 const VALUE: u64 = 3;
+
+/// Half of the clients write, the other half read, and they change places with each round.
+fn writes(me: u64, round: u64) -> bool {
+    (me + round).is_multiple_of(2)
+}
 
 /// What a test came to.
 #[derive(Debug, Default)]
@@ -107,11 +116,16 @@ impl Bench {
     /// Runs `client(number, round)` from all clients at once, with flushes and compactions beside them.
     fn run(&self, rounds: u64, client: impl Fn(u64, u64) + Sync) {
         let left = AtomicU64::new(CLIENTS);
+        let missing = AtomicU64::new(CLIENTS);
         std::thread::scope(|scope| {
             for me in 0..CLIENTS {
-                let (client, left) = (&client, &left);
+                let (client, left, missing) = (&client, &left, &missing);
                 scope.spawn(move || {
                     let _gone = Gone(left);
+                    missing.fetch_sub(1, Ordering::AcqRel);
+                    while missing.load(Ordering::Acquire) > 0 {
+                        std::thread::yield_now();
+                    }
                     (0..rounds).for_each(|round| client(me, round));
                 });
             }
@@ -277,9 +291,9 @@ pub(crate) fn g0(bench: &Bench, rounds: u64) -> Report {
 /// Nobody reads the even version that is always rolled back.
 pub(crate) fn g1a(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, VERSION, 1);
-    bench.run(rounds, |me, _| {
+    bench.run(rounds, |me, round| {
         let client = bench.begin();
-        if me % 2 == 0 {
+        if writes(me, round) {
             client.set(1, VERSION, 2);
             client.pause();
             return client.abort();
@@ -296,7 +310,7 @@ pub(crate) fn g1b(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, VERSION, 99);
     bench.run(rounds, |me, round| {
         let client = bench.begin();
-        if me % 2 == 0 {
+        if writes(me, round) {
             client.set(1, VERSION, 2 * round as i64);
             client.pause();
             client.set(1, VERSION, 2 * round as i64 + 1);
@@ -337,11 +351,11 @@ pub(crate) fn g1c(bench: &Bench, rounds: u64) -> Report {
 /// A property read twice in a transaction is the same twice.
 pub(crate) fn imp(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, VERSION, 1);
-    bench.run(rounds, |me, _| {
+    bench.run(rounds, |me, round| {
         let client = bench.begin();
         let first = client.get(1, VERSION);
         client.pause();
-        if me % 2 == 0 {
+        if writes(me, round) {
             client.set(1, VERSION, first + 1);
             client.commit();
             return;
@@ -357,7 +371,7 @@ pub(crate) fn imp(bench: &Bench, rounds: u64) -> Report {
 pub(crate) fn pmp(bench: &Bench, rounds: u64) -> Report {
     bench.run(rounds, |me, round| {
         let client = bench.begin();
-        if me % 2 == 0 {
+        if writes(me, round) {
             set(&client.likes, 1000 * me + round, 7, 1);
             client.commit();
             return;
@@ -377,9 +391,9 @@ fn circle(bench: &Bench, rounds: u64, judge: impl Fn([i64; 4], [i64; 4]) -> bool
         set(&bench.person, person, VERSION, 0);
         set(&bench.knows, person, person % 4 + 1, 0);
     }
-    bench.run(rounds, |me, _| {
+    bench.run(rounds, |me, round| {
         let client = bench.begin();
-        if me % 2 == 0 {
+        if writes(me, round) {
             let mut person = 1;
             loop {
                 client.set(person, VERSION, client.get(person, VERSION) + 1);
