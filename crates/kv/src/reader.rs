@@ -83,6 +83,16 @@ impl At<'_> {
         self.view.scan_into(range, self.read_at(), p, limit, out).map_err(tree_error)
     }
 
+    pub(crate) fn scan_back_into(
+        &self,
+        range: &KeyRange,
+        p: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.view.scan_back_into(range, self.read_at(), p, limit, out).map_err(tree_error)
+    }
+
     pub(crate) fn prefix_many(
         &self,
         first_words: &[u64],
@@ -176,6 +186,17 @@ macro_rules! read_through {
                 out: &mut Batch,
             ) -> Result<()> {
                 self.$with(keyspace, |at| at.scan_into(range, projection, limit, out))
+            }
+
+            fn scan_back_into(
+                &self,
+                keyspace: KeyspaceId,
+                range: &KeyRange,
+                projection: Projection,
+                limit: usize,
+                out: &mut Batch,
+            ) -> Result<()> {
+                self.$with(keyspace, |at| at.scan_back_into(range, projection, limit, out))
             }
 
             fn prefix_many(

@@ -145,6 +145,18 @@ impl Read for KvTransaction {
         Unrecorded(self).scan_into(keyspace, range, projection, limit, out)
     }
 
+    fn scan_back_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.note(keyspace, || range.clone());
+        Unrecorded(self).scan_back_into(keyspace, range, projection, limit, out)
+    }
+
     fn prefix_many(
         &self,
         keyspace: KeyspaceId,

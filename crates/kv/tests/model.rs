@@ -206,6 +206,7 @@ fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
         read.scan_into(*id, &part, Projection::KEYS, 4, &mut some).unwrap();
         said +=
             &format!("part {:?}\n", (0..some.rows).map(|i| some.keys.get(i)).collect::<Vec<_>>());
+        check_back(read, *id, &shape);
         if matches!(shape.key, KeyShape::Words(_)) {
             let firsts = [4, 0, 9, 2, 2];
             let (mut offsets, mut out) = (Vec::new(), Batch::new(&shape));
@@ -217,6 +218,36 @@ fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
         }
     }
     said
+}
+
+/// A scan from the end is the scan from the front reversed, whatever the range and the limit.
+fn check_back(read: &dyn Read, id: KeyspaceId, shape: &Shape) {
+    let all = match shape.key {
+        KeyShape::Words(_) => KeyRange::all_words(),
+        KeyShape::Bytes => KeyRange::all_bytes(),
+    };
+    let open = KeyRange { lower: key_of(shape, 9), upper: None };
+    let ranges = [all, range_of(shape, 3, 17), open];
+    for (range, projection) in ranges.into_iter().zip([3, 1, 0]) {
+        let projection = Projection { keys: 15, values: projection };
+        let mut forward = Batch::new(shape);
+        read.scan_into(id, &range, projection, usize::MAX, &mut forward).unwrap();
+        for limit in [1, 4, usize::MAX] {
+            let mut back = Batch::new(shape);
+            read.scan_back_into(id, &range, projection, limit, &mut back).unwrap();
+            let rows = |batch: &Batch, i: usize| {
+                let words = batch.values[0].as_words().unwrap();
+                let bytes = batch.values[1].as_bytes().unwrap();
+                let word = (!words.words.is_empty()).then(|| words.get(i));
+                let bytes = (!bytes.is_empty())
+                    .then(|| bytes.validity.is_valid(i).then(|| bytes.get(i).to_vec()));
+                (batch.keys.get(i), word, bytes)
+            };
+            let found: Vec<_> = (0..back.rows).map(|i| rows(&back, i)).collect();
+            let want = (0..forward.rows).rev().take(limit).map(|i| rows(&forward, i));
+            assert!(found.iter().cloned().eq(want), "{range:?} back, limit {limit}: {found:?}");
+        }
+    }
 }
 
 type Values = Vec<(Option<u64>, Option<Vec<u8>>)>;
@@ -330,6 +361,8 @@ fn run(durability: Durability, ops: &[Op]) {
                         rows_of(&out, true)
                     };
                     assert_eq!(read(&**a), read(&**b), "a transaction's own view of a range");
+                    check_back(&**a, ids[0], &shapes()[0]);
+                    check_back(&**b, ids[0], &shapes()[0]);
                 }
             }
             Op::Commit => {

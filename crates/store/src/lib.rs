@@ -106,6 +106,16 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
+    /// Appends up to `limit` rows of the range, the last first.
+    fn scan_back_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()>;
+
     /// Appends all rows whose first key word is `first_words[i]`, for each in the given order;
     /// `offsets` is extended by `first_words.len() + 1` entries relative to the first appended row.
     fn prefix_many(

@@ -158,6 +158,17 @@ impl Read for ModelStore {
         self.newest.scan_into(keyspace, range, projection, limit, out)
     }
 
+    fn scan_back_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.newest.scan_back_into(keyspace, range, projection, limit, out)
+    }
+
     fn prefix_many(
         &self,
         keyspace: KeyspaceId,

@@ -179,6 +179,21 @@ impl Read for At {
         Ok(())
     }
 
+    fn scan_back_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let rows = self.rows(keyspace, range, usize::MAX)?;
+        for (key, row) in rows.into_iter().rev().take(limit) {
+            append(out, Some(key.as_ref()), Some(&row), projection);
+        }
+        Ok(())
+    }
+
     fn prefix_many(
         &self,
         keyspace: KeyspaceId,

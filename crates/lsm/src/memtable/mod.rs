@@ -467,6 +467,15 @@ impl Memtable {
         self.seek(lower, u64::MAX)
     }
 
+    /// A key before `upper` (`None`: before the end) such that about `entries` versions lie between
+    /// them, at most some 200; `None` where there are so few that no such key is needed.
+    pub(crate) fn fence_below(&self, upper: Option<KeyRef<'_>>, entries: usize) -> Option<Key> {
+        let leaves = entries / node::SLOTS;
+        let address = with_tree!(self, |tree, probe| tree.fence(upper.map(probe), leaves))?;
+        let fence = self.key_in(self.words.at(address)).to_key();
+        upper.is_none_or(|upper| fence.as_ref() < upper).then_some(fence)
+    }
+
     /// The entry at a place; `None` past the last.
     #[inline]
     pub(crate) fn entry_at(&self, place: Option<Place>) -> Option<EntryRef<'_>> {
@@ -489,6 +498,22 @@ impl Memtable {
     #[inline]
     fn key_words(&self) -> usize {
         self.order.key_words()
+    }
+
+    /// The key in a slot of a leaf or an inner node.
+    #[inline]
+    fn key_in(&self, slot: &[AtomicU64]) -> EntryKey<'_> {
+        match self.order {
+            Order::Bytes => EntryKey::Bytes(self.key_bytes(slot)),
+            _ => {
+                let len = self.key_words();
+                let mut words = [0; base::WORDS_MAX];
+                for (i, word) in words.iter_mut().enumerate().take(len) {
+                    *word = load(slot, 1 + i);
+                }
+                EntryKey::Words(words, len)
+            }
+        }
     }
 
     #[inline]
@@ -587,18 +612,7 @@ impl<'a> EntryRef<'a> {
     #[must_use]
     #[inline]
     pub fn key(&self) -> EntryKey<'a> {
-        let node = self.node();
-        match self.memtable.order {
-            Order::Bytes => EntryKey::Bytes(self.memtable.key_bytes(node)),
-            _ => {
-                let len = self.memtable.key_words();
-                let mut words = [0; base::WORDS_MAX];
-                for (i, word) in words.iter_mut().enumerate().take(len) {
-                    *word = load(node, 1 + i);
-                }
-                EntryKey::Words(words, len)
-            }
-        }
+        self.memtable.key_in(self.node())
     }
 
     /// The words of a value column within the node, if it holds a value.

@@ -90,6 +90,43 @@ fn readers_beside_a_writer_see_whole_entries_in_order() {
     });
 }
 
+/// Whatever lies between a fence and the bound it was asked for is little and is not nothing.
+#[test]
+fn a_fence_cuts_off_a_few_entries_before_a_key() {
+    const ENTRIES: u64 = if cfg!(miri) { 400 } else { 5_000 };
+    for arrival in [Arrival::Ascending, Arrival::Descending, Arrival::Scattered] {
+        let memtable = Memtable::new(&edge_shape());
+        for i in 0..ENTRIES {
+            let key = arrival.key(i);
+            memtable.insert(&edges(&[(key, 1, None)]), Kinds::Uniform(Kind::Put), i + 1);
+        }
+        for wanted in [1, 40, 10_000] {
+            let mut upper: Option<Key> = None;
+            let mut met = 0;
+            loop {
+                let fence = memtable.fence_below(upper.as_ref().map(Key::as_ref), wanted);
+                let mut cursor = match &fence {
+                    Some(fence) => memtable.cursor(fence.as_ref()),
+                    None => memtable.cursor_at_start(),
+                };
+                let mut behind = 0;
+                while let Some(entry) = cursor.entry()
+                    && upper.as_ref().is_none_or(|upper| entry.key().as_ref() < upper.as_ref())
+                {
+                    behind += 1;
+                    cursor.advance();
+                }
+                assert!(behind <= wanted as u64 + 16 && behind <= 226, "{behind} of {wanted}");
+                met += behind;
+                let Some(fence) = fence else { break };
+                assert!(behind > 0 || fence.as_ref() == KeyRef::Words(&[0, 0]));
+                upper = Some(fence);
+            }
+            assert_eq!(met, ENTRIES, "{arrival:?}, {wanted} wanted");
+        }
+    }
+}
+
 /// The order in which a test's keys are inserted: each grows the tree in its own way.
 #[derive(Clone, Copy, Debug)]
 enum Arrival {

@@ -137,6 +137,19 @@ impl<N: NodeKey> Tree<'_, N> {
         &self,
         probe: N::Probe<'_>,
         seq: u64,
+        step: impl FnMut(u32, SlotOrder, usize),
+    ) -> u32 {
+        let pick = |node: &[AtomicU64], order| {
+            self.rank(node, Self::INNER_STRIDE, order, probe, seq).saturating_sub(1)
+        };
+        self.descend_by(pick, step)
+    }
+
+    /// The leaf that `pick` leads to: it says the rank of the child to take.
+    #[inline]
+    fn descend_by(
+        &self,
+        pick: impl Fn(&[AtomicU64], SlotOrder) -> usize,
         mut step: impl FnMut(u32, SlotOrder, usize),
     ) -> u32 {
         let root = self.root.load(Acquire);
@@ -145,8 +158,7 @@ impl<N: NodeKey> Tree<'_, N> {
             let node = self.words.at(address);
             let mut order = order_of(node);
             let child = loop {
-                let rank = self.rank(node, Self::INNER_STRIDE, order, probe, seq);
-                let rank = rank.saturating_sub(1);
+                let rank = pick(node, order);
                 let slot = HEADER + order.slot(rank) * Self::INNER_STRIDE;
                 let child = node[slot + 1 + N::WORDS].load(Acquire) as u32;
                 let again = order_of(node);
@@ -182,23 +194,28 @@ impl<N: NodeKey> Tree<'_, N> {
 
     /// The first entry of all.
     pub(super) fn first(&self) -> Option<Place> {
-        let root = self.root.load(Acquire);
-        let mut address = (root >> 8) as u32;
-        for _ in 0..root & 0xff {
-            let node = self.words.at(address);
-            let mut order = order_of(node);
-            address = loop {
-                let slot = HEADER + order.slot(0) * Self::INNER_STRIDE;
-                let child = node[slot + 1 + N::WORDS].load(Acquire) as u32;
-                let again = order_of(node);
-                if again == order {
-                    break child;
-                }
-                order = again;
+        let leaf = self.descend_by(|_, _| 0, |_, _, _| ());
+        let order = order_of(self.words.at(leaf));
+        (order.len() > 0).then(|| Place { leaf, slot: order.slot(0) as u32 })
+    }
+
+    /// Address of a slot whose key is the bound of a leaf up to `leaves` leaves before the one where
+    /// `upper` belongs (`None`: the last leaf); `None` where one leaf is all there is. The key is one of
+    /// an entry before `upper`, or that of the slot that stands for the smallest key of all.
+    pub(super) fn fence(&self, upper: Option<N::Probe<'_>>, leaves: usize) -> Option<u32> {
+        let pick = |node: &[AtomicU64], order: SlotOrder| {
+            let rank = match upper {
+                Some(upper) => self.rank(node, Self::INNER_STRIDE, order, upper, SEQ_STORED_MAX),
+                None => order.len(),
             };
-        }
-        let order = order_of(self.words.at(address));
-        (order.len() > 0).then(|| Place { leaf: address, slot: order.slot(0) as u32 })
+            rank.saturating_sub(1)
+        };
+        let mut fence = None;
+        self.descend_by(pick, |node, order, rank| {
+            let slot = order.slot(rank.saturating_sub(leaves));
+            fence = Some(node + (HEADER + slot * Self::INNER_STRIDE) as u32);
+        });
+        fence
     }
 
     fn slot_address(&self, place: Place) -> u32 {

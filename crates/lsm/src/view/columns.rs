@@ -94,6 +94,33 @@ pub(crate) fn append_rows(out: &mut Batch, from: &Rows, range: Range<usize>, p: 
     }
 }
 
+/// Appends the last rows of `from`, at most `limit`, the last first; returns how many.
+pub(crate) fn append_reversed(out: &mut Batch, from: &Batch, limit: usize, p: Projection) -> usize {
+    let rows = from.rows - from.rows.min(limit)..from.rows;
+    out.rows += rows.len();
+    match (&mut out.keys, &from.keys) {
+        (Keys::Words(to), Keys::Words(from)) => {
+            for (i, (to, from)) in to.iter_mut().zip(from).enumerate() {
+                if p.key(i) {
+                    to.extend(from[rows.clone()].iter().rev());
+                }
+            }
+        }
+        (Keys::Bytes(to), Keys::Bytes(from)) => {
+            if p.key(0) {
+                rows.clone().rev().for_each(|row| to.push(Some(from.get(row))));
+            }
+        }
+        _ => unreachable!("keys of one tree have one shape"),
+    }
+    for (i, (to, from)) in out.values.iter_mut().zip(&from.values).enumerate() {
+        if p.value(i) {
+            rows.clone().rev().for_each(|row| to.push_from(from, row));
+        }
+    }
+    rows.len()
+}
+
 /// Appends the projected words of a key.
 pub(crate) fn push_key(out: &mut Keys, key: base::KeyRef<'_>, projection: Projection) {
     match (out, key) {

@@ -12,6 +12,7 @@
 //! 2. A row older than a range tombstone that the snapshot sees is deleted by it.
 //! 3. A table whose global number is newer than the snapshot is not read at all.
 
+mod back;
 mod columns;
 mod conflict;
 mod count;

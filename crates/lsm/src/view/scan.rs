@@ -28,7 +28,9 @@ impl SuperVersion {
     ) -> Result<()> {
         match self.plan(range, at) {
             Plan::Nothing => return Ok(()),
-            Plan::Run(run) => return append_run(run, range, projection, limit, out),
+            Plan::Run(run) => {
+                return append_run(run, range, projection, limit, Fill::of(limit), out);
+            }
             Plan::Patch(patch) if limit == usize::MAX => {
                 if patch.append(self, range, at, projection, out)? {
                     return Ok(());
@@ -92,7 +94,7 @@ impl SuperVersion {
         projection: Projection,
         limit: usize,
     ) -> Result<VisibleScan<'a>> {
-        let fill = if limit > CHUNK_ROWS { Fill::Once } else { Fill::Keep };
+        let fill = Fill::of(limit);
         let chunk_rows = limit.clamp(16, CHUNK_ROWS);
         let mut sources = Vec::new();
         if let Some(own) = at.own() {
@@ -153,6 +155,13 @@ impl SuperVersion {
     }
 }
 
+impl Fill {
+    /// What a scan for up to `limit` rows does to the cache.
+    pub(super) fn of(limit: usize) -> Self {
+        if limit > CHUNK_ROWS { Self::Once } else { Self::Keep }
+    }
+}
+
 /// How a range is read.
 pub(super) enum Plan<'a> {
     Nothing,
@@ -176,7 +185,7 @@ pub(super) struct Patch<'a> {
 
 impl Patch<'_> {
     /// Appends the rows of `range` if they lie in one block; else returns `false`, nothing done.
-    fn append(
+    pub(super) fn append(
         &self,
         view: &SuperVersion,
         range: &KeyRange,
@@ -235,14 +244,14 @@ impl Patch<'_> {
 }
 
 /// Appends rows of a run of which every row is visible.
-fn append_run(
+pub(super) fn append_run(
     run: &RunView,
     range: &KeyRange,
     projection: Projection,
     limit: usize,
+    fill: Fill,
     out: &mut Batch,
 ) -> Result<()> {
-    let fill = if limit > CHUNK_ROWS { Fill::Once } else { Fill::Keep };
     let mut left = limit;
     let start = run.table_for(range.lower.as_ref());
     for table in run.tables.get(start..).unwrap_or_default() {

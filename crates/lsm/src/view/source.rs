@@ -21,7 +21,7 @@ pub trait RowSource: Send {
 /// Rows a source hands out at once, at most.
 pub(crate) const CHUNK_ROWS: usize = 1024;
 /// Blocks a long scan reads at once.
-const WINDOW_BLOCKS: usize = 32;
+pub(super) const WINDOW_BLOCKS: usize = 32;
 
 /// The versions of a memtable within a range.
 pub struct MemSource<M> {

@@ -379,8 +379,15 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
             let mut out = Batch::new(shape);
             view.scan_into(&range, at, Projection::ALL, limit, &mut out).unwrap();
             let in_range = all.iter().filter(|(key, _)| range.contains(key.as_ref()));
-            let want: Vec<_> = in_range.take(limit).cloned().collect();
+            let want: Vec<_> = in_range.clone().take(limit).cloned().collect();
             assert_eq!(rows_of(&out), want, "scan {range:?} limit {limit} at {snapshot}");
+            let want: Vec<_> = in_range.rev().take(limit).cloned().collect();
+            for wanted in [1, 2, 16] {
+                let mut out = Batch::new(shape);
+                let p = Projection::ALL;
+                view.scan_back_in_pieces(&range, at, p, limit, wanted, &mut out).unwrap();
+                assert_eq!(rows_of(&out), want, "back {range:?} limit {limit} at {snapshot}");
+            }
         }
     }
 
