@@ -84,6 +84,26 @@ marks! {
     BulkOnTop,
     /// A file waited for its last reader.
     ObsoleteWaits,
+    /// A backup has a table as a link to the database's.
+    BackupLinked,
+    /// A backup has a table from an earlier one.
+    BackupReused,
+    /// A backup found that a table of the earlier one is not as it was.
+    BackupEarlierUnsound,
+    /// A backup copied a table because it has no name of its own any more, or never had.
+    BackupCopied,
+    /// A backup failed, and was cleared away.
+    BackupClearedAway,
+    /// A folder was refused as a backup that did not finish.
+    BackupUnfinished,
+    /// A restore replaced a database.
+    RestoreReplaced,
+    /// A restore that was cut short was carried to its end: the new database came to its place.
+    RestoreCarriedOn,
+    /// A restore that was cut short was undone: the old database came back to its place.
+    RestoreUndone,
+    /// An opening found what a restore that was cut short had left.
+    RestoreFound,
 }
 
 #[cfg(feature = "marks")]

@@ -23,6 +23,7 @@ use crate::backup::list::{Entry, LIST, List, UNFINISHED};
 use crate::backup::{misfit, read_all};
 use crate::convert::{env_error, tree_error};
 use crate::open::{LOCK, TABLES, WAL, create_folder, create_folder_within};
+use base::mark::{self, Mark};
 use base::{Checksummer, SeqNo};
 use env::{AppendFile, Env, FolderLock, ReadOptions};
 use lsm::context::table_file_name;
@@ -120,6 +121,7 @@ pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
     if !places.all().iter().any(|place| env.exists(place)) {
         return Ok(());
     }
+    mark::hit(Mark::RestoreFound);
     let lock = places.lock(env)?;
     let finished = places.finish(env);
     drop(lock);
@@ -138,6 +140,7 @@ pub(crate) fn read_list(env: &dyn Env, folder: &Path) -> Result<List> {
         Err(error) if error.is_not_found() => {
             let what = folder.display();
             Err(invalid(if env.exists(&folder.join(UNFINISHED)) {
+                mark::hit(Mark::BackupUnfinished);
                 format!(
                     "{what} is a backup that did not finish\nhint: it cannot be used; remove it"
                 )
@@ -212,6 +215,7 @@ impl Places {
         self.rename(env, &self.new, &self.ready)?;
         self.rename(env, &self.target, &self.old)?;
         self.rename(env, &self.ready, &self.target)?;
+        mark::hit(Mark::RestoreReplaced);
         self.remove_left(env);
         Ok(())
     }
@@ -219,9 +223,11 @@ impl Places {
     /// Leaves the target, whole, if one of the names has it, and none of the others.
     fn finish(&self, env: &dyn Env) -> Result<()> {
         if !env.exists(&self.target) {
-            for whole in [&self.ready, &self.old] {
+            let ways = [(&self.ready, Mark::RestoreCarriedOn), (&self.old, Mark::RestoreUndone)];
+            for (whole, mark) in ways {
                 if env.exists(whole) {
                     self.rename(env, whole, &self.target)?;
+                    mark::hit(mark);
                     break;
                 }
             }

@@ -1,19 +1,23 @@
 //! Files and folders of the simulated machine: what is on the disk, and what only seems to be.
 //!
 //! Names are kept as they are now, with a list of the changes that no folder sync has made durable yet. A power
-//! cut takes all of them back and lets some happen again. Files' bytes are in [`Content`].
+//! cut takes all of them back and lets some happen again (`disk_power`). Files' bytes are in [`Content`].
+//!
+//! A folder is a thing of its own, and its path only where it can be found now: a renamed one takes what is in it
+//! along, unsynced changes of names included.
 //!
 //! # Invariants
 //! 1. A file lives while a name, an unsynced change of a name or an open handle refers to it.
 //! 2. `changes` is in the order of happening; each is whole: a rename removes one name and adds the other, or
 //!    neither.
 //! 3. A file with unsynced bytes is in `dirty`.
+//! 4. A folder that no path leads to is empty, and no folder lies in itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-use crate::disk_file::{Content, Keep, Loss};
-use crate::{FaultCounts, MILLION, NameOrder, Random};
+use crate::Random;
+use crate::disk_file::Content;
 
 /// Changes of names kept in memory; past this many, the older half is durable (a journal commits by itself).
 const CHANGES_MAX: usize = 4096;
@@ -22,7 +26,7 @@ const GARBAGE_FILES: usize = 4;
 const GARBAGE_BYTES: usize = 64 << 10;
 
 /// The root folder, named `/` or by the empty path.
-const ROOT: u32 = 0;
+pub(crate) const ROOT: u32 = 0;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,44 +36,43 @@ pub(crate) enum Entry {
 }
 
 #[derive(Debug, Default)]
-struct File {
-    content: Content,
+pub(crate) struct File {
+    pub(crate) content: Content,
     /// Names that it has now.
-    names: u32,
+    pub(crate) names: u32,
     /// Mentions in unsynced changes.
     mentions: u32,
     /// Open handles.
-    handles: u32,
-    in_dirty: bool,
+    pub(crate) handles: u32,
+    pub(crate) in_dirty: bool,
     in_use: bool,
     /// Whether its bytes are in `used_bytes`: while it has a name or a handle.
-    counted: bool,
+    pub(crate) counted: bool,
 }
 
 #[derive(Debug, Default)]
-struct Folder {
-    names: BTreeMap<Box<str>, Entry>,
-    exists: bool,
+pub(crate) struct Folder {
+    pub(crate) names: BTreeMap<Box<str>, Entry>,
 }
 
 /// One name before and after a change.
 #[derive(Debug)]
-struct Part {
-    folder: u32,
-    name: Box<str>,
-    before: Option<Entry>,
-    after: Option<Entry>,
+pub(crate) struct Part {
+    pub(crate) folder: u32,
+    pub(crate) name: Box<str>,
+    pub(crate) before: Option<Entry>,
+    pub(crate) after: Option<Entry>,
 }
 
 #[derive(Debug)]
-struct Change {
-    first: Part,
+pub(crate) struct Change {
+    pub(crate) first: Part,
     /// The new name, where a rename moved one.
-    second: Option<Part>,
+    pub(crate) second: Option<Part>,
 }
 
 impl Change {
-    fn parts(&self) -> impl Iterator<Item = &Part> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
         std::iter::once(&self.first).chain(&self.second)
     }
 }
@@ -77,15 +80,14 @@ impl Change {
 /// See the module's header.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    files: Vec<File>,
+    pub(crate) files: Vec<File>,
     free: Vec<u32>,
-    folders: Vec<Folder>,
-    /// Every folder there ever was, by path.
-    paths: BTreeMap<Box<str>, u32>,
-    changes: Vec<Change>,
-    dirty: Vec<u32>,
-    garbage: VecDeque<Vec<u8>>,
-    used_bytes: u64,
+    /// Every folder there ever was.
+    pub(crate) folders: Vec<Folder>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) dirty: Vec<u32>,
+    pub(crate) garbage: VecDeque<Vec<u8>>,
+    pub(crate) used_bytes: u64,
 }
 
 /// A path taken apart: the folder, if it exists, and the last name.
@@ -104,8 +106,7 @@ impl Disk {
         Self {
             files: Vec::new(),
             free: Vec::new(),
-            folders: vec![Folder { names: BTreeMap::new(), exists: true }],
-            paths: BTreeMap::new(),
+            folders: vec![Folder::default()],
             changes: Vec::new(),
             dirty: Vec::new(),
             garbage: VecDeque::new(),
@@ -121,11 +122,11 @@ impl Disk {
     // --- names -------------------------------------------------------------------------------
 
     fn folder(&self, path: &str) -> Option<u32> {
-        if path.is_empty() || path == "/" {
-            return Some(ROOT);
-        }
-        let id = *self.paths.get(path)?;
-        self.folders[id as usize].exists.then_some(id)
+        let mut names = path.split('/').filter(|name| !name.is_empty());
+        names.try_fold(ROOT, |folder, name| match self.folders[folder as usize].names.get(name) {
+            Some(Entry::Folder(id)) => Some(*id),
+            _ => None,
+        })
     }
 
     pub(crate) fn place<'a>(&self, path: &'a str) -> Place<'a> {
@@ -173,20 +174,31 @@ impl Disk {
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         let (source, target) = (self.place(from), self.place(to));
-        let (Some(old_folder), Some(Entry::File(file))) = (source.folder, source.entry) else {
+        let (Some(old_folder), Some(entry)) = (source.folder, source.entry) else {
             return error(io::ErrorKind::NotFound);
         };
         let Some(new_folder) = target.folder else { return error(io::ErrorKind::NotFound) };
-        if matches!(target.entry, Some(Entry::Folder(_))) {
-            return error(io::ErrorKind::IsADirectory);
-        }
         if target.entry == source.entry {
             return Ok(()); // As rename(2): two names of one file stay.
         }
+        match (entry, target.entry) {
+            (_, Some(Entry::Folder(_))) => return error(io::ErrorKind::IsADirectory),
+            (Entry::Folder(_), Some(Entry::File(_))) => return error(io::ErrorKind::NotADirectory),
+            (Entry::Folder(id), None) if id == ROOT || self.holds(id, new_folder) => {
+                return error(io::ErrorKind::InvalidInput);
+            }
+            _ => {}
+        }
         let removed = self.part(old_folder, source.name, None);
-        let added = self.part(new_folder, target.name, Some(Entry::File(file)));
+        let added = self.part(new_folder, target.name, Some(entry));
         self.change(removed, Some(added));
         Ok(())
+    }
+
+    /// Whether `inner` is `outer`, or lies in it at any depth.
+    fn holds(&self, outer: u32, inner: u32) -> bool {
+        let below = |entry: &Entry| matches!(entry, Entry::Folder(id) if self.holds(*id, inner));
+        outer == inner || self.folders[outer as usize].names.values().any(below)
     }
 
     pub(crate) fn remove(&mut self, path: &str) -> io::Result<()> {
@@ -220,13 +232,8 @@ impl Disk {
             self.create_folder(parent)?;
         }
         let (folder, name) = self.new_place(path)?;
-        let id = self.paths.get(path).copied().unwrap_or_else(|| {
-            self.folders.push(Folder::default());
-            let id = (self.folders.len() - 1) as u32;
-            self.paths.insert(path.into(), id);
-            id
-        });
-        self.folders[id as usize].exists = true;
+        let id = self.folders.len() as u32;
+        self.folders.push(Folder::default());
         let part = self.part(folder, name, Some(Entry::Folder(id)));
         self.change(part, None);
         Ok(())
@@ -240,7 +247,6 @@ impl Disk {
         if !self.folders[id as usize].names.is_empty() {
             return error(io::ErrorKind::DirectoryNotEmpty);
         }
-        self.folders[id as usize].exists = false;
         let part = self.part(parent, place.name, None);
         self.change(part, None);
         Ok(())
@@ -283,7 +289,7 @@ impl Disk {
         }
     }
 
-    fn set_name(&mut self, folder: u32, name: &str, entry: Option<Entry>) {
+    pub(crate) fn set_name(&mut self, folder: u32, name: &str, entry: Option<Entry>) {
         let names = &mut self.folders[folder as usize].names;
         let before = match (entry, names.get_mut(name)) {
             (Some(entry), Some(there)) => Some(std::mem::replace(there, entry)),
@@ -303,7 +309,7 @@ impl Disk {
         }
     }
 
-    fn forget(&mut self, changes: Vec<Change>) {
+    pub(crate) fn forget(&mut self, changes: Vec<Change>) {
         for part in changes.iter().flat_map(Change::parts) {
             for entry in [part.before, part.after] {
                 if let Some(Entry::File(file)) = entry {
@@ -315,7 +321,7 @@ impl Disk {
     }
 
     /// Gives a file's space back when nothing refers to it any more.
-    fn release(&mut self, id: u32) {
+    pub(crate) fn release(&mut self, id: u32) {
         let file = &mut self.files[id as usize];
         if !file.in_use || file.names + file.handles > 0 {
             return;
@@ -401,7 +407,7 @@ impl Disk {
         not: Option<u32>,
         random: &mut Random,
     ) -> Option<u32> {
-        let names = self.folders.iter().filter(|folder| folder.exists).flat_map(|f| &f.names);
+        let names = self.folders.iter().flat_map(|folder| &folder.names);
         let files = names.filter_map(|(name, entry)| match *entry {
             Entry::File(file)
                 if only.is_none_or(|only| name.contains(only))
@@ -424,111 +430,17 @@ impl Disk {
     /// Every file with its path and bytes, in the order of the paths.
     pub(crate) fn all_files(&self) -> Vec<(String, Vec<u8>)> {
         let mut all = Vec::new();
-        let roots = [("", ROOT)].into_iter();
-        let folders = roots.chain(self.paths.iter().map(|(path, &id)| (&**path, id)));
-        for (path, id) in folders.filter(|&(_, id)| self.folders[id as usize].exists) {
+        let mut left = vec![(String::new(), ROOT)];
+        while let Some((path, id)) = left.pop() {
             for (name, entry) in &self.folders[id as usize].names {
-                if let Entry::File(file) = *entry {
-                    all.push((format!("{path}/{name}"), self.bytes(file).to_vec()));
+                let path = format!("{path}/{name}");
+                match *entry {
+                    Entry::File(file) => all.push((path, self.bytes(file).to_vec())),
+                    Entry::Folder(id) => left.push((path, id)),
                 }
             }
         }
+        all.sort();
         all
-    }
-
-    // --- the end of a process ------------------------------------------------------------------
-
-    /// The process is gone, and its handles with it.
-    pub(crate) fn close_all(&mut self) {
-        for id in 0..self.files.len() {
-            self.files[id].handles = 0;
-            self.release(id as u32);
-        }
-    }
-
-    /// Loses what was not synced: any part of it, as `order` and chance have it.
-    pub(crate) fn cut_power(
-        &mut self,
-        order: NameOrder,
-        torn_ppm: u32,
-        random: &mut Random,
-        counts: &mut FaultCounts,
-    ) {
-        self.cut_names(order, random, counts);
-        let keep = match random.below(6) {
-            0 => Keep::Chance(0),
-            1 => Keep::Chance(MILLION),
-            2 => Keep::Chance(MILLION / 2),
-            3 => Keep::Chance(MILLION / 10),
-            4 => Keep::Chance(MILLION - MILLION / 10),
-            _ => Keep::Prefix,
-        };
-        let loss = Loss { keep, torn_ppm, garbage: random.below(3) == 0 };
-        let garbage = self.garbage.iter().next().map_or(&[] as &[u8], Vec::as_slice);
-        for id in self.dirty.drain(..) {
-            let file = &mut self.files[id as usize];
-            file.in_dirty = false;
-            if file.names > 0 && file.content.is_dirty() {
-                file.content.cut_power(loss, garbage, random, counts);
-            }
-        }
-        self.close_all();
-        let counted = self.files.iter().filter(|file| file.counted);
-        self.used_bytes = counted.map(|file| file.content.len() as u64).sum();
-    }
-
-    fn cut_names(&mut self, order: NameOrder, random: &mut Random, counts: &mut FaultCounts) {
-        let changes = std::mem::take(&mut self.changes);
-        for part in changes.iter().rev().flat_map(|c| c.second.iter().chain([&c.first])) {
-            self.set_name(part.folder, &part.name, part.before);
-        }
-        let keep_ppm = [0, MILLION, MILLION / 2, MILLION * 9 / 10][random.index(4)];
-        let prefix = random.index(changes.len() + 1);
-        // What cannot have happened since its predecessor was lost: the predecessors' folders and names.
-        let mut lost: Vec<(u32, &str)> = Vec::new();
-        for (i, change) in changes.iter().enumerate() {
-            let drawn =
-                if order == NameOrder::Journal { i < prefix } else { random.chance(keep_ppm) };
-            let follows = |part: &Part| match order {
-                NameOrder::Journal => true,
-                NameOrder::Folder => lost.iter().all(|&(folder, _)| folder != part.folder),
-                NameOrder::Name => !lost.contains(&(part.folder, &*part.name)),
-            };
-            if drawn && change.parts().all(follows) {
-                counts.names_kept += 1;
-                for part in change.parts() {
-                    self.set_name(part.folder, &part.name, part.after);
-                }
-            } else {
-                counts.names_lost += 1;
-                lost.extend(change.parts().map(|part| (part.folder, &*part.name)));
-            }
-        }
-        self.forget(changes);
-        self.drop_unreachable();
-    }
-
-    /// A folder whose own name was lost takes everything in it along.
-    fn drop_unreachable(&mut self) {
-        let mut reached = vec![false; self.folders.len()];
-        let mut next = vec![ROOT];
-        while let Some(id) = next.pop() {
-            reached[id as usize] = true;
-            next.extend(self.folders[id as usize].names.values().filter_map(|entry| match entry {
-                Entry::Folder(id) => Some(*id),
-                Entry::File(_) => None,
-            }));
-        }
-        for (id, reached) in reached.into_iter().enumerate() {
-            self.folders[id].exists = reached;
-            if !reached {
-                for name in std::mem::take(&mut self.folders[id].names).into_values() {
-                    if let Entry::File(file) = name {
-                        self.files[file as usize].names -= 1;
-                        self.release(file);
-                    }
-                }
-            }
-        }
     }
 }

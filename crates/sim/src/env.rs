@@ -193,26 +193,25 @@ impl Env for SimEnv {
 
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>> {
         let process = self.process;
-        let other = self.operate(Op::Lock, path, [0; 2], |state, text| {
-            let mut locks = state.processes.iter().flat_map(|process| &process.locks);
-            if let Some((_, holder)) = locks.find(|(path, _)| path == text) {
-                return Ok(Some(holder.clone()));
-            }
+        let taken = self.operate(Op::Lock, path, [0; 2], |state, text| {
             let file = match state.disk.find(text) {
                 Ok(file) => file,
                 Err(_) => state.disk.create(text, Content::default())?,
             };
+            let mut locks = state.processes.iter().flat_map(|process| &process.locks);
+            if let Some((_, holder)) = locks.find(|(locked, _)| *locked == file) {
+                return Ok(Err(holder.clone()));
+            }
             state.disk.truncate(file, 0);
             state.write(file, path, format!("{holder}\n").as_bytes(), 0)?;
-            let lock = (text.to_owned(), holder.to_owned());
-            state.processes[process as usize].locks.push(lock);
-            Ok(None)
+            state.disk.open_handle(file);
+            state.processes[process as usize].locks.push((file, holder.to_owned()));
+            Ok(Ok(file))
         })?;
-        if let Some(holder) = other {
-            return Err(EnvError::Locked { path: path.to_owned(), holder });
+        match taken {
+            Ok(file) => Ok(Box::new(Lock { shared: Arc::clone(&self.shared), process, file })),
+            Err(holder) => Err(EnvError::Locked { path: path.to_owned(), holder }),
         }
-        let path = normal(path).into_owned();
-        Ok(Box::new(Lock { shared: Arc::clone(&self.shared), process, path }))
     }
 
     fn monotonic_us(&self) -> u64 {
@@ -453,7 +452,7 @@ impl LogSync for SyncHandle {
 struct Lock {
     shared: Arc<Shared>,
     process: u32,
-    path: String,
+    file: u32,
 }
 
 impl FolderLock for Lock {}
@@ -462,8 +461,9 @@ impl Drop for Lock {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         if let Some(process) = state.processes.get_mut(self.process as usize) {
-            process.locks.retain(|(path, _)| *path != self.path);
+            process.locks.retain(|(file, _)| *file != self.file);
         }
+        state.disk.close_handle(self.file);
     }
 }
 

@@ -54,6 +54,7 @@
 
 mod disk;
 mod disk_file;
+mod disk_power;
 mod env;
 pub mod faults;
 mod machine;
@@ -218,6 +219,11 @@ impl Sim {
     /// Other faults from now on.
     pub fn set_faults(&self, faults: FaultPlan) {
         self.shared.lock().settings.faults = faults;
+    }
+
+    /// Another size of the disk from now on: bytes that fit on it.
+    pub fn set_disk_bytes(&self, bytes: u64) {
+        self.shared.lock().settings.disk_bytes = bytes;
     }
 
     /// What has crashed, if anything.

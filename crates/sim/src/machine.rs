@@ -89,8 +89,8 @@ impl Op {
 pub(crate) struct Process {
     /// Every operation of it fails from now on.
     pub(crate) dead: bool,
-    /// Lock files that it holds, with the line it wrote.
-    pub(crate) locks: Vec<(String, String)>,
+    /// Lock files that it holds, with the line it wrote. Files and not paths: a lock moves with its folder.
+    pub(crate) locks: Vec<(u32, String)>,
 }
 
 /// See the module's header.

@@ -4,7 +4,7 @@ use base::Kind;
 use quipu_sim::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
 use quipu_sim::workload::run;
 use quipu_sim::workload::spaces::Span;
-use quipu_sim::{Crash, FaultPlan};
+use quipu_sim::{Crash, FaultPlan, NameOrder};
 use store::{Durability, Isolation};
 
 const COUNTS: u8 = 2;
@@ -30,6 +30,9 @@ fn swarm(durability: Durability) -> Swarm {
         disk_bytes: 0,
         parallelism: 1,
         switch_permille: 300,
+        name_order: NameOrder::Name,
+        append_buffer_bytes: 4096,
+        torn_ppm: 0,
     }
 }
 

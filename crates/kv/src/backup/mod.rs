@@ -20,6 +20,7 @@ use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::open::{TABLES, WAL, create_folder, create_folder_within};
 use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name};
+use base::mark::{self, Mark};
 use base::{Checksummer, Corruption, SeqNo, TableId};
 use env::sync::atomic::Ordering;
 use env::{Env, MemoryEnv, RandomReadFile, ReadOptions};
@@ -257,6 +258,7 @@ impl Backup<'_> {
         }
         let made = self.fill(target, earlier.as_ref());
         if made.is_err() {
+            mark::hit(Mark::BackupClearedAway);
             // Best effort: what cannot be removed has no list.
             crate::restore::remove_database(env, target, was_there);
         }
@@ -360,6 +362,7 @@ impl Backup<'_> {
             Ok(report)
         });
         if made.is_err() {
+            mark::hit(Mark::BackupClearedAway);
             // Best effort: an archive is one only under its own name.
             let _ = env.remove(&unfinished);
             let _ = env.remove(target);
@@ -471,6 +474,7 @@ impl Keep {
             && *there == entry(there.checksum)
             && self.reuse(earlier, there)?
         {
+            mark::hit(Mark::BackupReused);
             return Ok((entry(there.checksum), How::Reused));
         }
         if self.verify {
@@ -479,6 +483,7 @@ impl Keep {
         if let Some(path) = &self.link {
             match self.env.link_if_possible(path, &self.to) {
                 Ok(true) => {
+                    mark::hit(Mark::BackupLinked);
                     let file = self.env.open_read(&self.to, ReadOptions::default());
                     return Ok((entry(checksum_of(&*file.map_err(env_error)?)?), How::Linked));
                 }
@@ -488,6 +493,7 @@ impl Keep {
                 Err(error) => return Err(env_error(error)),
             }
         }
+        mark::hit(Mark::BackupCopied);
         let mut to = self.env.create(&self.to).map_err(env_error)?;
         let mut sum = Checksummer::default();
         read_all(&**self.table.file(), &mut |content| {
@@ -502,6 +508,7 @@ impl Keep {
     fn reuse(&self, earlier: &Earlier, there: &Entry) -> Result<bool> {
         let path = earlier.folder.join(&there.name);
         if !self.is_sound(&path, there)? {
+            mark::hit(Mark::BackupEarlierUnsound);
             return Ok(false);
         }
         match self.env.link_if_possible(&path, &self.to) {

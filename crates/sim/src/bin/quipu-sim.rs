@@ -123,6 +123,10 @@ impl Total {
         println!("tails lost       {} to damage of the newest records", tally.tails_lost);
         println!("given up         {} where the machine let no opening through", tally.given_up);
         println!("commits          {} acknowledged, {} conflicts", tally.commits, tally.conflicts);
+        println!(
+            "backups          {} acknowledged, {} others refused; {} restored ones opened and compared, {} of them not wholly",
+            tally.backups, tally.backups_refused, tally.restored, tally.unjudged
+        );
         println!("compared         {} answers, {} rows", tally.answers, tally.rows);
         println!(
             "errors           {} that a fault, a crash or another task explains",

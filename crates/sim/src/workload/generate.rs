@@ -4,12 +4,13 @@
 //! A run that does a bit of everything seldom does enough of one thing to reach what is rare. So each run
 //! draws which steps it takes part in, how tiny everything is, and mostly one kind of fault or none.
 
-use crate::Random;
 use crate::faults::{Crash, Fault, FaultPlan};
 use crate::workload::dice::Dice;
 use crate::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
 use crate::workload::read::{ReadStep, What, has_words};
 use crate::workload::spaces::{FORWARD, KEYS, REVERSE, SLOTS, Slot, Span, shape};
+use crate::workload::vault::{BackupStep, PLACES, RestoreStep, Way};
+use crate::{NameOrder, Random};
 use base::Kind;
 use store::{Durability, Isolation};
 
@@ -31,9 +32,10 @@ enum Habit {
     Hold,
     Reopen,
     Check,
+    Backup,
 }
 
-const HABITS: [Habit; 12] = [
+const HABITS: [Habit; 13] = [
     Habit::Transactions,
     Habit::Ranges,
     Habit::Merges,
@@ -46,6 +48,7 @@ const HABITS: [Habit; 12] = [
     Habit::Hold,
     Habit::Reopen,
     Habit::Check,
+    Habit::Backup,
 ];
 
 /// The plan that a seed stands for, for ever.
@@ -68,12 +71,16 @@ fn swarm(dice: &mut Dice) -> Swarm {
     let durability =
         *dice.pick(&[Durability::Sync, Durability::Sync, Durability::Os, Durability::None]);
     let mut random = Random::new(dice.word());
-    let faults = match dice.below(10) {
+    let mut faults = match dice.below(10) {
         0..6 => FaultPlan::swarm(&mut random),
         6..8 => FaultPlan::swarm_of_corruption(&mut random),
         _ => FaultPlan::none(),
     };
     let corrupts = Fault::ALL.iter().any(|&fault| fault.corrupts() && faults.ppm(fault) > 0);
+    if corrupts && dice.one_in(3) {
+        // A database has few of them, and many tables.
+        faults.corrupt_only = Some(*dice.pick(&["MANIFEST", "CURRENT", "BACKUP", ".qbak", ".log"]));
+    }
     let memtable_bytes = *dice.pick(&[600, 2_000, 6_000, 30_000]);
     Swarm {
         durability,
@@ -94,6 +101,9 @@ fn swarm(dice: &mut Dice) -> Swarm {
         disk_bytes: if !corrupts && dice.one_in(12) { dice.between(40_000, 200_000) } else { 0 },
         parallelism: dice.between(1, 3) as usize,
         switch_permille: *dice.pick(&[20, 100, 300, 800]),
+        name_order: *dice.pick(&[NameOrder::Journal, NameOrder::Folder, NameOrder::Name]),
+        append_buffer_bytes: *dice.pick(&[0, 512, 4096, 1 << 20]),
+        torn_ppm: if dice.one_in(4) { *dice.pick(&[10_000, 300_000]) } else { 0 },
     }
 }
 
@@ -151,14 +161,17 @@ impl<'a> Generator<'a> {
             let steps = (0..steps).filter_map(|_| self.upkeep()).collect::<Vec<_>>();
             tasks.push(steps);
         }
+        if self.has(Habit::Backup) && self.dice.one_in(2) {
+            tasks.push(self.keeper());
+        }
         tasks.retain(|steps| !steps.is_empty());
         let end = if self.dice.one_in(8) && self.closes {
             End::Close
         } else {
             let kind = self.crash.unwrap_or(*self.dice.pick(&[Crash::Power, Crash::Kill]));
-            let steps: u64 = tasks.iter().map(|steps| steps.len() as u64).sum();
-            // Opening takes some tens of operations, a step a few.
-            End::Crash(1 + self.dice.below(40 + 12 * steps), kind)
+            let operations: u64 = tasks.iter().flatten().map(operations).sum();
+            // Opening takes some tens of operations.
+            End::Crash(1 + self.dice.below(40 + operations), kind)
         };
         Life { tasks, end }
     }
@@ -217,12 +230,46 @@ impl<'a> Generator<'a> {
         let mut steps = Vec::new();
         for _ in 0..self.dice.between(1, self.steps_max / 2 + 1) {
             steps.push(match self.dice.below(4) {
+                0 if self.has(Habit::Backup) => Step::Backup(self.backup(true)),
                 0 => Step::Pause,
                 1 => Step::FollowRead(self.read_of_moment()),
                 _ => Step::Follow,
             });
         }
         steps
+    }
+
+    fn keeper(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for _ in 0..self.dice.between(1, 4) {
+            match self.dice.below(8) {
+                0..4 => steps.push(Step::Backup(self.backup(false))),
+                4 => steps.push(Step::Discard(self.dice.below(4) as u8)),
+                5 => steps.push(Step::Look(self.place())),
+                _ => {
+                    let place = self.place();
+                    let which = self.dice.below(4) as u8;
+                    let replace = !self.dice.one_in(4);
+                    steps.push(Step::Restore(RestoreStep { which, place, replace }));
+                    steps.push(Step::Look(place));
+                }
+            }
+        }
+        steps
+    }
+
+    fn place(&mut self) -> u8 {
+        self.dice.below(u64::from(PLACES)) as u8
+    }
+
+    fn backup(&mut self, by_follower: bool) -> BackupStep {
+        let way = match self.dice.below(4) {
+            0 => Way::Folder,
+            1 => Way::Archive,
+            _ => Way::Incremental(self.dice.below(3) as u8),
+        };
+        let stop_after = if self.dice.one_in(8) { self.dice.between(1, 4) as u8 } else { 0 };
+        BackupStep { way, verify: !self.dice.one_in(4), by_follower, stop_after }
     }
 
     fn upkeep(&mut self) -> Option<Step> {
@@ -340,5 +387,14 @@ impl<'a> Generator<'a> {
         let (keys, values) =
             if all { (!0, !0) } else { (self.dice.word() as u8, self.dice.word() as u8) };
         ReadStep { slot, what, keys, values }
+    }
+}
+
+/// Operations of the machine that a step takes, about.
+fn operations(step: &Step) -> u64 {
+    match step {
+        Step::Backup(_) => 60,
+        Step::Restore(_) | Step::Look(_) => 100,
+        _ => 12,
     }
 }

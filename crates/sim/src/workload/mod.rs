@@ -10,7 +10,9 @@
 //! 2. A transaction is refused if and only if another commit stands in its way.
 //! 3. After a crash the state is that of a prefix of the commits, each whole, at least as long as the durability promises.
 //! 4. A follower sees a prefix, and never goes back.
-//! 5. An error is one that the machine, damage or another task explains.
+//! 5. A backup that was acknowledged restores to the state of its moment, whatever came after it; another one is refused, or
+//!    is whole after all. A restore that was cut short left what was there, or the new.
+//! 6. An error is one that the machine, damage or another task explains.
 
 pub mod dice;
 pub mod generate;
@@ -21,6 +23,7 @@ pub mod run;
 pub mod shrink;
 pub mod spaces;
 pub mod task;
+pub mod vault;
 pub mod world;
 
 pub use generate::plan;

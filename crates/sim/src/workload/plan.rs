@@ -1,8 +1,10 @@
 //! A run as data: settings, lives, tasks, steps. What can be printed can be replayed and shrunk.
 
+use crate::NameOrder;
 use crate::faults::{Crash, Fault, FaultPlan};
 use crate::workload::read::{ReadStep, What};
 use crate::workload::spaces::{NAMES, Slot, Span, kind_name};
+use crate::workload::vault::{BackupStep, RestoreStep};
 use base::Kind;
 use kv::KvOptions;
 use lsm::context::TreeOptions;
@@ -73,6 +75,14 @@ pub enum Step {
     FollowRead(ReadStep),
     /// Closes the database and opens it again, beside the other tasks.
     Reopen,
+    /// Takes a backup.
+    Backup(BackupStep),
+    /// Removes the backup made so many before the newest.
+    Discard(u8),
+    /// Restores a backup.
+    Restore(RestoreStep),
+    /// Opens what was restored to a place, and compares it.
+    Look(u8),
     /// Lets others run.
     Pause,
 }
@@ -134,6 +144,12 @@ pub struct Swarm {
     pub parallelism: usize,
     /// In a thousand operations, how many let another task run.
     pub switch_permille: u32,
+    /// Of the disk: see [`crate::Settings`].
+    pub name_order: NameOrder,
+    /// See [`crate::Settings`].
+    pub append_buffer_bytes: usize,
+    /// See [`crate::Settings`].
+    pub torn_ppm: u32,
 }
 
 impl Swarm {
@@ -231,6 +247,14 @@ impl fmt::Display for Plan {
                 format!("{} B", swarm.disk_bytes)
             },
         )?;
+        writeln!(
+            f,
+            "names survive by {:?}, buffers of {} B, {} sectors in a million torn",
+            swarm.name_order, swarm.append_buffer_bytes, swarm.torn_ppm,
+        )?;
+        if let Some(only) = swarm.faults.corrupt_only {
+            writeln!(f, "only files called …{only}… are damaged")?;
+        }
         for fault in Fault::ALL {
             if swarm.faults.ppm(fault) > 0 {
                 writeln!(f, "fault {fault:?}: {} in a million", swarm.faults.ppm(fault))?;
@@ -274,6 +298,10 @@ impl fmt::Display for Step {
                 write!(f, "{}", if *commit { "" } else { ", given up" })
             }
             Self::Create(slot) => write!(f, "create {}", NAMES[usize::from(*slot)]),
+            Self::Backup(step) => write!(f, "{step}"),
+            Self::Restore(step) => write!(f, "{step}"),
+            Self::Discard(which) => write!(f, "remove the last backup but {which}"),
+            Self::Look(place) => write!(f, "open place {place}"),
             Self::Drop(slot) => write!(f, "drop {}", NAMES[usize::from(*slot)]),
             other => write!(f, "{}", format!("{other:?}").to_lowercase()),
         }

@@ -6,6 +6,7 @@ use crate::workload::plan::{End, Life, Plan, Swarm};
 use crate::workload::read::{Answer, Ids};
 use crate::workload::spaces::{NAMES, SLOTS, Slot};
 use crate::workload::task::{Task, new_keyspace, whole};
+use crate::workload::vault::{PLACES, Status, Vault};
 use crate::workload::world::{Tally, World, listed};
 use crate::{Failure, MILLION, Settings, Sim};
 use base::KeyspaceId;
@@ -47,6 +48,7 @@ pub struct Report {
 #[must_use]
 pub fn run(plan: &Plan) -> Report {
     let model = Rc::new(RefCell::new(Model::new()));
+    let vault = Rc::new(RefCell::new(Vault::default()));
     let tally = Rc::new(RefCell::new(Tally { runs: 1, ..Tally::default() }));
     let mut sim = Sim::new(plan.seed, settings(&plan.swarm));
     let mut broken = None;
@@ -57,6 +59,7 @@ pub fn run(plan: &Plan) -> Report {
             sim.second_process(),
             plan.swarm.clone(),
             Rc::clone(&model),
+            Rc::clone(&vault),
             Rc::clone(&tally),
         ));
         let ended = live(&sim, &world, life, &before);
@@ -73,6 +76,12 @@ pub fn run(plan: &Plan) -> Report {
         if number + 1 < plan.lives.len() {
             sim = sim.restart();
         }
+    }
+    if broken.is_none() && !vault.borrow().backups.is_empty() {
+        sim = sim.restart();
+        let audited = audit(&sim, &plan.swarm, &model, &vault, &tally);
+        let last = plan.lives.len().saturating_sub(1);
+        broken = audited.err().map(|why| Broken { life: last, why: format!("at the end: {why}") });
     }
     let tally = tally.borrow().clone();
     Report {
@@ -92,8 +101,67 @@ fn settings(swarm: &Swarm) -> Settings {
         // A life is some thousand operations long.
         steps_max: 1_000_000,
         disk_bytes: if swarm.disk_bytes == 0 { u64::MAX } else { swarm.disk_bytes },
-        ..Settings::default()
+        name_order: swarm.name_order,
+        append_buffer_bytes: swarm.append_buffer_bytes,
+        torn_ppm: swarm.torn_ppm,
     }
+}
+
+/// Restores every backup, and opens every place, on a machine that does not fail any more.
+fn audit(
+    sim: &Sim,
+    swarm: &Swarm,
+    model: &Rc<RefCell<Model>>,
+    vault: &Rc<RefCell<Vault>>,
+    tally: &Rc<RefCell<Tally>>,
+) -> Result<(), String> {
+    sim.set_faults(FaultPlan::none());
+    sim.set_disk_bytes(u64::MAX);
+    // What was damaged stays so.
+    let damages = Fault::ALL.into_iter().filter(|fault| fault.corrupts());
+    let faults =
+        damages.fold(FaultPlan::none(), |plan, fault| plan.with(fault, swarm.faults.ppm(fault)));
+    let swarm = Swarm { faults, disk_bytes: 0, ..swarm.clone() };
+    let world = Rc::new(World::new(
+        sim.env(),
+        sim.second_process(),
+        swarm,
+        Rc::clone(model),
+        Rc::clone(vault),
+        Rc::clone(tally),
+    ));
+    vault.borrow_mut().new_life();
+    {
+        let world = Rc::clone(&world);
+        sim.spawn("audit", move || {
+            if let Err(why) = audit_all(&world) {
+                world.failed(why);
+            }
+        });
+    }
+    let ran = sim.run();
+    match world.failure() {
+        Some(why) => Err(why),
+        None => ran.map_err(|failure| format!("{failure:?}")),
+    }
+}
+
+fn audit_all(world: &Rc<World>) -> Result<(), String> {
+    let task = Task::new(Rc::clone(world));
+    let places = world.vault.borrow().used_places();
+    for place in places {
+        task.look(place)?;
+    }
+    let backups = world.vault.borrow().backups.len();
+    for number in 0..backups {
+        let status = world.vault.borrow().backups[number].status;
+        if status != Status::Gone {
+            let place = usize::from(PLACES) + number;
+            task.restore_to(number, place, false)?;
+            task.look(place)?;
+        }
+    }
+    Ok(())
 }
 
 /// What the life before left.
@@ -111,6 +179,7 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
         sim.crash_at_operation(sim.operations() + at, kind);
     }
     world.running.set(life.tasks.len());
+    world.vault.borrow_mut().new_life();
     {
         let (world, before, close) = (Rc::clone(world), *before, life.end == End::Close);
         sim.spawn("open", move || {

@@ -7,9 +7,11 @@
 //! A step less shifts the interleaving, so the failure may hide though its cause is there. Each attempt
 //! therefore tries a few seeds and a few places of the crash.
 
+use crate::NameOrder;
 use crate::faults::FaultPlan;
 use crate::workload::plan::{End, Plan, Step};
 use crate::workload::run::{Broken, run};
+use crate::workload::vault::{BackupStep, Way};
 
 /// Runs that shrinking may take.
 const RUNS_MAX: usize = 6_000;
@@ -146,7 +148,10 @@ impl Shrinker {
     }
 
     fn simpler_settings(&mut self) {
-        let simpler: [fn(&mut Plan); 8] = [
+        let simpler: [fn(&mut Plan); 11] = [
+            |plan| plan.swarm.torn_ppm = 0,
+            |plan| plan.swarm.name_order = NameOrder::Journal,
+            |plan| plan.swarm.append_buffer_bytes = 4096,
             |plan| plan.swarm.faults = FaultPlan::none(),
             |plan| plan.swarm.disk_bytes = 0,
             |plan| plan.swarm.two_folders = false,
@@ -184,6 +189,7 @@ fn place(plan: &Plan, at: usize) -> Option<(usize, usize, usize)> {
 fn without(step: &Step, part: usize) -> Option<Step> {
     let mut step = step.clone();
     let tables = match &mut step {
+        Step::Backup(backup) => return simpler_backup(*backup, part).map(Step::Backup),
         Step::Write(tables, _) | Step::TxWrite(tables) | Step::Bulk(tables, _, _) => tables,
         _ => return None,
     };
@@ -212,4 +218,14 @@ fn without(step: &Step, part: usize) -> Option<Step> {
         n -= rows;
     }
     None
+}
+
+/// The backup without one thing that makes it special.
+fn simpler_backup(step: BackupStep, part: usize) -> Option<BackupStep> {
+    let all = [
+        BackupStep { stop_after: 0, ..step },
+        BackupStep { way: Way::Folder, ..step },
+        BackupStep { verify: true, ..step },
+    ];
+    all.into_iter().filter(|simpler| *simpler != step).nth(part)
 }

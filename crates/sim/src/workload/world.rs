@@ -5,6 +5,7 @@ use crate::workload::model::Model;
 use crate::workload::plan::{Step, Swarm};
 use crate::workload::read::{Answer, Ids, ReadStep};
 use crate::workload::spaces::{FORWARD, NAMES, REVERSE, Slot, shape};
+use crate::workload::vault::Vault;
 use base::{Corruption, KeyspaceId};
 use env::{Env, Signal};
 use kv::{Kv, KvOptions};
@@ -35,6 +36,14 @@ pub struct Tally {
     pub answers: u64,
     /// Rows in them.
     pub rows: u64,
+    /// Backups acknowledged.
+    pub backups: u64,
+    /// Restores refused, rightly, of backups that were never acknowledged.
+    pub backups_refused: u64,
+    /// Restored databases opened and compared.
+    pub restored: u64,
+    /// Comparisons with a backup whose moment the model does not know: a commit beside it was in flight at the crash.
+    pub unjudged: u64,
     /// Errors that a fault of the machine explains.
     pub errors: u64,
     /// Openings refused because of damage, with file and offset.
@@ -57,6 +66,10 @@ impl Tally {
         self.conflicts += other.conflicts;
         self.answers += other.answers;
         self.rows += other.rows;
+        self.backups += other.backups;
+        self.backups_refused += other.backups_refused;
+        self.restored += other.restored;
+        self.unjudged += other.unjudged;
         self.errors += other.errors;
         self.refused += other.refused;
         self.tails_lost += other.tails_lost;
@@ -74,6 +87,8 @@ pub struct World {
     pub swarm: Swarm,
     /// What must be true.
     pub model: Rc<RefCell<Model>>,
+    /// What backups must hold.
+    pub vault: Rc<RefCell<Vault>>,
     /// What was done.
     pub tally: Rc<RefCell<Tally>>,
     kv: RefCell<Option<Arc<Kv>>>,
@@ -116,6 +131,7 @@ impl World {
         second: Arc<SimEnv>,
         swarm: Swarm,
         model: Rc<RefCell<Model>>,
+        vault: Rc<RefCell<Vault>>,
         tally: Rc<RefCell<Tally>>,
     ) -> Self {
         let signal = env.signal();
@@ -124,6 +140,7 @@ impl World {
             second,
             swarm,
             model,
+            vault,
             tally,
             kv: RefCell::new(None),
             generation: Cell::new(0),
@@ -227,6 +244,10 @@ impl World {
             Step::Follow => "follow",
             Step::FollowRead(_) => "read in the follower",
             Step::Reopen => "reopen",
+            Step::Backup(_) => "backup",
+            Step::Discard(_) => "discard",
+            Step::Restore(_) => "restore",
+            Step::Look(_) => "open what was restored",
             Step::Pause => "pause",
         };
         *self.tally.borrow_mut().steps.entry(name).or_default() += 1;

@@ -1,0 +1,202 @@
+//! Commits without a transaction, and loads in bulk.
+
+use super::{Outcome, Task, build, slots_of};
+use crate::workload::model::{SpaceWrites, State, push_row, to_batch};
+use crate::workload::plan::TableStep;
+use crate::workload::spaces::{NAMES, shape};
+use crate::workload::world::Opened;
+use base::{Batch, Key, KeyspaceId, Kind};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use store::{SortedRows, Store};
+
+impl Task {
+    pub(super) fn write(&self, opened: &Opened, tables: &[TableStep], tell: bool) -> Outcome {
+        let world = &self.world;
+        let Some(ids) = world.ids(&slots_of(tables)) else { return Ok(()) };
+        let writes = build(tables, &ids);
+        let batch = to_batch(&writes);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let poisoned = world.poisoned.get();
+        let (op, before) = {
+            let mut model = world.model.borrow_mut();
+            (model.begin(writes.clone()), model.acknowledged)
+        };
+        let mut existed = Vec::new();
+        let done = opened.kv.write(&batch, tell.then_some(&mut existed));
+        let mut model = world.model.borrow_mut();
+        let seq = match done {
+            Ok(seq) => seq.0,
+            Err(error) => {
+                if Self::is_definite(&error, poisoned) {
+                    model.cancel(op);
+                }
+                drop(model);
+                return world.tolerate("write", &error, &ids, opened.generation);
+            }
+        };
+        let mut nothing = false;
+        let mut absent = Vec::new();
+        if tell {
+            let told = told(&writes, &existed)?;
+            nothing = told.nothing;
+            absent = told.absent;
+            let at = if nothing { seq } else { seq.saturating_sub(1) };
+            if nothing {
+                model.cancel(op);
+            }
+            let tally = Rc::clone(&world.tally);
+            let base = model.base();
+            if at >= base {
+                model.when_known(at, move |model| {
+                    tally.borrow_mut().answers += 1;
+                    let Some(state) = model.state(at) else { return Ok(()) };
+                    check_existed(&writes, &existed, state)
+                })?;
+            }
+        }
+        if nothing {
+            return Ok(());
+        }
+        if seq <= before {
+            return Err(format!("a commit was given number {seq}, but {before} had been seen"));
+        }
+        world.tally.borrow_mut().commits += 1;
+        model.place(op, seq, &absent)
+    }
+
+    pub(super) fn bulk(
+        &self,
+        opened: &Opened,
+        tables: &[TableStep],
+        partitions: u8,
+        commit: bool,
+    ) -> Outcome {
+        let world = &self.world;
+        let Some(ids) = world.ids(&slots_of(tables)) else { return Ok(()) };
+        let mut writes = build(tables, &ids);
+        for table in &mut writes {
+            let rows: BTreeMap<Key, (Key, Kind, _)> =
+                table.rows.drain(..).map(|row| (row.0.clone(), row)).collect();
+            table.rows = rows.into_values().collect();
+        }
+        let failed = |error| world.tolerate("bulk load", &error, &ids, opened.generation);
+        let mut load = match opened.kv.begin_bulk() {
+            Ok(load) => load,
+            Err(error) => return failed(error),
+        };
+        for table in &writes {
+            let size = table.rows.len().div_ceil(usize::from(partitions.max(1))).max(1);
+            let parts = table.rows.chunks(size).map(|rows| {
+                let mut batch = Batch::new(&shape(table.slot));
+                for (key, _, row) in rows {
+                    batch.keys.push(key.as_ref());
+                    push_row(&mut batch, Some(row));
+                }
+                Box::new(Part { batch, next: 0 }) as Box<dyn SortedRows>
+            });
+            match load.write(table.id, parts.collect()) {
+                Ok(written) if written.rows == table.rows.len() as u64 => {}
+                Ok(written) => {
+                    return Err(format!(
+                        "a bulk load of {} rows wrote {}",
+                        table.rows.len(),
+                        written.rows
+                    ));
+                }
+                Err(error) => return failed(error),
+            }
+        }
+        if !commit || writes.is_empty() {
+            return Ok(());
+        }
+        let poisoned = world.poisoned.get();
+        let op = world.model.borrow_mut().begin(writes);
+        let done = load.commit();
+        let mut model = world.model.borrow_mut();
+        match done {
+            Ok(seq) => {
+                world.tally.borrow_mut().commits += 1;
+                model.durable = model.durable.max(seq.0);
+                model.place(op, seq.0, &[])
+            }
+            Err(error) => {
+                if Self::is_definite(&error, poisoned) {
+                    model.cancel(op);
+                }
+                drop(model);
+                failed(error)
+            }
+        }
+    }
+}
+
+struct Told {
+    /// Every row was a delete of an absent key: nothing was committed.
+    nothing: bool,
+    absent: Vec<(KeyspaceId, Key)>,
+}
+
+/// What follows from the flags of `existed`.
+fn told(writes: &[SpaceWrites], existed: &[bool]) -> Result<Told, String> {
+    let rows: usize = writes.iter().map(|table| table.rows.len()).sum();
+    if rows != existed.len() {
+        return Err(format!("{rows} rows were written, {} flags were told", existed.len()));
+    }
+    let mut told = Told { nothing: true, absent: Vec::new() };
+    let mut flags = existed.iter();
+    for table in writes {
+        told.nothing &= table.ranges.is_empty();
+        let mut last = BTreeMap::new();
+        for ((key, kind, _), there) in table.rows.iter().zip(&mut flags) {
+            last.insert(key, (*kind, *there));
+        }
+        for (key, (kind, there)) in last {
+            if kind == Kind::Delete && !there {
+                told.absent.push((table.id, key.clone()));
+            } else {
+                told.nothing = false;
+            }
+        }
+    }
+    Ok(told)
+}
+
+fn check_existed(writes: &[SpaceWrites], existed: &[bool], before: &State) -> Outcome {
+    let mut flags = existed.iter();
+    for table in writes {
+        let rows = before.rows(table.id);
+        for ((key, _, _), there) in table.rows.iter().zip(&mut flags) {
+            if rows.contains_key(key) != *there {
+                let name = NAMES[usize::from(table.slot)];
+                let not = if *there { "" } else { "not " };
+                return Err(format!("a write was told that {key:?} of {name} was {not}there"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a bulk load, a few at a time.
+struct Part {
+    batch: Batch,
+    next: usize,
+}
+
+impl SortedRows for Part {
+    fn next_rows(&mut self, out: &mut Batch) -> store::Result<bool> {
+        let end = self.batch.rows.min(self.next + 3);
+        for i in self.next..end {
+            out.keys.push(self.batch.keys.get(i).as_ref());
+            for (to, from) in out.values.iter_mut().zip(&self.batch.values) {
+                to.push_from(from, i);
+            }
+            out.rows += 1;
+        }
+        let more = end > self.next;
+        self.next = end;
+        Ok(more)
+    }
+}
