@@ -97,6 +97,7 @@ pub fn restore(
     if swapped.is_err() {
         // The caller is told that nothing was restored, so the old one comes back if it still can.
         if !env.exists(target) && env.exists(&places.old) {
+            mark::hit(Mark::RestoreUndone);
             let _ = places.rename(&**env, &places.old, target);
         }
         // Best effort, as is all cleaning up: the next opening for writing or restore tries again.

@@ -49,6 +49,13 @@ fn a_slice_of_seeds_loses_nothing_and_reaches_the_rare_branches() {
 
 /// Branches that a slice need not reach.
 fn is_rare(mark: Mark) -> bool {
-    // The first begins and ends between two operations of the machine; the second takes 4 MiB of edits.
-    matches!(mark, Mark::LatestReadAgain | Mark::ManifestRotated)
+    match mark {
+        // The first begins and ends between two operations of the machine; the second takes 4 MiB of edits.
+        Mark::LatestReadAgain | Mark::ManifestRotated => true,
+        // A handful of operations of a restore; `backups` cuts it at each of them.
+        Mark::RestoreCarriedOn | Mark::RestoreUndone => true,
+        // An earlier backup that is damaged, or was left half removed.
+        Mark::BackupEarlierUnsound => true,
+        _ => false,
+    }
 }
