@@ -9,7 +9,7 @@ use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
 use lsm::view::{Cursor, ReadAt, SuperVersion};
 use std::sync::Arc;
-use store::{Error, ErrorKind, Read, Result, Scan, Snapshot};
+use store::{Error, ErrorKind, Estimate, Read, Result, Scan, Snapshot};
 
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::InvalidInput, "the database is closed")
@@ -111,6 +111,21 @@ impl At<'_> {
 
     pub(crate) fn count(&self) -> Result<u64> {
         self.view.count(self.read_at()).map_err(tree_error)
+    }
+
+    pub(crate) fn estimate(&self, range: &KeyRange) -> Estimate {
+        let lsm::view::Estimate { rows, bytes } = self.view.estimate(range, self.read_at());
+        Estimate { rows, bytes }
+    }
+
+    pub(crate) fn sample_into(
+        &self,
+        n: usize,
+        random: &mut dyn FnMut() -> u64,
+        p: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.view.sample_into(n, random, self.read_at(), p, out).map_err(tree_error)
     }
 
     pub(crate) fn first_words(&self, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
@@ -221,6 +236,21 @@ macro_rules! read_through {
 
             fn count(&self, keyspace: KeyspaceId) -> Result<u64> {
                 self.$with(keyspace, |at| at.count())
+            }
+
+            fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<store::Estimate> {
+                self.$with(keyspace, |at| Ok(at.estimate(range)))
+            }
+
+            fn sample_into(
+                &self,
+                keyspace: KeyspaceId,
+                n: usize,
+                random: &mut dyn FnMut() -> u64,
+                projection: Projection,
+                out: &mut Batch,
+            ) -> Result<()> {
+                self.$with(keyspace, |at| at.sample_into(n, random, projection, out))
             }
 
             fn first_words(

@@ -187,6 +187,23 @@ impl Read for KvTransaction {
         Unrecorded(self).count(keyspace)
     }
 
+    fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<store::Estimate> {
+        Unrecorded(self).estimate(keyspace, range)
+    }
+
+    fn sample_into(
+        &self,
+        keyspace: KeyspaceId,
+        n: usize,
+        random: &mut dyn FnMut() -> u64,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let all = self.all(keyspace)?;
+        self.note(keyspace, || all);
+        Unrecorded(self).sample_into(keyspace, n, random, projection, out)
+    }
+
     fn first_words(&self, keyspace: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
         let all = self.all(keyspace)?;
         self.note(keyspace, || all);

@@ -207,6 +207,18 @@ fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
         said +=
             &format!("part {:?}\n", (0..some.rows).map(|i| some.keys.get(i)).collect::<Vec<_>>());
         check_back(read, *id, &shape);
+        let mut drawn = Batch::new(&shape);
+        let mut word = 0_u64;
+        let mut random = || {
+            word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            word ^ (word >> 29)
+        };
+        read.sample_into(*id, 3, &mut random, Projection::ALL, &mut drawn).unwrap();
+        assert_eq!(drawn.rows, if scanned.rows == 0 { 0 } else { 3 }, "rows drawn");
+        let rows = rows_of(&scanned, true);
+        assert!(rows_of(&drawn, true).iter().all(|row| rows.contains(row)), "only rows are drawn");
+        let most = read.estimate(*id, &range_of(&shape, 0, KEYS)).unwrap();
+        assert!(most.rows <= 2000 && (most.rows == 0 || most.bytes > 0));
         if matches!(shape.key, KeyShape::Words(_)) {
             let firsts = [4, 0, 9, 2, 2];
             let (mut offsets, mut out) = (Vec::new(), Batch::new(&shape));

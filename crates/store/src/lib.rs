@@ -44,6 +44,15 @@ pub enum Isolation {
     Serializable,
 }
 
+/// About how much a range holds: see [`Read::estimate`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes that their blocks and memtable entries take, as stored.
+    pub bytes: u64,
+}
+
 /// A keyspace as the catalog of the engine knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyspaceInfo {
@@ -137,6 +146,27 @@ pub trait Read: Send + Sync {
 
     /// Exact number of rows. Costs what was written since the last full compaction, not the size.
     fn count(&self, keyspace: KeyspaceId) -> Result<u64>;
+
+    /// About how many rows and stored bytes a range holds, told from fences and counts in memory; no
+    /// block of rows is read. Where all rows of the range are in one run of tables, which a compaction
+    /// leaves, the rows are wrong by at most half of those in the two blocks that the range's ends fall
+    /// into; else a key counts once in each run and memtable that has it, and what a memtable holds
+    /// of a range may be three times too few or too many. No read that a serializable transaction is
+    /// checked for.
+    fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<Estimate>;
+
+    /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none only where the
+    /// keyspace is empty. `random` gives uniform words.
+    ///
+    /// Costs some block reads a row, more where most of what is stored is older versions or deletes.
+    fn sample_into(
+        &self,
+        keyspace: KeyspaceId,
+        n: usize,
+        random: &mut dyn FnMut() -> u64,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()>;
 
     /// Hands the distinct first key words to `visit`, ascending, in slices.
     fn first_words(&self, keyspace: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()>;

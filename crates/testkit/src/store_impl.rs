@@ -193,6 +193,21 @@ impl Read for ModelStore {
         self.newest.count(keyspace)
     }
 
+    fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<store::Estimate> {
+        self.newest.estimate(keyspace, range)
+    }
+
+    fn sample_into(
+        &self,
+        keyspace: KeyspaceId,
+        n: usize,
+        random: &mut dyn FnMut() -> u64,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.newest.sample_into(keyspace, n, random, projection, out)
+    }
+
     fn first_words(&self, keyspace: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
         self.newest.first_words(keyspace, visit)
     }

@@ -226,6 +226,29 @@ impl Read for At {
         Ok(self.rows(keyspace, &KeyRange::all_words(), usize::MAX)?.len() as u64)
     }
 
+    fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<store::Estimate> {
+        // Not through `rows`, which would remember the range as read.
+        let snapshot = Self::new(&self.history, self.seq, Isolation::Snapshot);
+        let rows = snapshot.rows(keyspace, range, usize::MAX)?.len() as u64;
+        Ok(store::Estimate { rows, bytes: rows * 32 })
+    }
+
+    fn sample_into(
+        &self,
+        keyspace: KeyspaceId,
+        n: usize,
+        random: &mut dyn FnMut() -> u64,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let rows = self.rows(keyspace, &KeyRange::all_words(), usize::MAX)?;
+        for _ in 0..if rows.is_empty() { 0 } else { n } {
+            let (key, row) = &rows[(random() % rows.len() as u64) as usize];
+            append(out, Some(key.as_ref()), Some(row), projection);
+        }
+        Ok(())
+    }
+
     fn first_words(&self, keyspace: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
         let rows = self.rows(keyspace, &KeyRange::all_words(), usize::MAX)?;
         let mut words: Vec<u64> = rows

@@ -34,7 +34,7 @@ use node::{BytesKey, WordsKey};
 use sieve::Sieve;
 use std::marker::PhantomData;
 use std::sync::Arc;
-pub(crate) use tree::Place;
+pub(crate) use tree::{Drawn, Place, SlotSpace};
 use tree::{Finger, Tree};
 
 /// Largest sequence number an entry can hold; larger ones are stored as this.
@@ -474,6 +474,38 @@ impl Memtable {
         let address = with_tree!(self, |tree, probe| tree.fence(upper.map(probe), leaves))?;
         let fence = self.key_in(self.words.at(address)).to_key();
         upper.is_none_or(|upper| fence.as_ref() < upper).then_some(fence)
+    }
+
+    /// About how many versions lie in `range`: exactly where they are few, else as the shape of the tree
+    /// tells, which may be three times too few or too many where parts of it are filled unlike.
+    pub(crate) fn estimate_versions(&self, range: &KeyRange) -> u64 {
+        const COUNTED_MAX: u64 = 256;
+        let upper = range.upper.as_ref().map(Key::as_ref);
+        let mut cursor = self.cursor(range.lower.as_ref());
+        let mut counted = 0;
+        while counted < COUNTED_MAX {
+            match cursor.entry() {
+                Some(entry) if upper.is_none_or(|upper| entry.key().as_ref() < upper) => {}
+                _ => return counted,
+            }
+            counted += 1;
+            cursor.advance();
+        }
+        let lower = range.lower.as_ref();
+        let share = with_tree!(self, |tree, probe| {
+            tree.share_before(upper.map(probe)) - tree.share_before(Some(probe(lower)))
+        });
+        counted.max((share * self.rows() as f64) as u64)
+    }
+
+    /// The slots that entries can be drawn from.
+    pub(crate) fn slot_space(&self) -> SlotSpace {
+        with_tree!(self, |tree, _probe| tree.slot_space())
+    }
+
+    /// What lies in one of these slots.
+    pub(crate) fn slot_in(&self, space: &SlotSpace, index: u64) -> Drawn {
+        with_tree!(self, |tree, _probe| tree.slot_in(space, index))
     }
 
     /// The entry at a place; `None` past the last.

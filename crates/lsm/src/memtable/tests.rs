@@ -127,6 +127,31 @@ fn a_fence_cuts_off_a_few_entries_before_a_key() {
     }
 }
 
+#[test]
+fn an_estimate_of_entries_is_wrong_by_three_at_most() {
+    const ENTRIES: u64 = if cfg!(miri) { 400 } else { 20_000 };
+    for arrival in [Arrival::Ascending, Arrival::Descending, Arrival::Scattered] {
+        let memtable = Memtable::new(&edge_shape());
+        let mut keys: Vec<u64> = (0..ENTRIES).map(|i| arrival.key(i)).collect();
+        for (i, key) in keys.iter().enumerate() {
+            memtable.insert(&edges(&[(*key, 1, None)]), Kinds::Uniform(Kind::Put), i as u64 + 1);
+        }
+        keys.sort_unstable();
+        let all = memtable.estimate_versions(&KeyRange::all_words());
+        assert_eq!(all, ENTRIES);
+        for from in (0..keys.len()).step_by(keys.len() / 40) {
+            for to in (from..keys.len()).step_by(keys.len() / 40) {
+                let (lower, upper) = (Key::words(&[keys[from]]), Key::words(&[keys[to]]));
+                let exact = keys.partition_point(|key| *key < keys[to])
+                    - keys.partition_point(|key| *key < keys[from]);
+                let found = memtable.estimate_versions(&KeyRange { lower, upper: Some(upper) });
+                let (low, high) = (exact as u64 / 3, exact as u64 * 3);
+                assert!((low..=high).contains(&found), "{arrival:?}: {found} of {exact}");
+            }
+        }
+    }
+}
+
 /// The order in which a test's keys are inserted: each grows the tree in its own way.
 #[derive(Clone, Copy, Debug)]
 enum Arrival {

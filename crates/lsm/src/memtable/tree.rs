@@ -35,6 +35,26 @@ pub(crate) struct Place {
     pub(super) slot: u32,
 }
 
+/// Every slot that a leaf of the tree has or could have: each is as likely to be drawn as any other,
+/// whatever its leaf holds, so entries are drawn uniformly although their number is not looked at.
+#[derive(Debug)]
+pub(crate) struct SlotSpace {
+    root: u64,
+    /// The root's order: while it stands, the space does.
+    order: SlotOrder,
+    /// Number of the slots, filled or not.
+    pub(crate) slots: u64,
+}
+
+/// What a draw from the slots of a tree gives.
+#[derive(Debug)]
+pub(crate) enum Drawn {
+    Place(Place),
+    Empty,
+    /// The tree's root has grown since.
+    Changed,
+}
+
 /// The place of the last insertion, and where its leaf ends: rows of a batch follow closely.
 #[derive(Debug, Default)]
 pub(super) struct Finger {
@@ -216,6 +236,69 @@ impl<N: NodeKey> Tree<'_, N> {
             fence = Some(node + (HEADER + slot * Self::INNER_STRIDE) as u32);
         });
         fence
+    }
+
+    /// Which share of the entries lies before `upper` (`None`: all), if nodes of one level are alike.
+    pub(super) fn share_before(&self, upper: Option<N::Probe<'_>>) -> f64 {
+        let Some(upper) = upper else { return 1.0 };
+        let (mut before, mut share) = (0.0, 1.0);
+        let mut step = |rank: usize, len: usize| {
+            let child = share / len.max(1) as f64;
+            before += child * rank as f64;
+            share = child;
+        };
+        let leaf = self.descend(upper, SEQ_STORED_MAX, |_, order, rank| step(rank, order.len()));
+        let node = self.words.at(leaf);
+        let order = order_of(node);
+        step(self.rank(node, self.stride, order, upper, SEQ_STORED_MAX), order.len());
+        before
+    }
+
+    /// The tree's slots as they can be drawn from.
+    pub(super) fn slot_space(&self) -> SlotSpace {
+        let root = self.root.load(Acquire);
+        let order = order_of(self.words.at((root >> 8) as u32));
+        let below = (SLOTS as u64).saturating_pow((root & 0xff) as u32);
+        SlotSpace { root, order, slots: (order.len() as u64).saturating_mul(below) }
+    }
+
+    /// What lies in slot `index` of the space.
+    pub(super) fn slot_in(&self, space: &SlotSpace, mut index: u64) -> Drawn {
+        if self.root.load(Acquire) != space.root {
+            return Drawn::Changed;
+        }
+        let mut address = (space.root >> 8) as u32;
+        let mut order = space.order;
+        let mut digit = |base: usize| {
+            let digit = index % base as u64;
+            index /= base as u64;
+            digit as usize
+        };
+        let mut rank = digit(order.len());
+        for level in 0..space.root & 0xff {
+            let node = self.words.at(address);
+            address = loop {
+                if rank >= order.len() {
+                    return Drawn::Empty;
+                }
+                let slot = HEADER + order.slot(rank) * Self::INNER_STRIDE;
+                let child = node[slot + 1 + N::WORDS].load(Acquire) as u32;
+                let again = order_of(node);
+                if again == order {
+                    break child;
+                }
+                if level == 0 {
+                    return Drawn::Changed;
+                }
+                order = again;
+            };
+            order = order_of(self.words.at(address));
+            rank = digit(SLOTS);
+        }
+        if rank >= order.len() {
+            return Drawn::Empty;
+        }
+        Drawn::Place(Place { leaf: address, slot: order.slot(rank) as u32 })
     }
 
     fn slot_address(&self, place: Place) -> u32 {

@@ -129,6 +129,16 @@ impl Table {
         self.index.rows(i)
     }
 
+    /// Bytes of block `i` in the file, known without reading it.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    #[must_use]
+    pub fn block_bytes(&self, i: usize) -> u64 {
+        let span = self.index.bytes(i);
+        span.end - span.start
+    }
+
     /// First and last key of block `i`, known without reading it.
     ///
     /// # Panics

@@ -128,7 +128,10 @@ impl SuperVersion {
 
 impl RunView {
     /// Tables that may hold keys of `range`, the last first.
-    fn tables_back<'a>(&'a self, range: &'a KeyRange) -> impl Iterator<Item = &'a Arc<Table>> {
+    pub(super) fn tables_back<'a>(
+        &'a self,
+        range: &'a KeyRange,
+    ) -> impl Iterator<Item = &'a Arc<Table>> {
         let end = match &range.upper {
             None => self.tables.len(),
             Some(upper) => self

@@ -94,6 +94,31 @@ pub(crate) fn append_rows(out: &mut Batch, from: &Rows, range: Range<usize>, p: 
     }
 }
 
+/// Appends a row of a batch of the same shape that holds the same columns.
+pub(crate) fn push_row(out: &mut Batch, from: &Batch, row: usize, p: Projection) {
+    out.rows += 1;
+    match (&mut out.keys, &from.keys) {
+        (Keys::Words(to), Keys::Words(from)) => {
+            for (i, (to, from)) in to.iter_mut().zip(from).enumerate() {
+                if p.key(i) {
+                    to.push(from[row]);
+                }
+            }
+        }
+        (Keys::Bytes(to), Keys::Bytes(from)) => {
+            if p.key(0) {
+                to.push(Some(from.get(row)));
+            }
+        }
+        _ => unreachable!("keys of one tree have one shape"),
+    }
+    for (i, (to, from)) in out.values.iter_mut().zip(&from.values).enumerate() {
+        if p.value(i) {
+            to.push_from(from, row);
+        }
+    }
+}
+
 /// Appends the last rows of `from`, at most `limit`, the last first; returns how many.
 pub(crate) fn append_reversed(out: &mut Batch, from: &Batch, limit: usize, p: Projection) -> usize {
     let rows = from.rows - from.rows.min(limit)..from.rows;

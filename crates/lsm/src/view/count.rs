@@ -11,7 +11,7 @@ use crate::table::Fill;
 use base::{Batch, KeyRange, KeyShape, Keys, Projection};
 
 impl SuperVersion {
-    fn all(&self) -> KeyRange {
+    pub(super) fn all(&self) -> KeyRange {
         match self.shape().key {
             KeyShape::Words(_) => KeyRange::all_words(),
             KeyShape::Bytes => KeyRange::all_bytes(),

@@ -403,6 +403,13 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
         assert!(out.values.iter().all(Column::is_empty));
     }
 
+    let mut out = Batch::new(shape);
+    view.sample_into(5, &mut words(snapshot), at, Projection::ALL, &mut out).unwrap();
+    assert_eq!(out.rows, if all.is_empty() { 0 } else { 5 });
+    for (key, values) in rows_of(&out) {
+        assert_eq!(want.get(&key), Some(&values), "a sample at {snapshot}");
+    }
+
     assert_eq!(view.count(at).unwrap(), all.len() as u64, "count at {snapshot}");
 
     if let KeyShape::Words(_) = shape.key {
@@ -427,6 +434,112 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
         view.first_words(at, &mut |some| words.extend_from_slice(some)).unwrap();
         let want: BTreeSet<u64> = all.iter().map(|(key, _)| first(key)).collect();
         assert_eq!(words, want.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// Uniform words.
+fn words(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Draws `draws` rows, twice in two ways, and compares how often each came with how often it should.
+fn check_uniform(world: &World, own: &Own, snapshot: u64, draws: usize) {
+    let view = world.view();
+    let at = ReadAt { snapshot, overlay: Some(&own.memtable) };
+    let want = world.visible(snapshot, own);
+    let (mut sampled, mut counted) = (Batch::new(&world.shape), Batch::new(&world.shape));
+    let p = Projection::KEYS;
+    view.sample_into(draws, &mut words(7), at, p, &mut sampled).unwrap();
+    view.sample_counted(draws, &mut words(8), at, p, &mut counted).unwrap();
+    for out in [sampled, counted] {
+        assert_eq!(out.rows, draws);
+        let mut times: BTreeMap<Key, f64> = want.keys().map(|key| (key.clone(), 0.0)).collect();
+        for i in 0..out.rows {
+            *times.get_mut(&out.keys.get(i)).expect("only rows are drawn") += 1.0;
+        }
+        let expected = draws as f64 / want.len() as f64;
+        let chi: f64 = times.values().map(|n| (n - expected).powi(2) / expected).sum();
+        let free = want.len() as f64 - 1.0;
+        assert!(chi < free + 4.0 * (2.0 * free).sqrt() + 4.0, "{chi} with {free} free: {times:?}");
+    }
+}
+
+/// Whether a row has one version or ten, in memory or in files, and whatever lies beside it that is deleted.
+#[test]
+fn each_row_is_as_likely_to_be_drawn() {
+    for shape in shapes() {
+        let mut world = World::new(shape, 3);
+        let put = |keys: std::ops::Range<u64>, kind: u8| {
+            Step::Write(keys.map(|key| (key, kind, key * 7)).collect())
+        };
+        world.apply(&put(0..30, 1));
+        world.apply(&Step::Sink(3));
+        (0..6).for_each(|_| world.apply(&put(0..4, 2)));
+        world.apply(&put(6..12, 0));
+        world.apply(&Step::Flush);
+        let before_range = world.seq;
+        world.apply(&put(8..15, 1));
+        world.apply(&Step::Seal);
+        (0..6).for_each(|_| world.apply(&put(12..16, 1)));
+        world.apply(&put(20..22, 0));
+        let own = Own::new(&world, &[put(1..3, 2), put(16..18, 0), put(20..21, 1)]);
+        let nothing = Own::new(&world, &[]);
+        for snapshot in [1, before_range, before_range + 3, world.seq] {
+            check_uniform(&world, &nothing, snapshot, 3000);
+            check_uniform(&world, &own, snapshot, 3000);
+        }
+        world.apply(&Step::DeleteRange(3, 14));
+        check_uniform(&world, &own, world.seq, 3000);
+        world.apply(&Step::Sink(2));
+        check_uniform(&world, &own, world.seq, 3000);
+    }
+}
+
+#[test]
+fn the_last_row_left_is_found_among_the_deleted() {
+    let mut world = World::new(shapes().remove(0), 64);
+    let (mut batch, _, _) = world.batch(&[]);
+    (0..40_000).for_each(|key| batch.keys.push(KeyRef::Words(&[key])));
+    batch.rows = 40_000;
+    (0..40_000).for_each(|_| batch.values[0].push_null());
+    world.active.insert(&batch, Kinds::Uniform(Kind::Put), 1);
+    world.apply(&Step::Sink(3));
+    let mut kinds = vec![Kind::Delete as u8; 40_000];
+    kinds[31_234] = Kind::Put as u8;
+    world.active.insert(&batch, Kinds::Each(&kinds), 2);
+    let mut out = Batch::new(&world.shape);
+    let at = ReadAt::snapshot(2);
+    world.view().sample_into(3, &mut words(1), at, Projection::KEYS, &mut out).unwrap();
+    assert_eq!(out.key_words(0), [31_234; 3]);
+}
+
+#[test]
+fn an_estimate_of_one_run_is_wrong_by_half_of_two_blocks() {
+    for shape in shapes() {
+        let mut world = World::new(shape, 3);
+        world.apply(&Step::Write((0..30).map(|key| (key, 1, key)).collect()));
+        world.apply(&Step::Sink(3));
+        let (view, at) = (world.view(), ReadAt::snapshot(world.seq));
+        let all = view.estimate(&world.all(), at);
+        let rows = world.model.len() as u64;
+        assert_eq!((all.rows, all.bytes), (rows, world.version.levels[2].bytes()));
+        let keys: Vec<&Key> = world.model.keys().collect();
+        for (i, lower) in keys.iter().enumerate() {
+            for upper in &keys[i..] {
+                let range = KeyRange { lower: (*lower).clone(), upper: Some((*upper).clone()) };
+                let found = view.estimate(&range, at);
+                let exact = keys.iter().filter(|key| range.contains(key.as_ref())).count();
+                assert!(found.rows.abs_diff(exact as u64) <= 3, "{range:?} {found:?} {exact}");
+                assert!(found.bytes <= all.bytes);
+            }
+        }
     }
 }
 

@@ -1,0 +1,384 @@
+//! Rows drawn at random, each row as likely as any other.
+//!
+//! # Why rejection
+//! Nothing knows how many rows lie before a key once versions of it lie in several places. But versions
+//! can be drawn uniformly: a block's row by the counts beside the fences, a memtable's entry by a slot of
+//! its tree. A version that is not the newest of its key that the reader sees is thrown back, as is one
+//! that says there is no row. So each row is drawn through exactly one version.
+//!
+//! # Invariants
+//! 1. In one memtable or run no two versions of a key have one sequence number.
+//! 2. What a draw costs is bounded: where nearly all that is drawn is thrown back, rows are counted and
+//!    then met in order.
+
+use super::columns::push_row;
+use super::fold::Fold;
+use super::get::{DELETE, PUT, push_entry};
+use super::runs::RunView;
+use super::source::{CHUNK_ROWS, WINDOW_BLOCKS};
+use super::{ReadAt, SuperVersion};
+use crate::Result;
+use crate::memtable::{Drawn, EntryRef, Memtable, SlotSpace};
+use crate::table::{Block, Fill};
+use base::{Batch, KeyRef, Projection};
+use std::sync::Arc;
+
+/// Versions drawn before their blocks are read, at most.
+const ROUND_DRAWS: usize = 1024;
+/// Draws for each row asked for, and in all, before the rows are counted instead. A slot that is empty
+/// costs one draw, a version that is thrown back as many as [`REJECTED_DRAWS`].
+const DRAWS_A_ROW: u64 = 512;
+const DRAWS_MIN: u64 = 4096;
+const REJECTED_DRAWS: u64 = 16;
+
+/// Where versions are drawn from.
+enum Part<'a> {
+    /// Number among the memtables (newest first), the memtable, its slots.
+    Memtable(usize, &'a Memtable, SlotSpace),
+    /// Run and table.
+    Table(usize, usize),
+}
+
+/// All versions, one part behind the other.
+struct Population<'a> {
+    parts: Vec<Part<'a>>,
+    /// Where each part ends.
+    ends: Vec<u64>,
+}
+
+/// A version of a table that was drawn.
+struct TableDraw {
+    /// Which draw it was.
+    number: u64,
+    run: usize,
+    table: usize,
+    row: u64,
+}
+
+/// Rows that were drawn and not thrown back.
+struct Picked {
+    rows: Batch,
+    /// Which draw each was.
+    numbers: Vec<u64>,
+}
+
+impl SuperVersion {
+    /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none where there are no
+    /// rows. `random` gives uniform words.
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    pub fn sample_into(
+        &self,
+        n: usize,
+        random: &mut dyn FnMut() -> u64,
+        at: ReadAt<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let mut left = n;
+        let mut budget = (n as u64).saturating_mul(DRAWS_A_ROW).saturating_add(DRAWS_MIN);
+        let mut picked = Picked { rows: Batch::new(self.shape()), numbers: Vec::new() };
+        let mut population = self.population(at);
+        while left > 0 && budget > 0 {
+            let draws = (left + left / 4 + 8).min(ROUND_DRAWS);
+            picked.rows.clear();
+            picked.numbers.clear();
+            let mut in_tables = Vec::new();
+            for number in 0..draws as u64 {
+                let total = population.ends.last().copied().unwrap_or(0);
+                if total == 0 {
+                    return Ok(());
+                }
+                budget = budget.saturating_sub(1);
+                let mut index = below(random, total);
+                let part = population.ends.partition_point(|&end| end <= index);
+                index -= part.checked_sub(1).map_or(0, |before| population.ends[before]);
+                match &population.parts[part] {
+                    Part::Table(run, table) => {
+                        let (run, table, row) = (*run, *table, index);
+                        in_tables.push(TableDraw { number, run, table, row });
+                    }
+                    Part::Memtable(place, memtable, space) => {
+                        match memtable.slot_in(space, index) {
+                            Drawn::Empty => {}
+                            Drawn::Changed => population = self.population(at),
+                            Drawn::Place(slot) => {
+                                let entry = memtable.entry_at(Some(slot));
+                                if let Some(entry) = entry
+                                    && self.pick_entry(
+                                        *place,
+                                        entry,
+                                        at,
+                                        projection,
+                                        &mut picked.rows,
+                                    )?
+                                {
+                                    picked.numbers.push(number);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            let rejected = in_tables.len();
+            let before = picked.numbers.len();
+            self.pick_from_tables(in_tables, at, projection, &mut picked)?;
+            let rejected = rejected - (picked.numbers.len() - before);
+            budget = budget.saturating_sub(rejected as u64 * REJECTED_DRAWS);
+            left -= picked.append_to(left, projection, out);
+        }
+        match left {
+            0 => Ok(()),
+            left => self.sample_counted(left, random, at, projection, out),
+        }
+    }
+
+    fn population<'a>(&'a self, at: ReadAt<'a>) -> Population<'a> {
+        let mut population = Population { parts: Vec::new(), ends: Vec::new() };
+        for (place, memtable) in self.sampled_memtables(at) {
+            let space = memtable.slot_space();
+            let slots = space.slots;
+            population.push(Part::Memtable(place, memtable, space), slots);
+        }
+        for (number, run) in self.runs.iter().enumerate() {
+            for (table, open) in run.tables.iter().enumerate() {
+                if open.meta().global_seq <= at.snapshot {
+                    population.push(Part::Table(number, table), open.meta().summary.rows);
+                }
+            }
+        }
+        population
+    }
+
+    /// Memtables with their places from the newest on; the reader's own is first.
+    fn sampled_memtables<'a>(
+        &'a self,
+        at: ReadAt<'a>,
+    ) -> impl Iterator<Item = (usize, &'a Memtable)> {
+        let others = std::iter::once(&self.active).chain(&self.sealed).map(|memtable| &**memtable);
+        let all = std::iter::once(at.own()).chain(others.map(Some)).enumerate();
+        all.filter_map(|(place, memtable)| Some((place, memtable?)))
+    }
+
+    /// Appends the row of which `entry` of memtable `place` is the newest version seen, if it is one.
+    fn pick_entry(
+        &self,
+        place: usize,
+        entry: EntryRef<'_>,
+        at: ReadAt<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let key = entry.key();
+        let key = key.as_ref();
+        for (newer, memtable) in self.sampled_memtables(at).take_while(|(i, _)| *i <= place) {
+            let snapshot = if newer == 0 { u64::MAX } else { at.snapshot };
+            let found = memtable.find(key, snapshot);
+            // In its own memtable it has to be what is found; in newer ones nothing may be.
+            if found.map(|found| found.seq()) != (newer == place).then(|| entry.seq()) {
+                return Ok(false);
+            }
+        }
+        match entry.kind() {
+            DELETE => Ok(false),
+            PUT if !self.has_tombstones(at) => {
+                push_entry(entry, key, projection, out);
+                Ok(true)
+            }
+            _ => self.pick_folded(key, at, projection, out),
+        }
+    }
+
+    fn pick_folded(
+        &self,
+        key: KeyRef<'_>,
+        at: ReadAt<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let mut fold = Fold::new();
+        self.fold_key(key, at, projection, &mut fold)?;
+        if fold.is_present() {
+            fold.push(key, projection, out);
+        }
+        Ok(fold.is_present())
+    }
+
+    /// Reads the blocks of these draws, each once, and appends the rows that are not thrown back.
+    fn pick_from_tables(
+        &self,
+        mut draws: Vec<TableDraw>,
+        at: ReadAt<'_>,
+        projection: Projection,
+        picked: &mut Picked,
+    ) -> Result<()> {
+        draws.sort_unstable_by_key(|draw| (draw.run, draw.table, draw.row));
+        for of_table in draws.chunk_by(|a, b| (a.run, a.table) == (b.run, b.table)) {
+            let (number, run) = (of_table[0].run, &self.runs[of_table[0].run]);
+            let table = &run.tables[of_table[0].table];
+            // Block and row in it of each draw; rows ascend, and so do blocks.
+            let (mut block, mut start) = (0, 0);
+            let mut places = Vec::with_capacity(of_table.len());
+            for draw in of_table {
+                while draw.row - start >= table.block_rows(block) as u64 {
+                    start += table.block_rows(block) as u64;
+                    block += 1;
+                }
+                places.push((block, (draw.row - start) as usize));
+            }
+            let mut blocks: Vec<usize> = places.iter().map(|(block, _)| *block).collect();
+            blocks.dedup();
+            let mut drawn = of_table.iter().zip(places).peekable();
+            for window in blocks.chunks(WINDOW_BLOCKS) {
+                for (&i, block) in window.iter().zip(table.read_blocks(window, Fill::Once)?) {
+                    while let Some((draw, (_, row))) = drawn.next_if(|(_, (at, _))| *at == i) {
+                        let place = (number, draw.table, i, row);
+                        if self.pick_row(place, &block, at, projection, &mut picked.rows)? {
+                            picked.numbers.push(draw.number);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the row of which this row of a block is the newest version seen, if it is one.
+    fn pick_row(
+        &self,
+        (run, table, block_number, row): (usize, usize, usize, usize),
+        block: &Arc<Block>,
+        at: ReadAt<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let kind = block.kind(row);
+        if kind == DELETE || block.seq(row) > at.snapshot {
+            return Ok(false);
+        }
+        let key = block.key(row);
+        let key = key.as_ref();
+        if !self.runs[run].is_newest(table, block_number, block, row, key, at.snapshot)? {
+            return Ok(false);
+        }
+        for (place, memtable) in self.sampled_memtables(at) {
+            let snapshot = if place == 0 { u64::MAX } else { at.snapshot };
+            if memtable.find(key, snapshot).is_some() {
+                return Ok(false);
+            }
+        }
+        for newer in &self.runs[..run] {
+            if newer.find(key, at.snapshot)?.is_some() {
+                return Ok(false);
+            }
+        }
+        if kind == PUT && !self.has_tombstones(at) {
+            block.append_to(row..row + 1, projection, out);
+            return Ok(true);
+        }
+        self.pick_folded(key, at, projection, out)
+    }
+
+    /// As [`SuperVersion::sample_into`], where few versions are rows: counts them, draws their numbers,
+    /// and meets them in order.
+    pub(super) fn sample_counted(
+        &self,
+        n: usize,
+        random: &mut dyn FnMut() -> u64,
+        at: ReadAt<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let rows = self.count(at)?;
+        if rows == 0 {
+            return Ok(());
+        }
+        let mut wanted: Vec<(u64, u64)> =
+            (0..n as u64).map(|number| (below(random, rows), number)).collect();
+        wanted.sort_unstable();
+        let mut wanted = wanted.into_iter().peekable();
+        let mut picked = Picked { rows: Batch::new(self.shape()), numbers: Vec::new() };
+        let mut scan = self.merged_scan(&self.all(), at, projection, usize::MAX)?;
+        let mut chunk = Batch::new(self.shape());
+        let mut before = 0;
+        while wanted.peek().is_some() {
+            chunk.clear();
+            scan.append(CHUNK_ROWS, &mut chunk)?;
+            if chunk.rows == 0 {
+                break;
+            }
+            let end = before + chunk.rows as u64;
+            while let Some((row, number)) = wanted.next_if(|(row, _)| *row < end) {
+                push_row(&mut picked.rows, &chunk, (row - before) as usize, projection);
+                picked.numbers.push(number);
+            }
+            before = end;
+        }
+        picked.append_to(n, projection, out);
+        Ok(())
+    }
+}
+
+impl<'a> Population<'a> {
+    fn push(&mut self, part: Part<'a>, versions: u64) {
+        let before = self.ends.last().copied().unwrap_or(0);
+        if versions > 0 {
+            self.parts.push(part);
+            self.ends.push(before.saturating_add(versions));
+        }
+    }
+}
+
+impl Picked {
+    /// Appends the first rows, at most `limit`, in the order drawn; returns how many.
+    fn append_to(&self, limit: usize, projection: Projection, out: &mut Batch) -> usize {
+        let mut order: Vec<usize> = (0..self.numbers.len()).collect();
+        order.sort_unstable_by_key(|&row| self.numbers[row]);
+        order.truncate(limit);
+        order.iter().for_each(|&row| push_row(out, &self.rows, row, projection));
+        order.len()
+    }
+}
+
+impl RunView {
+    /// Whether the run has no newer version of this row's key that the snapshot sees.
+    fn is_newest(
+        &self,
+        table: usize,
+        block_number: usize,
+        block: &Block,
+        row: usize,
+        key: KeyRef<'_>,
+        snapshot: u64,
+    ) -> Result<bool> {
+        if self.tables[table].meta().summary.repeats == 0 {
+            return Ok(true);
+        }
+        if let Some(before) = row.checked_sub(1) {
+            // Versions of a key follow one another, newest first: if this one's is not seen, none is.
+            return Ok(!block.key_eq(before, key) || block.seq(before) > snapshot);
+        }
+        match block_number.checked_sub(1).map(|before| self.tables[table].block_keys(before).1) {
+            Some(last) if last.as_ref() == key => {
+                let found = self.find(key, snapshot)?;
+                Ok(found.is_some_and(|found| (found.block_number, found.row) == (block_number, 0)))
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+/// A uniform number below `bound`, which is not 0.
+fn below(random: &mut dyn FnMut() -> u64, bound: u64) -> u64 {
+    let uneven = bound.wrapping_neg() % bound;
+    let mut product = 0;
+    // Uniform words are refused once in two times at worst; words that are not must not hold us up.
+    for _ in 0..256 {
+        product = u128::from(random()) * u128::from(bound);
+        if product as u64 >= uneven {
+            break;
+        }
+    }
+    (product >> 64) as u64
+}
