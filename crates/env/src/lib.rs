@@ -25,7 +25,7 @@ pub mod sync;
 
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
-pub use memory::MemoryEnv;
+pub use memory::{MemoryEnv, ReadCounts};
 #[cfg(unix)]
 pub use real::{RealEnv, RealOptions};
 
@@ -49,6 +49,41 @@ pub struct ReadRequest {
     pub buf: Vec<u8>,
 }
 
+/// One piece of a read of several files: `buf.len()` bytes from `offset`, as in [`ReadRequest`].
+#[derive(Debug)]
+pub struct FileRead {
+    /// Where to read.
+    pub file: Arc<dyn RandomReadFile>,
+    /// First byte to read, counted from the start of the file.
+    pub offset: u64,
+    /// Filled whole or the read fails.
+    pub buf: Vec<u8>,
+}
+
+/// Fills all of these reads, in flight together where the environment can; where it cannot, file by file.
+///
+/// # Errors
+/// The first failure; buffers are then unspecified.
+pub fn read_files(reads: &mut [FileRead]) -> Result<()> {
+    let Some(first) = reads.first() else { return Ok(()) };
+    let file = Arc::clone(&first.file);
+    if file.read_together(reads)? {
+        return Ok(());
+    }
+    for reads in reads.chunk_by_mut(|a, b| Arc::ptr_eq(&a.file, &b.file)) {
+        let take = |read: &mut FileRead| ReadRequest {
+            offset: read.offset,
+            buf: std::mem::take(&mut read.buf),
+        };
+        let mut requests: Vec<ReadRequest> = reads.iter_mut().map(take).collect();
+        reads[0].file.read_batch(&mut requests)?;
+        for (read, request) in reads.iter_mut().zip(requests) {
+            read.buf = request.buf;
+        }
+    }
+    Ok(())
+}
+
 /// A file open for positional reading. Immutable by contract while open, except log files.
 pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
     /// Fills `buf` from `offset`.
@@ -62,6 +97,21 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The first failure; buffers are then unspecified.
     fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()>;
+
+    /// For [`read_files`], called on one of the files: fills all reads with all of them in flight and
+    /// returns true, or does nothing and returns false, as here.
+    ///
+    /// # Errors
+    /// As [`RandomReadFile::read_batch`].
+    fn read_together(&self, reads: &mut [FileRead]) -> Result<bool> {
+        let _ = reads;
+        Ok(false)
+    }
+
+    /// The file itself, for an environment that looks for its own among several.
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
 
     /// Asks the kernel to have these bytes ready soon. Best effort.
     fn read_ahead(&self, offset: u64, bytes: u64);

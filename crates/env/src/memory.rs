@@ -19,8 +19,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::jobs::{JobPool, ThreadSignal, locked};
 use crate::{
-    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, LogSync, RandomReadFile,
-    ReadOptions, ReadRequest, Result, Signal,
+    AppendFile, Env, EnvError, FileRead, FolderLock, Job, JobKind, LogFile, LogMode, LogSync,
+    RandomReadFile, ReadOptions, ReadRequest, Result, Signal,
 };
 
 /// Files in memory, real threads and clock. Everything is gone when it is dropped.
@@ -30,6 +30,33 @@ pub struct MemoryEnv {
     pool: JobPool,
     start: Instant,
     random: AtomicU64,
+    reads: Arc<Reads>,
+}
+
+/// How files were read, for tests that hold a reader to few and large reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// Calls: what is read in one batch, of whatever files, is one.
+    pub calls: u64,
+    /// Requests in all calls.
+    pub requests: u64,
+    /// Bytes in all requests.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Reads {
+    calls: AtomicU64,
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Reads {
+    fn count(&self, requests: usize, bytes: usize) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(requests as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +73,14 @@ type Contents = Arc<RwLock<Vec<u8>>>;
 const FREE_BYTES: u64 = 1 << 40;
 
 impl MemoryEnv {
+    /// How files were read since this was made.
+    #[must_use]
+    pub fn reads(&self) -> ReadCounts {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Reads { calls, requests, bytes } = &*self.reads;
+        ReadCounts { calls: count(calls), requests: count(requests), bytes: count(bytes) }
+    }
+
     /// An empty disk and `threads` workers (0: as many as the machine has cores).
     #[must_use]
     pub fn new(threads: usize) -> Self {
@@ -55,6 +90,7 @@ impl MemoryEnv {
             pool: JobPool::new(threads),
             start: Instant::now(),
             random: AtomicU64::new(seed),
+            reads: Arc::default(),
         }
     }
 
@@ -141,7 +177,8 @@ impl Env for MemoryEnv {
 
     fn open_read(&self, path: &Path, _: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
         let contents = self.find("open", path)?;
-        Ok(Arc::new(MemoryFile { contents, path: path.to_owned() }))
+        let file = MemoryFile { contents, path: path.to_owned() };
+        Ok(Arc::new(MemoryReader { file, reads: Arc::clone(&self.reads) }))
     }
 
     fn create_log(&self, path: &Path, len_bytes: u64, _: LogMode) -> Result<Box<dyn LogFile>> {
@@ -301,8 +338,8 @@ struct MemoryFile {
     path: PathBuf,
 }
 
-impl RandomReadFile for MemoryFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+impl MemoryFile {
+    fn read(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         let bytes = read(&self.contents);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let piece = start.checked_add(buf.len()).and_then(|end| bytes.get(start..end));
@@ -312,19 +349,52 @@ impl RandomReadFile for MemoryFile {
         buf.copy_from_slice(piece);
         Ok(())
     }
+}
+
+/// A file open for reading, which counts how it is read.
+#[derive(Debug)]
+struct MemoryReader {
+    file: MemoryFile,
+    reads: Arc<Reads>,
+}
+
+impl RandomReadFile for MemoryReader {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.reads.count(1, buf.len());
+        self.file.read(buf, offset)
+    }
 
     fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()> {
-        requests.iter_mut().try_for_each(|request| self.read_at(&mut request.buf, request.offset))
+        self.reads.count(requests.len(), requests.iter().map(|request| request.buf.len()).sum());
+        requests.iter_mut().try_for_each(|request| self.file.read(&mut request.buf, request.offset))
+    }
+
+    fn read_together(&self, reads: &mut [FileRead]) -> Result<bool> {
+        let is_own = |read: &FileRead| read.file.as_any().is_some_and(|file| file.is::<Self>());
+        if !reads.iter().all(is_own) {
+            return Ok(false);
+        }
+        self.reads.count(reads.len(), reads.iter().map(|read| read.buf.len()).sum());
+        for FileRead { file, offset, buf } in reads {
+            if let Some(own) = file.as_any().and_then(|file| file.downcast_ref::<Self>()) {
+                own.file.read(buf, *offset)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn read_ahead(&self, _: u64, _: u64) {}
 
     fn len_bytes(&self) -> Result<u64> {
-        Ok(read(&self.contents).len() as u64)
+        Ok(read(&self.file.contents).len() as u64)
     }
 
     fn path(&self) -> &Path {
-        &self.path
+        &self.file.path
     }
 }
 

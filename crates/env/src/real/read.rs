@@ -9,21 +9,27 @@
 //! 1. A direct read covers whole aligned blocks, into memory aligned alike; the caller's bytes are
 //!    copied from the middle.
 //! 2. A file system that refuses direct I/O on opening is read through the page cache.
+//! 3. Direct requests that follow one another in a file, and in the batch, are one read, up to
+//!    [`DIRECT_BYTES_MAX`]. (Through the page cache the kernel does that.)
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::sys;
 use super::uring::RingPool;
-use crate::{EnvError, RandomReadFile, ReadOptions, ReadRequest, Result};
+use crate::{EnvError, FileRead, RandomReadFile, ReadOptions, ReadRequest, Result};
 
 /// Alignment that every block device in use accepts for direct I/O, in bytes.
 pub(super) const DIRECT_ALIGN: usize = 4096;
 
-/// From how many requests on a batch goes through the ring.
+/// Bytes of a direct read that several requests share, at most.
+const DIRECT_BYTES_MAX: usize = 1 << 20;
+
+/// From how many reads on a batch goes through the ring.
 #[cfg(target_os = "linux")]
 const RING_REQUESTS_MIN: usize = 3;
 
@@ -59,33 +65,79 @@ impl RealReadFile {
     }
 
     fn read_direct(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        let mut span = Span::direct(offset, buf.len());
-        span.finish(&self.file)?;
+        let mut span = Span::direct(&self.file, offset, buf.len());
+        span.finish()?;
         buf.copy_from_slice(span.wanted());
         Ok(())
     }
+}
 
-    #[cfg(target_os = "linux")]
-    fn read_ring(&self, rings: &RingPool, requests: &mut [ReadRequest]) -> io::Result<()> {
-        if self.direct {
-            let span = |r: &ReadRequest| Span::direct(r.offset, r.buf.len());
-            let mut spans: Vec<Span> = requests.iter().map(span).collect();
-            rings.read(&self.file, &mut spans)?;
-            for (request, span) in requests.iter_mut().zip(&mut spans) {
-                span.finish(&self.file)?;
-                request.buf.copy_from_slice(span.wanted());
-            }
-            return Ok(());
-        }
-        let span = |r: &mut ReadRequest| Span::whole(r.offset, std::mem::take(&mut r.buf));
-        let mut spans: Vec<Span> = requests.iter_mut().map(span).collect();
-        let mut read = rings.read(&self.file, &mut spans);
-        for (request, mut span) in requests.iter_mut().zip(spans) {
-            read = read.and_then(|()| span.finish(&self.file));
-            request.buf = span.buf;
-        }
-        read
+/// A request and its file.
+struct Piece<'a> {
+    file: &'a RealReadFile,
+    offset: u64,
+    buf: &'a mut Vec<u8>,
+}
+
+impl Piece<'_> {
+    /// Whether `next` can be one read with the pieces that end with this one and have `bytes` bytes.
+    fn is_followed_by(&self, next: &Self, bytes: usize) -> bool {
+        self.file.direct
+            && std::ptr::eq(self.file, next.file)
+            && self.offset + self.buf.len() as u64 == next.offset
+            && bytes + next.buf.len() <= DIRECT_BYTES_MAX
     }
+}
+
+/// Fills pieces of several files, with all reads in flight together where there is a ring.
+fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut start = 0;
+    while start < pieces.len() {
+        let (mut end, mut bytes) = (start + 1, pieces[start].buf.len());
+        while end < pieces.len() && pieces[end - 1].is_followed_by(&pieces[end], bytes) {
+            bytes += pieces[end].buf.len();
+            end += 1;
+        }
+        let first = &mut pieces[start];
+        let (file, offset) = (first.file, first.offset);
+        let span = match file.direct {
+            true => Span::direct(&file.file, offset, bytes),
+            false => Span::whole(&file.file, offset, std::mem::take(first.buf)),
+        };
+        groups.push(Group { span, pieces: start..end });
+        start = end;
+    }
+    let mut read = Ok(());
+    #[cfg(target_os = "linux")]
+    if groups.len() >= RING_REQUESTS_MIN
+        && let Some(rings) = &pieces[0].file.rings
+    {
+        let mut spans: Vec<&mut Span<'_>> =
+            groups.iter_mut().map(|group| &mut group.span).collect();
+        read = rings.read(&mut spans).map_err(|e| pieces[0].file.fail(e));
+    }
+    for Group { mut span, pieces: covered } in groups {
+        let file = pieces[covered.start].file;
+        read = read.and_then(|()| span.finish().map_err(|e| file.fail(e)));
+        if !file.direct {
+            *pieces[covered.start].buf = span.buf;
+        } else if read.is_ok() {
+            let mut wanted = span.wanted();
+            for piece in &mut pieces[covered] {
+                let (bytes, rest) = wanted.split_at(piece.buf.len());
+                piece.buf.copy_from_slice(bytes);
+                wanted = rest;
+            }
+        }
+    }
+    read
+}
+
+/// One read and the pieces that it fills.
+struct Group<'a> {
+    span: Span<'a>,
+    pieces: Range<usize>,
 }
 
 impl RandomReadFile for RealReadFile {
@@ -99,13 +151,24 @@ impl RandomReadFile for RealReadFile {
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()> {
-        #[cfg(target_os = "linux")]
-        if let Some(rings) = &self.rings
-            && requests.len() >= RING_REQUESTS_MIN
-        {
-            return self.read_ring(rings, requests).map_err(|e| self.fail(e));
+        let pieces = requests.iter_mut();
+        let pieces = pieces.map(|r| Piece { file: self, offset: r.offset, buf: &mut r.buf });
+        read_pieces(&mut pieces.collect::<Vec<_>>())
+    }
+
+    fn read_together(&self, reads: &mut [FileRead]) -> Result<bool> {
+        let pieces = reads.iter_mut().map(|FileRead { file, offset, buf }| {
+            let file = file.as_any()?.downcast_ref()?;
+            Some(Piece { file, offset: *offset, buf })
+        });
+        match pieces.collect::<Option<Vec<_>>>() {
+            Some(mut pieces) => read_pieces(&mut pieces).map(|()| true),
+            None => Ok(false),
         }
-        requests.iter_mut().try_for_each(|request| self.read_at(&mut request.buf, request.offset))
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn read_ahead(&self, offset: u64, bytes: u64) {
@@ -126,7 +189,8 @@ impl RandomReadFile for RealReadFile {
 
 /// One read in flight, with its memory: the kernel fills `buf[start..start + len]` from `offset`.
 #[derive(Debug)]
-pub(super) struct Span {
+pub(super) struct Span<'a> {
+    pub(super) file: &'a File,
     pub(super) buf: Vec<u8>,
     pub(super) start: usize,
     pub(super) len: usize,
@@ -138,27 +202,27 @@ pub(super) struct Span {
     want: usize,
 }
 
-impl Span {
-    fn whole(offset: u64, buf: Vec<u8>) -> Self {
+impl<'a> Span<'a> {
+    fn whole(file: &'a File, offset: u64, buf: Vec<u8>) -> Self {
         let len = buf.len();
-        Self { buf, start: 0, len, offset, done: 0, skip: 0, want: len }
+        Self { file, buf, start: 0, len, offset, done: 0, skip: 0, want: len }
     }
 
-    fn direct(offset: u64, want: usize) -> Self {
+    fn direct(file: &'a File, offset: u64, want: usize) -> Self {
         let skip = (offset % DIRECT_ALIGN as u64) as usize;
         let len = (skip + want).next_multiple_of(DIRECT_ALIGN);
         let buf = vec![0; len + DIRECT_ALIGN];
         let start = buf.as_ptr().align_offset(DIRECT_ALIGN);
         assert!(start < DIRECT_ALIGN, "bytes can be aligned to any power of two");
-        Self { buf, start, len, offset: offset - skip as u64, done: 0, skip, want }
+        Self { file, buf, start, len, offset: offset - skip as u64, done: 0, skip, want }
     }
 
     /// Reads, call by call, what has not come yet.
-    fn finish(&mut self, file: &File) -> io::Result<()> {
+    fn finish(&mut self) -> io::Result<()> {
         // The last block of a file is short, so what is wanted decides, not the whole span.
         while self.done < self.skip + self.want {
             let rest = &mut self.buf[self.start + self.done..self.start + self.len];
-            match file.read_at(rest, self.offset + self.done as u64) {
+            match self.file.read_at(rest, self.offset + self.done as u64) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
                 Ok(read) => self.done += read,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -180,7 +244,7 @@ fn open_direct(path: &Path) -> Option<File> {
         use std::os::unix::fs::OpenOptionsExt;
         let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).ok()?;
         // Some file systems accept the flag and refuse the read: try one block before relying on it.
-        let mut probe = Span::direct(0, 1);
+        let mut probe = Span::direct(&file, 0, 1);
         let range = probe.start..probe.start + probe.len;
         file.read_at(&mut probe.buf[range], 0).ok()?;
         Some(file)

@@ -13,7 +13,6 @@
 //!    call by call, and meets the real error there.
 #![allow(unsafe_code)]
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Mutex;
@@ -53,15 +52,15 @@ impl RingPool {
     }
 
     /// Reads what is missing of all spans as far as the kernel does at the first try.
-    pub(crate) fn read(&self, file: &File, spans: &mut [Span]) -> io::Result<()> {
-        let mut missing: Vec<&mut Span> = spans.iter_mut().filter(|s| s.done < s.len).collect();
+    pub(crate) fn read(&self, spans: &mut [&mut Span<'_>]) -> io::Result<()> {
+        let mut missing: Vec<_> = spans.iter_mut().filter(|s| s.done < s.len).collect();
         if missing.is_empty() {
             return Ok(());
         }
         // Without a ring the caller reads one by one.
         let Some(mut ring) = self.take() else { return Ok(()) };
         for batch in missing.chunks_mut(RING_ENTRIES as usize) {
-            if let Err(error) = read_batch(&mut ring, file, batch) {
+            if let Err(error) = read_batch(&mut ring, batch) {
                 for span in batch {
                     // The kernel may still write there.
                     std::mem::forget(std::mem::take(&mut span.buf));
@@ -89,9 +88,9 @@ impl RingPool {
 }
 
 /// Submits all of `batch` (at most [`RING_ENTRIES`]) and reaps it. After an error, some may be in flight.
-fn read_batch(ring: &mut IoUring, file: &File, batch: &mut [&mut Span]) -> io::Result<()> {
-    let descriptor = types::Fd(file.as_raw_fd());
+fn read_batch(ring: &mut IoUring, batch: &mut [&mut &mut Span<'_>]) -> io::Result<()> {
     for (index, span) in batch.iter_mut().enumerate() {
+        let descriptor = types::Fd(span.file.as_raw_fd());
         let target = &mut span.buf[span.start + span.done..span.start + span.len];
         // A longer read comes short, and the caller finishes it.
         let len = u32::try_from(target.len()).unwrap_or(1 << 30);
@@ -100,7 +99,7 @@ fn read_batch(ring: &mut IoUring, file: &File, batch: &mut [&mut Span]) -> io::R
             .build()
             .user_data(index as u64);
         // SAFETY: the buffer lives in `span`, which is borrowed until this function returns, and that
-        // is after its completion; on an error the caller leaks it. `file` is borrowed as long. The
+        // is after its completion; on an error the caller leaks it. Its file is borrowed as long. The
         // batch fits the queue, which is empty between batches.
         unsafe { ring.submission().push(&entry) }.map_err(io::Error::other)?;
     }

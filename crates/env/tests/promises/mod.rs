@@ -148,6 +148,38 @@ fn a_batch_reads_what_single_reads_would() {
 }
 
 #[test]
+fn reads_of_several_files_are_those_of_each() {
+    check(|env, dir| {
+        let names = ["a", "b", "c"];
+        for (i, name) in names.iter().enumerate() {
+            put(env, &dir.join(name), &pattern(100_000 + i));
+        }
+        for direct in [false, true] {
+            let open = |name| env.open_read(&dir.join(name), ReadOptions { direct }).unwrap();
+            let files = names.map(open);
+            // Neighbours, the same once more, jumps between files, and the ends.
+            let mut reads: Vec<quipu_env::FileRead> = (0..300_usize)
+                .map(|i| (i / 7 % 3, i * 331, 331 + i % 2))
+                .chain([(0, 5, 0), (2, 100_000, 2), (0, 5, 9)])
+                .map(|(file, offset, len)| quipu_env::FileRead {
+                    file: Arc::clone(&files[file]),
+                    offset: offset as u64,
+                    buf: vec![0; len],
+                })
+                .collect();
+            quipu_env::read_files(&mut reads).unwrap();
+            for read in &reads {
+                let (start, bytes) = (read.offset as usize, pattern(100_002));
+                assert_eq!(read.buf, bytes[start..start + read.buf.len()]);
+            }
+            reads[17].offset = 99_999;
+            assert_eq!(kind(quipu_env::read_files(&mut reads)), io::ErrorKind::UnexpectedEof);
+            quipu_env::read_files(&mut []).unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_rename_replaces_and_a_removed_file_stays_readable() {
     check(|env, dir| {
         let (a, b) = (dir.join("a"), dir.join("b"));
