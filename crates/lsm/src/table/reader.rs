@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::{Error, Result};
 use base::sabotage::{Switch, is_on};
 use base::{Corruption, KeyRange, KeyRef, Shape, checksum};
-use env::{RandomReadFile, ReadOptions, ReadRequest};
+use env::{FileRead, RandomReadFile, ReadOptions, ReadRequest};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -236,26 +236,36 @@ impl Table {
     /// # Panics
     /// If there is no such block.
     pub fn read_blocks(&self, blocks: &[usize], fill: Fill) -> Result<Vec<Arc<Block>>> {
+        let wanted: Vec<(&Self, usize)> = blocks.iter().map(|&i| (self, i)).collect();
+        Self::read_across(&wanted, fill)
+    }
+
+    /// Blocks of any tables in the order asked for; those not in the cache are read in one batch.
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn read_across(wanted: &[(&Self, usize)], fill: Fill) -> Result<Vec<Arc<Block>>> {
         let mut found: Vec<Option<Arc<Block>>> =
-            blocks.iter().map(|&i| self.slots.get(i, fill)).collect();
+            wanted.iter().map(|&(table, i)| table.slots.get(i, fill)).collect();
         let mut missing = Vec::new();
-        let mut requests = Vec::new();
-        for (place, &i) in blocks.iter().enumerate() {
+        let mut reads = Vec::new();
+        for (place, &(table, i)) in wanted.iter().enumerate() {
             if found[place].is_none() {
-                let span = self.index.bytes(i);
+                let span = table.index.bytes(i);
                 let buf = vec![0; (span.end - span.start) as usize];
-                requests.push(ReadRequest { offset: span.start, buf });
+                reads.push(FileRead { file: Arc::clone(&table.file), offset: span.start, buf });
                 missing.push(place);
             }
         }
-        if !requests.is_empty() {
-            self.file.read_batch(&mut requests)?;
-        }
-        for (place, request) in missing.into_iter().zip(requests) {
-            let i = blocks[place];
-            self.slots.count_miss();
-            let block = Arc::new(self.checked(i, request.buf)?);
-            found[place] = Some(self.cache.insert(&self.slots, i, block, fill));
+        env::read_files(&mut reads)?;
+        for (place, read) in missing.into_iter().zip(reads) {
+            let (table, i) = wanted[place];
+            table.slots.count_miss();
+            let block = Arc::new(table.checked(i, read.buf)?);
+            found[place] = Some(table.cache.insert(&table.slots, i, block, fill));
         }
         // Each place is filled: found at once, or missing and then read.
         Ok(found.into_iter().flatten().collect())

@@ -159,78 +159,62 @@ fn locate_in_run(
     places: &mut [Place<'_>],
     blocks: &mut Vec<Arc<Block>>,
 ) -> Result<()> {
-    // Keys ascend, so the keys of a table and of a block follow one another.
     let mut buffer = [0; WORDS_MAX];
     let mut wanted: Vec<(u32, u32)> = Vec::new();
-    let mut needed: Vec<usize> = Vec::new();
+    // Table and block; keys ascend, so the keys of a block follow one another.
+    let mut needed: Vec<(usize, usize)> = Vec::new();
     let mut still_open = Vec::new();
-    let mut from = 0;
-    while from < open.len() {
-        let first = key_at(keys, open[from] as usize, &mut buffer);
-        let number = run.table_for(first);
-        let Some(table) = run.tables.get(number) else {
-            still_open.extend_from_slice(&open[from..]);
-            break;
-        };
-        wanted.clear();
-        needed.clear();
-        let mut to = from;
-        while to < open.len() {
-            let key = key_at(keys, open[to] as usize, &mut buffer);
-            if run.table_for(key) != number {
-                break;
-            }
-            if run.ends_at(number, key) {
-                // May go on in the next table: looked at by itself.
-                match run.find(key, snapshot)? {
-                    Some(found) => {
-                        blocks.push(Arc::clone(&found.block));
-                        let block = blocks.len() as u32 - 1;
-                        places[open[to] as usize] = place_of(&found.block, block, found.row);
-                    }
-                    None => still_open.push(open[to]),
-                }
-            } else if table.meta().global_seq <= snapshot
-                && table.may_contain_key(key)
-                && let Some(block) = table.block_for(key)
-            {
-                if needed.last() != Some(&block) {
-                    needed.push(block);
-                }
-                wanted.push((open[to], needed.len() as u32 - 1));
-            } else {
-                still_open.push(open[to]);
-            }
-            to += 1;
-        }
-        let read = match needed[..] {
-            [] => Vec::new(),
-            [block] => vec![table.block(block, Fill::Keep)?],
-            _ => table.read_blocks(&needed, Fill::Keep)?,
-        };
-        let held = blocks.len();
-        blocks.extend(read);
-        for &(i, block) in &wanted {
-            let block = block + held as u32;
-            let key = key_at(keys, i as usize, &mut buffer);
-            let found_in = &blocks[block as usize];
-            match found_in.find(key) {
-                Some(row) if found_in.seq_max() <= snapshot => {
-                    places[i as usize] = place_of(found_in, block, row);
+    for &i in &*open {
+        let key = key_at(keys, i as usize, &mut buffer);
+        let number = run.table_for(key);
+        match run.tables.get(number) {
+            // May go on in the next table: looked at by itself.
+            Some(_) if run.ends_at(number, key) => match run.find(key, snapshot)? {
+                Some(found) => {
+                    blocks.push(Arc::clone(&found.block));
+                    let block = blocks.len() as u32 - 1;
+                    places[i as usize] = place_of(&found.block, block, found.row);
                 }
                 None => still_open.push(i),
-                // An older version may be seen, perhaps in the next block.
-                Some(_) => match run.find(key, snapshot)? {
-                    Some(found) => {
-                        blocks.push(Arc::clone(&found.block));
-                        let block = blocks.len() as u32 - 1;
-                        places[i as usize] = place_of(&found.block, block, found.row);
-                    }
-                    None => still_open.push(i),
-                },
+            },
+            Some(table)
+                if table.meta().global_seq <= snapshot
+                    && table.may_contain_key(key)
+                    && let Some(block) = table.block_for(key) =>
+            {
+                if needed.last() != Some(&(number, block)) {
+                    needed.push((number, block));
+                }
+                wanted.push((i, needed.len() as u32 - 1));
             }
+            _ => still_open.push(i),
         }
-        from = to;
+    }
+    let held = blocks.len();
+    match needed[..] {
+        [] => {}
+        [(table, block)] => blocks.push(run.tables[table].block(block, Fill::Keep)?),
+        _ => blocks.extend(run.read_blocks(&needed, Fill::Keep)?),
+    }
+    for &(i, block) in &wanted {
+        let block = block + held as u32;
+        let key = key_at(keys, i as usize, &mut buffer);
+        let found_in = &blocks[block as usize];
+        match found_in.find(key) {
+            Some(row) if found_in.seq_max() <= snapshot => {
+                places[i as usize] = place_of(found_in, block, row);
+            }
+            None => still_open.push(i),
+            // An older version may be seen, perhaps in the next block.
+            Some(_) => match run.find(key, snapshot)? {
+                Some(found) => {
+                    blocks.push(Arc::clone(&found.block));
+                    let block = blocks.len() as u32 - 1;
+                    places[i as usize] = place_of(&found.block, block, found.row);
+                }
+                None => still_open.push(i),
+            },
+        }
     }
     still_open.sort_unstable_by(|&a, &b| {
         crate::memtable::compare_rows(keys, a as usize, b as usize).then(a.cmp(&b))

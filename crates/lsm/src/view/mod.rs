@@ -181,4 +181,6 @@ fn exactly(key: KeyRef<'_>) -> KeyRange {
 }
 
 #[cfg(test)]
+mod cold_tests;
+#[cfg(test)]
 mod tests;

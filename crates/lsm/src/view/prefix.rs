@@ -190,14 +190,10 @@ impl<'a> Adjacencies<'a> {
             self.probes.sort_unstable();
         }
         self.held.clear();
-        let mut numbers: Vec<usize> = Vec::new();
-        for probes in self.probes.chunk_by(|a, b| a.table == b.table) {
-            numbers.clear();
-            numbers.extend(probes.iter().map(|probe| probe.block as usize));
-            numbers.dedup();
-            let table = &self.run.tables[probes[0].table as usize];
-            self.held.extend(table.read_blocks(&numbers, Fill::Keep)?);
-        }
+        let place = |probe: &Probe| (probe.table as usize, probe.block as usize);
+        let mut places: Vec<(usize, usize)> = self.probes.iter().map(place).collect();
+        places.dedup();
+        self.held.extend(self.run.read_blocks(&places, Fill::Keep)?);
         Ok(())
     }
 

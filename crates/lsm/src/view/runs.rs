@@ -122,6 +122,17 @@ impl RunView {
         Ok(row.map(|row| Found { table: number, block_number, block, row }))
     }
 
+    /// Blocks, each given by its table's number and its own; those not in the cache are read together.
+    pub(super) fn read_blocks(
+        &self,
+        wanted: &[(usize, usize)],
+        fill: Fill,
+    ) -> Result<Vec<Arc<Block>>> {
+        let wanted: Vec<(&Table, usize)> =
+            wanted.iter().map(|&(table, block)| (&*self.tables[table], block)).collect();
+        Table::read_across(&wanted, fill)
+    }
+
     /// Tables that may hold keys of `range` and that a snapshot sees.
     pub(super) fn tables_in(&self, range: &KeyRange, snapshot: u64) -> Vec<Arc<Table>> {
         let start = self.table_for(range.lower.as_ref());

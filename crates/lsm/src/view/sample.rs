@@ -15,16 +15,17 @@ use super::columns::push_row;
 use super::fold::Fold;
 use super::get::{DELETE, PUT, push_entry};
 use super::runs::RunView;
-use super::source::{CHUNK_ROWS, WINDOW_BLOCKS};
+use super::source::CHUNK_ROWS;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::{Drawn, EntryRef, Memtable, SlotSpace};
-use crate::table::{Block, Fill};
+use crate::table::{Block, Fill, Table};
 use base::{Batch, KeyRef, Projection};
-use std::sync::Arc;
 
 /// Versions drawn before their blocks are read, at most.
 const ROUND_DRAWS: usize = 1024;
+/// Blocks read at once, at most.
+const BLOCKS_HELD: usize = 256;
 /// Draws for each row asked for, and in all, before the rows are counted instead. A slot that is empty
 /// costs one draw, a version that is thrown back as many as [`REJECTED_DRAWS`].
 const DRAWS_A_ROW: u64 = 512;
@@ -214,29 +215,30 @@ impl SuperVersion {
         picked: &mut Picked,
     ) -> Result<()> {
         draws.sort_unstable_by_key(|draw| (draw.run, draw.table, draw.row));
+        // Run, table and block of each draw, and the row in the block.
+        let mut places = Vec::with_capacity(draws.len());
         for of_table in draws.chunk_by(|a, b| (a.run, a.table) == (b.run, b.table)) {
-            let (number, run) = (of_table[0].run, &self.runs[of_table[0].run]);
-            let table = &run.tables[of_table[0].table];
-            // Block and row in it of each draw; rows ascend, and so do blocks.
+            let TableDraw { run, table, .. } = of_table[0];
+            let open = &self.runs[run].tables[table];
             let (mut block, mut start) = (0, 0);
-            let mut places = Vec::with_capacity(of_table.len());
             for draw in of_table {
-                while draw.row - start >= table.block_rows(block) as u64 {
-                    start += table.block_rows(block) as u64;
+                while draw.row - start >= open.block_rows(block) as u64 {
+                    start += open.block_rows(block) as u64;
                     block += 1;
                 }
-                places.push((block, (draw.row - start) as usize));
+                places.push(((run, table, block), (draw.row - start) as usize));
             }
-            let mut blocks: Vec<usize> = places.iter().map(|(block, _)| *block).collect();
-            blocks.dedup();
-            let mut drawn = of_table.iter().zip(places).peekable();
-            for window in blocks.chunks(WINDOW_BLOCKS) {
-                for (&i, block) in window.iter().zip(table.read_blocks(window, Fill::Once)?) {
-                    while let Some((draw, (_, row))) = drawn.next_if(|(_, (at, _))| *at == i) {
-                        let place = (number, draw.table, i, row);
-                        if self.pick_row(place, &block, at, projection, &mut picked.rows)? {
-                            picked.numbers.push(draw.number);
-                        }
+        }
+        let mut blocks: Vec<(usize, usize, usize)> = places.iter().map(|(at, _)| *at).collect();
+        blocks.dedup();
+        let mut drawn = draws.iter().zip(places).peekable();
+        for window in blocks.chunks(BLOCKS_HELD) {
+            let wanted = window.iter().map(|&(run, table, i)| (&*self.runs[run].tables[table], i));
+            let read = Table::read_across(&wanted.collect::<Vec<_>>(), Fill::Once)?;
+            for (place, block) in window.iter().zip(read) {
+                while let Some((draw, (_, row))) = drawn.next_if(|(_, (at, _))| at == place) {
+                    if self.pick_row(*place, &block, row, at, projection, &mut picked.rows)? {
+                        picked.numbers.push(draw.number);
                     }
                 }
             }
@@ -247,8 +249,9 @@ impl SuperVersion {
     /// Appends the row of which this row of a block is the newest version seen, if it is one.
     fn pick_row(
         &self,
-        (run, table, block_number, row): (usize, usize, usize, usize),
-        block: &Arc<Block>,
+        (run, table, block_number): (usize, usize, usize),
+        block: &Block,
+        row: usize,
         at: ReadAt<'_>,
         projection: Projection,
         out: &mut Batch,

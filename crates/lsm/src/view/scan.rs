@@ -4,11 +4,11 @@ use super::columns::append_rows;
 use super::fold::Fold;
 use super::merge::Heads;
 use super::runs::RunView;
-use super::source::{CHUNK_ROWS, MemSource, RunSource, Source, single_first_word};
+use super::source::{CHUNK_ROWS, MemSource, RunSource, Source, single_first_word, window};
 use super::{Covers, ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::Memtable;
-use crate::table::Fill;
+use crate::table::{Block, Fill};
 use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};
 use std::ops::Range;
 use std::sync::Arc;
@@ -119,13 +119,17 @@ impl SuperVersion {
         chunk_rows: usize,
         sources: &mut Vec<Source<'_>>,
     ) {
-        for run in &self.runs {
+        for (number, run) in self.runs.iter().enumerate() {
             let tables = run.tables_in(range, snapshot);
             if !tables.is_empty() {
                 let range = range.clone();
                 let plain = run.is_plain_at(snapshot);
                 let mut run = RunSource::projected(tables, range, projection, fill, chunk_rows);
                 run.is_plain = plain;
+                // Most of what a short scan finds lies in the deepest run.
+                if fill == Fill::Keep && number + 1 == self.runs.len() {
+                    run.expect(chunk_rows);
+                }
                 sources.push(Source::Run(Box::new(run)));
             }
         }
@@ -262,22 +266,42 @@ pub(super) fn append_run(
                 break;
             }
         }
-        for block in blocks {
+        let mut blocks = blocks;
+        while !blocks.is_empty() {
             if left == 0 {
                 return Ok(());
             }
-            let block = table.block(block, fill)?;
-            if left >= block.rows() {
-                left -= block.append_range(range, projection, out).len();
+            let window = window(table, &blocks, left);
+            blocks.start = window.end;
+            if window.len() == 1 {
+                let block = table.block(window.start, fill)?;
+                left -= append_block(&block, range, projection, left, out);
                 continue;
             }
-            let rows = block.rows_in(range);
-            let rows = rows.start..rows.end.min(rows.start.saturating_add(left));
-            left -= rows.len();
-            block.append_to(rows, projection, out);
+            let numbers: Vec<usize> = window.collect();
+            for block in table.read_blocks(&numbers, fill)? {
+                left -= append_block(&block, range, projection, left, out);
+            }
         }
     }
     Ok(())
+}
+
+/// Appends up to `limit` of a block's rows within a range; returns how many.
+fn append_block(
+    block: &Block,
+    range: &KeyRange,
+    projection: Projection,
+    limit: usize,
+    out: &mut Batch,
+) -> usize {
+    if limit >= block.rows() {
+        return block.append_range(range, projection, out).len();
+    }
+    let rows = block.rows_in(range);
+    let rows = rows.start..rows.end.min(rows.start.saturating_add(limit));
+    block.append_to(rows.clone(), projection, out);
+    rows.len()
 }
 
 /// The rows that a reader sees, from merged sources.

@@ -142,6 +142,15 @@ impl RunSource {
         }
     }
 
+    /// So many rows will be wanted surely, so the first blocks are read at once.
+    pub(crate) fn expect(&mut self, rows: usize) {
+        if let Some(table) = self.tables.first()
+            && !self.blocks.is_empty()
+        {
+            self.window_blocks = window(table, &self.blocks, rows).len();
+        }
+    }
+
     /// The rows not yet handed out of the block at hand; goes to the next block where there are none.
     pub(crate) fn block(&mut self) -> Result<Option<(&Arc<Block>, &mut Range<usize>)>> {
         while self.current.as_ref().is_none_or(|(_, rows)| rows.is_empty()) {
@@ -176,6 +185,17 @@ impl RunSource {
         self.window_blocks = (self.window_blocks * 2).min(WINDOW_BLOCKS);
         Ok(true)
     }
+}
+
+/// The first of these blocks, which are not none: as many as hold `rows` rows, at most [`WINDOW_BLOCKS`].
+pub(super) fn window(table: &Table, blocks: &Range<usize>, rows: usize) -> Range<usize> {
+    let mut end = blocks.start + 1;
+    let mut held = table.block_rows(blocks.start);
+    while end < blocks.end && end - blocks.start < WINDOW_BLOCKS && held < rows {
+        held = held.saturating_add(table.block_rows(end));
+        end += 1;
+    }
+    blocks.start..end
 }
 
 impl RowSource for RunSource {

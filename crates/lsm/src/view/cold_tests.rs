@@ -1,0 +1,184 @@
+//! How often reads wait for the disk where the cache holds little: counted, not timed.
+
+use super::*;
+use crate::context::{Context, TreeOptions};
+use crate::rows::Rows;
+use crate::run_writer::RunWriter;
+use crate::table::{BlockCache, Table, TableOptions};
+use crate::version::{Run, Version};
+use base::{Batch, Column, ColumnShape, KeyShape, Keys, Projection};
+use env::{Env, MemoryEnv, ReadCounts};
+
+const ROWS: u64 = 16_000;
+const VALUE_BYTES: usize = 512;
+/// Rows of a block, blocks of a table, tables.
+const BLOCK_ROWS: u64 = 8;
+const CACHE_BYTES: u64 = 1 << 20;
+
+/// One run of 8 MB in some 16 tables, read through a cache of 1 MiB.
+struct Cold {
+    env: Arc<MemoryEnv>,
+    context: Arc<Context>,
+    view: Arc<SuperVersion>,
+    tables: u64,
+}
+
+impl Cold {
+    fn new() -> Self {
+        let env = Arc::new(MemoryEnv::new(1));
+        env.create_folder("/t".as_ref()).unwrap();
+        let cache = Arc::new(BlockCache::new(CACHE_BYTES));
+        let block_rows_max = BLOCK_ROWS as usize;
+        let table = TableOptions { block_rows_max, compress: false, ..TableOptions::default() };
+        let options = TreeOptions { table, table_bytes: 512 << 10, ..TreeOptions::default() };
+        let machine: Arc<dyn Env> = Arc::clone(&env) as Arc<dyn Env>;
+        let context = Context::new(machine, cache, vec!["/t".into()], options, false, 1);
+        let context = Arc::new(context);
+        let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
+        let mut writer = RunWriter::new(&context, &shape, true, 0);
+        for start in (0..ROWS).step_by(1000) {
+            let mut rows = Rows::new(&shape);
+            for key in start..start + 1000 {
+                rows.keys.push(KeyRef::Words(&[key]));
+                if let Column::Bytes(column) = &mut rows.values[0] {
+                    column.push(Some(&[key as u8; VALUE_BYTES]));
+                }
+            }
+            writer.add(&rows, 0..rows.len()).unwrap();
+        }
+        let metas = writer.finish().unwrap();
+        let tables: Vec<_> =
+            metas.iter().map(|meta| Table::open(&context, meta, &shape).unwrap()).collect();
+        let count = tables.len() as u64;
+        assert!(count >= 10, "{count} tables");
+        let mut version = Version::empty();
+        version.levels[5] = Run { tables };
+        let active = Arc::new(Memtable::new(&shape));
+        let view = Arc::new(SuperVersion::new(active, Vec::new(), Arc::new(version), 0));
+        Self { env, context, view, tables: count }
+    }
+
+    /// What `f` reads from the disk.
+    fn counted(&self, f: impl FnOnce(&SuperVersion, ReadAt<'_>, &mut Batch)) -> ReadCounts {
+        let before = self.env.reads();
+        let mut out = Batch::new(self.view.shape());
+        f(&self.view, ReadAt::snapshot(1), &mut out);
+        let after = self.env.reads();
+        ReadCounts {
+            calls: after.calls - before.calls,
+            requests: after.requests - before.requests,
+            bytes: after.bytes - before.bytes,
+        }
+    }
+
+    fn get_many(&self, keys: Vec<u64>) -> ReadCounts {
+        let keys = Keys::Words(vec![keys]);
+        self.counted(|view, at, out| {
+            let mut present = Vec::new();
+            view.get_many(&keys, at, Projection::ALL, &mut present, out).unwrap();
+            assert!(present.iter().all(|there| *there));
+        })
+    }
+}
+
+fn scattered(i: u64) -> u64 {
+    i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % ROWS
+}
+
+#[test]
+fn a_batch_of_keys_waits_for_the_disk_once() {
+    let cold = Cold::new();
+    let read = cold.get_many((0..256).map(scattered).collect());
+    assert_eq!(read.calls, 1, "whatever tables the keys are in");
+    assert!((100..=256).contains(&read.requests), "each block once: {read:?}");
+    let cold = Cold::new();
+    let read = cold.counted(|view, at, out| {
+        let words: Vec<u64> = (1000..1032).map(scattered).collect();
+        view.prefix_many(&words, at, Projection::KEYS, &mut Vec::new(), out).unwrap();
+        assert_eq!(out.rows, 32);
+    });
+    assert!(read.calls <= 12, "once, and where a word ends its block: {read:?}");
+}
+
+#[test]
+fn a_long_scan_reads_much_at_once_and_nothing_twice() {
+    let bytes = ROWS * VALUE_BYTES as u64;
+    let blocks = ROWS / BLOCK_ROWS;
+    let cold = Cold::new();
+    let by_cursor = cold.counted(|view, _, out| {
+        let view = cold.view.cursor(&cold.context, view.all(), 1, None, Projection::ALL);
+        let mut cursor = view;
+        while cursor.next_batch(100, out).unwrap() {}
+        assert_eq!(out.rows as u64, ROWS);
+    });
+    let cold = Cold::new();
+    let at_once = cold.counted(|view, at, out| {
+        view.scan_into(&view.all(), at, Projection::ALL, usize::MAX, out).unwrap();
+        assert_eq!(out.rows as u64, ROWS);
+    });
+    let cold = Cold::new();
+    let back = cold.counted(|view, at, out| {
+        view.scan_back_into(&view.all(), at, Projection::ALL, usize::MAX, out).unwrap();
+        assert_eq!(out.rows as u64, ROWS);
+    });
+    for read in [by_cursor, at_once, back] {
+        assert!(read.calls <= blocks / 32 + cold.tables + 6, "{read:?}");
+        assert!((blocks..blocks + 2 * cold.tables).contains(&read.requests), "{read:?}");
+        assert!((bytes..bytes + bytes / 4).contains(&read.bytes), "{read:?}");
+    }
+}
+
+#[test]
+fn a_short_scan_waits_for_the_disk_once_or_twice() {
+    let cold = Cold::new();
+    let range = KeyRange { lower: base::Key::words(&[5003]), upper: None };
+    let forward = cold.counted(|view, at, out| {
+        view.scan_into(&range, at, Projection::ALL, 200, out).unwrap();
+        assert_eq!((out.rows, out.key_words(0)[199]), (200, 5202));
+    });
+    let range = KeyRange { lower: base::Key::words(&[0]), upper: Some(base::Key::words(&[9003])) };
+    let back = cold.counted(|view, at, out| {
+        view.scan_back_into(&range, at, Projection::ALL, 200, out).unwrap();
+        assert_eq!((out.rows, out.key_words(0)[199]), (200, 8803));
+    });
+    for read in [forward, back] {
+        assert!(read.calls <= 3 && read.requests <= 200 / BLOCK_ROWS + 2, "{read:?}");
+    }
+}
+
+#[test]
+fn scans_leave_the_cache_to_those_who_look_up() {
+    let cold = Cold::new();
+    let hot: Vec<u64> = (0..100).map(scattered).collect();
+    // The cache is full of what was looked up, the hot keys twice.
+    cold.get_many(hot.clone());
+    assert_eq!(cold.get_many(hot.clone()).calls, 0);
+    cold.get_many((1000..1256).map(scattered).collect());
+    cold.get_many(hot.clone());
+    cold.counted(|view, at, out| {
+        view.scan_into(&view.all(), at, Projection::ALL, usize::MAX, out).unwrap();
+        out.clear();
+        view.scan_back_into(&view.all(), at, Projection::KEYS, usize::MAX, out).unwrap();
+        let mut cursor = cold.view.cursor(&cold.context, view.all(), 1, None, Projection::KEYS);
+        while cursor.next_batch(500, out).unwrap() {}
+        view.first_words(at, &mut |_| ()).unwrap();
+        assert_eq!(view.count_in(&view.all(), at).unwrap(), ROWS);
+        view.sample_into(1000, &mut || 1 << 40, at, Projection::KEYS, out).unwrap();
+    });
+    assert_eq!(cold.get_many(hot).calls, 0, "the hot blocks are still there");
+}
+
+#[test]
+fn a_sample_waits_for_the_disk_a_few_times() {
+    let cold = Cold::new();
+    let mut word = 0;
+    let mut random = || {
+        word += 1;
+        scattered(word).wrapping_mul(u64::MAX / ROWS)
+    };
+    let read = cold.counted(|view, at, out| {
+        view.sample_into(100, &mut random, at, Projection::ALL, out).unwrap();
+        assert_eq!(out.rows, 100);
+    });
+    assert!(read.calls <= 1 && read.requests <= 140, "{read:?}");
+}
