@@ -22,6 +22,7 @@ pub mod model;
 #[cfg(unix)]
 mod real;
 pub mod sync;
+mod timer;
 
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
@@ -362,6 +363,13 @@ pub trait Env: Send + Sync + std::fmt::Debug {
 
     /// Queues a background job. Jobs of one kind start in order; they may run in parallel.
     fn spawn(&self, kind: JobKind, job: Job);
+
+    /// Runs a short job in `delay_us` microseconds or somewhat later, unless the environment is gone by then. Nothing
+    /// waits for such a job, also not [`Env::drain_jobs`], so only what is good to be done soon may depend on it:
+    /// an environment without time of its own, as here, forgets it.
+    fn spawn_after(&self, delay_us: u64, job: Job) {
+        let _ = (delay_us, job);
+    }
 
     /// How many jobs can run at once: the number of worker threads, at least 1.
     fn parallelism(&self) -> usize;

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::jobs::{JobPool, ThreadSignal, locked};
+use crate::timer::Timer;
 use crate::{
     AppendFile, Env, EnvError, FileRead, FolderLock, Job, JobKind, LogFile, LogMode, LogSync,
     RandomReadFile, ReadOptions, ReadRequest, Result, Signal,
@@ -28,6 +29,7 @@ use crate::{
 pub struct MemoryEnv {
     disk: Arc<Mutex<Disk>>,
     pool: JobPool,
+    timer: Timer,
     start: Instant,
     random: AtomicU64,
     reads: Arc<Reads>,
@@ -88,6 +90,7 @@ impl MemoryEnv {
         Self {
             disk: Arc::default(),
             pool: JobPool::new(threads),
+            timer: Timer::default(),
             start: Instant::now(),
             random: AtomicU64::new(seed),
             reads: Arc::default(),
@@ -316,6 +319,10 @@ impl Env for MemoryEnv {
 
     fn spawn(&self, kind: JobKind, job: Job) {
         self.pool.spawn(kind, job);
+    }
+
+    fn spawn_after(&self, delay_us: u64, job: Job) {
+        self.timer.after(delay_us, job);
     }
 
     fn parallelism(&self) -> usize {

@@ -43,6 +43,7 @@ use std::time::Instant;
 
 use crate::jobs::{JobPool, ThreadSignal};
 use crate::memory::{since_epoch_us, splitmix};
+use crate::timer::Timer;
 use crate::{
     AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, RandomReadFile,
     ReadOptions, Result, Signal,
@@ -71,6 +72,7 @@ impl Default for RealOptions {
 #[derive(Debug)]
 pub struct RealEnv {
     pool: Arc<JobPool>,
+    timer: Timer,
     rings: Option<Arc<RingPool>>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no ring to write through"))]
     direct_writes: bool,
@@ -85,6 +87,7 @@ impl RealEnv {
         let rings = if options.io_uring { RingPool::probe() } else { None };
         Self {
             pool: Arc::new(JobPool::new(options.threads)),
+            timer: Timer::default(),
             rings: rings.map(Arc::new),
             direct_writes: options.direct_writes,
             start: Instant::now(),
@@ -218,6 +221,10 @@ impl Env for RealEnv {
 
     fn spawn(&self, kind: JobKind, job: Job) {
         self.pool.spawn(kind, job);
+    }
+
+    fn spawn_after(&self, delay_us: u64, job: Job) {
+        self.timer.after(delay_us, job);
     }
 
     fn parallelism(&self) -> usize {
