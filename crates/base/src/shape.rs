@@ -15,8 +15,8 @@ pub enum KeyShape {
 /// operator undoes and redoes the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merge {
-    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`); saturates at the ends of the range,
-    /// and the view that offers counting reports a saturated value as overflow.
+    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`). The ends of the range are no numbers but say
+    /// that a sum overflowed, and stay so whatever is added: see [`Merge::overflowed`].
     AddInt,
     /// Adds floats (order-keeping image).
     AddFloat,
@@ -31,11 +31,22 @@ impl Merge {
     #[must_use]
     pub fn apply(self, older: u64, newer: u64) -> u64 {
         match self {
+            Self::AddInt if self.overflowed(older) => older,
+            Self::AddInt if self.overflowed(newer) => newer,
             Self::AddInt => int_to_word(word_to_int(older).saturating_add(word_to_int(newer))),
             Self::AddFloat => float_to_word(word_to_float(older) + word_to_float(newer)),
             Self::Min => older.min(newer),
             Self::Max => older.max(newer),
         }
+    }
+}
+
+impl Merge {
+    /// Whether a word is the mark of a sum that left its range. The sum is lost: to find out while
+    /// adding, every increment would have to read.
+    #[must_use]
+    pub fn overflowed(self, word: u64) -> bool {
+        self == Self::AddInt && (word == u64::MAX || word == 0)
     }
 }
 
@@ -140,9 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn adding_integers_saturates() {
-        let max = int_to_word(i64::MAX);
-        assert_eq!(Merge::AddInt.apply(max, int_to_word(1)), max);
+    fn a_sum_that_overflowed_stays_so() {
+        let (max, min) = (int_to_word(i64::MAX), int_to_word(i64::MIN));
+        let add = |a, b| Merge::AddInt.apply(a, b);
+        assert_eq!(add(int_to_word(i64::MAX - 1), int_to_word(5)), max);
+        assert_eq!(add(max, int_to_word(-5)), max);
+        assert_eq!(add(int_to_word(-5), min), min);
+        assert!(Merge::AddInt.overflowed(max) && Merge::AddInt.overflowed(min));
+        assert!(!Merge::Max.overflowed(max));
         assert_eq!(Merge::AddInt.apply(int_to_word(-2), int_to_word(5)), int_to_word(3));
     }
 }
