@@ -109,6 +109,25 @@ pub fn decode_tuple(mut bytes: &[u8]) -> Result<Vec<Value>, DecodeError> {
     Ok(values)
 }
 
+/// As [`encode_value`] of [`Value::Str`], for callers that hold the text already.
+pub fn encode_text(text: &str, out: &mut Vec<u8>) {
+    escape(STRING, text.as_bytes(), out);
+}
+
+/// The text that [`encode_text`] encoded, if `bytes` are exactly that.
+///
+/// # Errors
+/// [`DecodeError`] where they are not.
+pub fn decode_text(mut bytes: &[u8]) -> Result<String, DecodeError> {
+    match take::<1>(&mut bytes)?[0] {
+        STRING => {
+            let text = text(&mut bytes)?;
+            if bytes.is_empty() { Ok(text) } else { Err(wrong(bytes, "more than a text")) }
+        }
+        _ => Err(wrong(bytes, "not a text")),
+    }
+}
+
 fn escape(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
     for &byte in bytes {

@@ -11,7 +11,9 @@ mod types;
 mod value;
 mod words;
 
-pub use encode::{DecodeError, decode_tuple, decode_value, encode_tuple, encode_value};
+pub use encode::{
+    DecodeError, decode_text, decode_tuple, decode_value, encode_text, encode_tuple, encode_value,
+};
 pub use types::{Type, TypeError, VectorKind};
 pub use value::{Json, Validity, Value, Vector};
 pub use words::{value_of_word, word_of_value};

@@ -1,7 +1,7 @@
 //! What is in a store, by name.
 
 use crate::definition::{Definition, check_name, invalid};
-use crate::{GraphDef, GraphPart, Schema};
+use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, Schema};
 use base::KeyspaceId;
 use std::sync::Arc;
 use store::{NewKeyspace, Result, Store};
@@ -13,6 +13,8 @@ pub enum Entry {
     Relation(Schema, KeyspaceId),
     /// A graph, and where its edges are by source.
     Graph(GraphDef, KeyspaceId),
+    /// Blobs, and where their rows are.
+    Blobs(BlobsDef, KeyspaceId),
 }
 
 impl Entry {
@@ -22,6 +24,7 @@ impl Entry {
         match self {
             Self::Relation(schema, _) => &schema.name,
             Self::Graph(def, _) => &def.name,
+            Self::Blobs(def, _) => &def.name,
         }
     }
 
@@ -31,6 +34,7 @@ impl Entry {
         match self {
             Self::Relation(schema, _) => schema.clone(),
             Self::Graph(def, _) => def.schema(),
+            Self::Blobs(def, _) => def.part_schema(BlobsPart::Rows),
         }
     }
 
@@ -38,12 +42,12 @@ impl Entry {
     #[must_use]
     pub fn keyspace(&self) -> KeyspaceId {
         match self {
-            Self::Relation(_, keyspace) | Self::Graph(_, keyspace) => *keyspace,
+            Self::Relation(_, id) | Self::Graph(_, id) | Self::Blobs(_, id) => *id,
         }
     }
 }
 
-/// The relations and graphs of a store. Holds nothing: it asks the store each time.
+/// The relations, graphs and blobs of a store. Holds nothing: it asks the store each time.
 #[derive(Clone)]
 pub struct Catalog {
     store: Arc<dyn Store>,
@@ -68,7 +72,10 @@ impl Catalog {
                 Definition::Graph(def, GraphPart::Forward) => {
                     entries.push(Entry::Graph(def, info.id));
                 }
-                Definition::Graph(..) => {}
+                Definition::Blobs(def, BlobsPart::Rows) => {
+                    entries.push(Entry::Blobs(def, info.id));
+                }
+                Definition::Graph(..) | Definition::Blobs(..) => {}
             }
         }
         entries.sort_by(|a, b| a.name().cmp(b.name()));
@@ -86,6 +93,8 @@ impl Catalog {
             Definition::Relation(schema) => Entry::Relation(schema, info.id),
             Definition::Graph(def, GraphPart::Forward) => Entry::Graph(def, info.id),
             Definition::Graph(def, part) => Entry::Relation(def.part_schema(part), info.id),
+            Definition::Blobs(def, BlobsPart::Rows) => Entry::Blobs(def, info.id),
+            Definition::Blobs(def, part) => Entry::Relation(def.part_schema(part), info.id),
         }))
     }
 
@@ -112,16 +121,19 @@ impl Catalog {
     /// Those of the store.
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
         check_name(name)?;
-        let ids: Vec<_> = match self.find(name)? {
+        let names: Vec<String> = match self.find(name)? {
             None => return Ok(false),
-            Some(Entry::Relation(_, keyspace)) => vec![keyspace],
+            Some(Entry::Relation(schema, _)) => vec![schema.name],
             Some(Entry::Graph(def, _)) => {
-                let names: Vec<_> =
-                    def.parts().iter().map(|&part| def.keyspace_name(part)).collect();
-                let infos = self.store.keyspaces().into_iter();
-                infos.filter(|info| names.contains(&info.name)).map(|info| info.id).collect()
+                def.parts().iter().map(|&part| def.keyspace_name(part)).collect()
+            }
+            Some(Entry::Blobs(def, _)) => {
+                BlobsDef::PARTS.iter().map(|&part| def.keyspace_name(part)).collect()
             }
         };
+        let infos = self.store.keyspaces().into_iter();
+        let ids: Vec<_> =
+            infos.filter(|info| names.contains(&info.name)).map(|info| info.id).collect();
         self.store.drop_keyspaces(&ids)?;
         Ok(true)
     }
@@ -180,14 +192,17 @@ mod tests {
     fn a_definition_that_is_cut_or_changed_is_corruption_or_another_definition() {
         let graph = GraphDef::new("g", VertexType::Str, WeightType::Int);
         let graph = Definition::Graph(graph, GraphPart::Forward);
-        for whole in [Definition::Relation(schema("r")), graph] {
+        let blobs = BlobsDef { name: "b".into(), key: VertexType::Str };
+        let blobs = BlobsDef::PARTS.map(|part| Definition::Blobs(blobs.clone(), part));
+        for whole in [Definition::Relation(schema("r")), graph].into_iter().chain(blobs) {
             let (name, shape) = match &whole {
-                Definition::Relation(schema) => ("r", schema.shape()),
-                Definition::Graph(def, part) => ("g", def.shape(*part)),
+                Definition::Relation(schema) => ("r".to_owned(), schema.shape()),
+                Definition::Graph(def, part) => (def.keyspace_name(*part), def.shape(*part)),
+                Definition::Blobs(def, part) => (def.keyspace_name(*part), def.shape(*part)),
             };
             let bytes = whole.encode();
             let decode = |definition: &[u8]| {
-                let (name, definition) = (name.to_owned(), definition.to_vec());
+                let (name, definition) = (name.clone(), definition.to_vec());
                 let info =
                     KeyspaceInfo { id: KeyspaceId(1), name, shape: shape.clone(), definition };
                 Definition::decode(&info)

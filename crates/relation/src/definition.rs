@@ -7,11 +7,15 @@
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
 //! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
+//! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
 //! ```
 
-use crate::{GraphDef, GraphPart, KeyColumn, Schema, ValueColumn, VertexType, WeightType};
+use crate::{
+    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, ValueColumn, VertexType,
+    WeightType,
+};
 use base::{Merge, varint};
 use model::{Type, VectorKind};
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
@@ -26,6 +30,8 @@ pub enum Definition {
     Relation(Schema),
     /// One of the keyspaces of a graph.
     Graph(GraphDef, GraphPart),
+    /// One of the keyspaces of blobs.
+    Blobs(BlobsDef, BlobsPart),
 }
 
 /// An error of the caller's making.
@@ -73,17 +79,19 @@ impl Definition {
                     GraphPart::Ids => 3,
                     GraphPart::Names => 4,
                 };
-                let vertex = match def.vertex {
-                    VertexType::U64 => 0,
-                    VertexType::I64 => 1,
-                    VertexType::Str => 2,
-                };
                 let weight = match def.weight {
                     WeightType::None => 0,
                     WeightType::Float => 1,
                     WeightType::Int => 2,
                 };
-                vec![VERSION, kind, vertex, weight]
+                vec![VERSION, kind, vertex_number(def.vertex), weight]
+            }
+            Self::Blobs(def, part) => {
+                let kind = match part {
+                    BlobsPart::Rows => 5,
+                    BlobsPart::Large => 6,
+                };
+                vec![VERSION, kind, vertex_number(def.key)]
             }
         }
     }
@@ -112,6 +120,19 @@ impl Definition {
             }
             return Ok(Self::Relation(schema));
         }
+        let vertex_type = |number| {
+            vertex_of(number).ok_or_else(|| wrong(&format!("names unknown vertex type {number}")))
+        };
+        if let &[kind @ (5 | 6), key] = rest {
+            let part = if kind == 5 { BlobsPart::Rows } else { BlobsPart::Large };
+            let name = info.name.strip_suffix(part.suffix());
+            let name = name.ok_or_else(|| wrong("does not fit its name"))?.to_owned();
+            let def = BlobsDef { name, key: vertex_type(key)? };
+            if def.shape(part) != info.shape {
+                return Err(wrong("does not fit its shape"));
+            }
+            return Ok(Self::Blobs(def, part));
+        }
         let &[kind, vertex, weight] = rest else {
             return Err(wrong("has the wrong length"));
         };
@@ -122,12 +143,7 @@ impl Definition {
             4 => GraphPart::Names,
             _ => return Err(wrong(&format!("is of unknown kind {kind}"))),
         };
-        let vertex = match vertex {
-            0 => VertexType::U64,
-            1 => VertexType::I64,
-            2 => VertexType::Str,
-            _ => return Err(wrong(&format!("names unknown vertex type {vertex}"))),
-        };
+        let vertex = vertex_type(vertex)?;
         let weight = match weight {
             0 => WeightType::None,
             1 => WeightType::Float,
@@ -141,6 +157,23 @@ impl Definition {
             return Err(wrong("does not fit its shape"));
         }
         Ok(Self::Graph(def, part))
+    }
+}
+
+fn vertex_number(of: VertexType) -> u8 {
+    match of {
+        VertexType::U64 => 0,
+        VertexType::I64 => 1,
+        VertexType::Str => 2,
+    }
+}
+
+fn vertex_of(number: u8) -> Option<VertexType> {
+    match number {
+        0 => Some(VertexType::U64),
+        1 => Some(VertexType::I64),
+        2 => Some(VertexType::Str),
+        _ => None,
     }
 }
 

@@ -4,12 +4,16 @@
 //! The engine keeps an opaque `definition` beside each keyspace and creates and drops both in one
 //! step. So the catalog has no file and no keyspace of its own that could disagree with the data.
 
+mod blobs_def;
 mod catalog;
+mod counters_def;
 mod definition;
 mod graph_def;
 mod schema;
 
+pub use blobs_def::{BlobsDef, BlobsPart, KeyType};
 pub use catalog::{Catalog, Entry};
+pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
 pub use schema::{KeyColumn, Schema, ValueColumn};
