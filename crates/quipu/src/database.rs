@@ -1,13 +1,15 @@
 //! An open database: the folder, its graphs, its transactions.
 
-use crate::options::{GraphOptions, Options};
+use crate::options::{BlobOptions, CounterOptions, GraphOptions, Options};
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
 use kv::{Kv, KvOptions};
-use relation::{Definition, GraphPart};
+use relation::{BlobsDef, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
 use views::SharedTransaction;
+use views::blobs::{Blobs, remove_unfinished};
+use views::counters::{Buffering, Counters, CountersDef, Registry};
 use views::graph::{Graph, GraphDef};
 use views::import::ImportOptions;
 
@@ -19,6 +21,7 @@ pub struct Database {
     /// The same, by its type.
     kv: Arc<Kv>,
     env: Arc<dyn Env>,
+    counters: Arc<Registry>,
     folder: Option<PathBuf>,
     options: Options,
 }
@@ -91,11 +94,17 @@ impl Database {
                 if !options.read_only {
                     // The store holds the lock of the folder, so no other process imports into it.
                     views::import::remove_stale_runs(&*env, &spill_folder(folder))?;
+                    remove_unfinished(&store, &env)?;
                 }
                 env
             }
         };
-        Ok(Self { store, kv, env, folder, options })
+        let buffering = Buffering {
+            durability: options.durability,
+            rows_max: options.increments_waiting_max(),
+        };
+        let counters = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
+        Ok(Self { store, kv, env, counters: Arc::new(counters), folder, options })
     }
 
     /// The folder; `None` in memory.
@@ -180,9 +189,91 @@ impl Database {
         self.require_graph(name)?.drop_graph()
     }
 
-    /// Begins a transaction.
+    /// Opens the blobs of this name, creating them where they are not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where they are there with other keys, or the name cannot be one.
+    pub fn blobs(&self, name: &str, options: BlobOptions) -> Result<Blobs> {
+        if self.store.is_read_only() {
+            return self.require_blobs(name);
+        }
+        let def = BlobsDef { name: name.to_owned(), key: options.key };
+        Blobs::open(Arc::clone(&self.store), Arc::clone(&self.env), def)
+    }
+
+    /// Opens the blobs of this name with the keys they were created with.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    pub fn existing_blobs(&self, name: &str) -> Result<Option<Blobs>> {
+        Blobs::find(Arc::clone(&self.store), Arc::clone(&self.env), name)
+    }
+
+    /// Opens blobs that must be there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] with the names that are there.
+    pub fn require_blobs(&self, name: &str) -> Result<Blobs> {
+        self.existing_blobs(name)?.ok_or_else(|| self.nothing_named("blobs", name))
+    }
+
+    /// Opens the counters of this name, creating them where they are not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where they are there with other types, or the name cannot be one.
+    pub fn counters(&self, name: &str, options: CounterOptions) -> Result<Counters> {
+        if self.store.is_read_only() {
+            return self.require_counters(name);
+        }
+        let CounterOptions { key, number, combine } = options;
+        self.counters.open(&CountersDef { name: name.to_owned(), key, number, combine })
+    }
+
+    /// Opens the counters of this name with the types they were created with.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    pub fn existing_counters(&self, name: &str) -> Result<Option<Counters>> {
+        self.counters.find(name)
+    }
+
+    /// Opens counters that must be there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] with the names that are there.
+    pub fn require_counters(&self, name: &str) -> Result<Counters> {
+        self.existing_counters(name)?.ok_or_else(|| self.nothing_named("counters", name))
+    }
+
+    /// Everything that has a name, by name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corruption`] where a definition cannot be read.
+    pub fn list(&self) -> Result<Vec<Entry>> {
+        Catalog::new(Arc::clone(&self.store)).list()
+    }
+
+    fn nothing_named(&self, kind: &str, name: &str) -> Error {
+        let names: Vec<_> =
+            self.list().unwrap_or_default().iter().map(|entry| entry.name().to_owned()).collect();
+        let hint = if names.is_empty() {
+            "the database holds nothing yet".to_owned()
+        } else {
+            format!("there are: {}", names.join(", "))
+        };
+        Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
+    }
+
+    /// Writes the increments of counters that wait for it, so that what comes sees them.
+    pub(crate) fn write_waiting(&self) -> Result<()> {
+        self.counters.write_waiting()
+    }
+
+    /// Begins a transaction. Increments that could not be written before show when they are written next.
     #[must_use]
     pub fn transaction(&self, isolation: Isolation) -> Tx {
+        // A failed write poisons the store, and the transaction's commit says so.
+        let _ = self.write_waiting();
         Tx { database: self.clone(), shared: SharedTransaction::begin(&*self.store, isolation) }
     }
 
@@ -203,6 +294,7 @@ impl Database {
     /// # Errors
     /// Failed writes, which poison the database.
     pub fn flush(&self) -> Result<()> {
+        self.write_waiting()?;
         self.store.flush()
     }
 
@@ -211,6 +303,12 @@ impl Database {
     /// # Errors
     /// Failed writes, which poison the database.
     pub fn compact(&self) -> Result<()> {
+        self.write_waiting()?;
+        for entry in self.list()? {
+            if let Entry::Blobs(def, _) = entry {
+                self.require_blobs(&def.name)?.collect_garbage()?;
+            }
+        }
         self.store.compact()
     }
 
@@ -260,7 +358,8 @@ impl Database {
     /// # Errors
     /// A failed flush; the folder is given free all the same.
     pub fn close(&self) -> Result<()> {
-        self.store.close()
+        let written = self.counters.close();
+        self.store.close().and(written)
     }
 }
 
@@ -284,6 +383,22 @@ impl Tx {
     /// [`ErrorKind::InvalidInput`] where there is none of this name.
     pub fn graph(&self, name: &str) -> Result<Graph> {
         Ok(self.database.require_graph(name)?.in_transaction(&self.shared))
+    }
+
+    /// Blobs seen through the transaction. They must exist.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where there are none of this name.
+    pub fn blobs(&self, name: &str) -> Result<Blobs> {
+        Ok(self.database.require_blobs(name)?.in_transaction(&self.shared))
+    }
+
+    /// Counters seen through the transaction. They must exist.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where there are none of this name.
+    pub fn counters(&self, name: &str) -> Result<Counters> {
+        Ok(self.database.require_counters(name)?.in_transaction(&self.shared))
     }
 
     /// Makes all writes visible at once.

@@ -35,12 +35,19 @@ pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, Tx};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
-pub use options::{GraphOptions, Options};
+pub use options::{BlobOptions, CounterOptions, GraphOptions, Options};
+pub use relation::Entry;
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair};
 pub use size::parse_bytes;
 pub use store::{Durability, Error, ErrorKind, Isolation, Result};
+pub use views::blobs::{BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, Measure};
+pub use views::counters::{
+    Combine, CounterRows, CounterScan, Counters, CountersDef, Number, NumberColumn, NumberList,
+    NumberType,
+};
 pub use views::graph::{
     EdgeScan, Edges, Graph, GraphCheck, GraphDef, Reconciled, VertexColumn, VertexList, VertexType,
     Weight, WeightType, Weights, WeightsRef,
 };
 pub use views::import::{ImportOptions, ImportProgress, ImportReport, Phase};
+pub use views::keys::{KeyColumn, KeyList, KeyOf, KeyType};

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 use store::Durability;
+use views::counters::{Combine, NumberType};
 use views::graph::{VertexType, WeightType};
+use views::keys::KeyType;
 
 /// How a database is opened. Everything else is found out or follows from these.
 #[derive(Clone, Debug)]
@@ -76,10 +78,33 @@ impl Options {
         limit.saturating_sub(others + limit / 16).max(limit / 4)
     }
 
+    /// Counters whose increments may wait in memory: a sixteenth of the limit, at about 40 bytes a key.
+    pub(crate) fn increments_waiting_max(&self) -> u64 {
+        (self.memory_limit_bytes / 16 / 40).max(1 << 10)
+    }
+
     /// Segments of the log: what memtables take, so that a small limit needs a small disk too.
     pub(crate) fn wal_segment_bytes(&self) -> u64 {
         self.memtable_bytes()
     }
+}
+
+/// How blobs are created, and what they must be when they are there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlobOptions {
+    /// What names a blob. Default: `u64`.
+    pub key: KeyType,
+}
+
+/// How counters are created, and what they must be when they are there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterOptions {
+    /// What names a counter. Default: `u64`.
+    pub key: KeyType,
+    /// What a counter holds. Default: integers.
+    pub number: NumberType,
+    /// How it grows. Default: by sums.
+    pub combine: Combine,
 }
 
 /// How a graph is created, and what it must be when it is there already.

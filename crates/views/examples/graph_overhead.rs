@@ -67,6 +67,32 @@ impl Read for Constants {
         Ok(())
     }
 
+    fn scan_back_into(
+        &self,
+        _: KeyspaceId,
+        _: &KeyRange,
+        _: Projection,
+        _: usize,
+        _: &mut Batch,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    fn estimate(&self, _: KeyspaceId, _: &KeyRange) -> Result<store::Estimate> {
+        Ok(store::Estimate::default())
+    }
+
+    fn sample_into(
+        &self,
+        _: KeyspaceId,
+        _: usize,
+        _: &mut dyn FnMut() -> u64,
+        _: Projection,
+        _: &mut Batch,
+    ) -> Result<()> {
+        Ok(())
+    }
+
     fn scan(&self, _: KeyspaceId, _: KeyRange, _: Projection) -> Result<Box<dyn Scan>> {
         Err(store::Error::new(store::ErrorKind::InvalidInput, "constants have no stream"))
     }

@@ -3,8 +3,12 @@
 //! A view holds no data. It knows the keyspaces behind it and turns calls into column batches for
 //! the store; the same code reads the newest state, a held snapshot and a transaction.
 
+pub mod blobs;
+pub mod counters;
 pub mod graph;
 pub mod import;
+pub mod keys;
+mod source;
 mod transaction;
 
 pub use transaction::SharedTransaction;

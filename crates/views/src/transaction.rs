@@ -1,13 +1,12 @@
 //! One transaction that several views share.
 
+use base::SeqNo;
 use base::sabotage::{Switch, is_on};
 use env::sync::RwLock;
 use relation::invalid;
 use std::fmt;
 use std::sync::Arc;
-use store::{Error, Isolation, Result, Store, Transaction, WriteBatch};
-
-use base::SeqNo;
+use store::{Error, ErrorKind, Isolation, Result, Store, Transaction, WriteBatch};
 
 /// A transaction of the store, shared by the views made of it. After [`SharedTransaction::commit`]
 /// or [`SharedTransaction::rollback`] every call through such a view is an error.
@@ -68,6 +67,28 @@ impl SharedTransaction {
 impl fmt::Debug for SharedTransaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedTransaction").field("open", &self.is_open()).finish()
+    }
+}
+
+/// Attempts before a conflict is handed to the caller.
+const ATTEMPTS_MAX: usize = 64;
+
+/// Runs `f` in transactions of its own until one commits.
+pub(crate) fn retry<R>(
+    store: &Arc<dyn Store>,
+    isolation: Isolation,
+    f: impl Fn(&Arc<SharedTransaction>) -> Result<R>,
+) -> Result<R> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let transaction = SharedTransaction::begin(&**store, isolation);
+        let result = f(&transaction)?;
+        match transaction.commit() {
+            Ok(_) => return Ok(result),
+            Err(e) if e.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

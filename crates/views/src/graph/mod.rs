@@ -29,6 +29,7 @@ pub use relation::{GraphDef, GraphPart, VertexType, WeightType};
 pub use scan::EdgeScan;
 
 use crate::SharedTransaction;
+use crate::source::Source;
 use base::KeyspaceId;
 pub(crate) use edges::weight_words;
 pub(crate) use names::Dictionary;
@@ -58,14 +59,6 @@ struct Core {
     forward: KeyspaceId,
     reverse: KeyspaceId,
     dictionary: Option<Dictionary>,
-}
-
-/// What a graph is read and written through.
-#[derive(Clone)]
-enum Source {
-    Store(Arc<dyn Store>),
-    Snapshot(Arc<dyn Snapshot>),
-    Transaction(Arc<SharedTransaction>),
 }
 
 impl Graph {
@@ -134,10 +127,7 @@ impl Graph {
 
     /// The same graph as of now, where it was read through the store.
     fn held(&self) -> Self {
-        match &self.source {
-            Source::Store(store) => self.at(&store.snapshot()),
-            Source::Snapshot(_) | Source::Transaction(_) => self.clone(),
-        }
+        Self { core: Arc::clone(&self.core), source: self.source.held() }
     }
 
     /// Name and types.
@@ -166,10 +156,7 @@ impl Graph {
 
     /// The store, where the graph is neither in a transaction nor at a snapshot.
     pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
-        match &self.source {
-            Source::Store(store) => Some(store),
-            Source::Snapshot(_) | Source::Transaction(_) => None,
-        }
+        self.source.store()
     }
 
     /// The dictionary of text vertices.
@@ -184,19 +171,12 @@ impl Graph {
     /// Reads the newest state, which may move on between two reads.
     #[inline]
     fn read<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
-        match &self.source {
-            Source::Store(store) => f(&**store),
-            Source::Snapshot(snapshot) => f(&**snapshot),
-            Source::Transaction(transaction) => transaction.with(|transaction| f(transaction)),
-        }
+        self.source.read(f)
     }
 
     /// Reads one moment, for what needs more than one read.
     fn read_moment<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
-        match &self.source {
-            Source::Store(store) => f(&*store.snapshot()),
-            Source::Snapshot(_) | Source::Transaction(_) => self.read(f),
-        }
+        self.source.read_moment(f)
     }
 }
 
@@ -218,12 +198,7 @@ impl Core {
 
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let through = match self.source {
-            Source::Store(_) => "store",
-            Source::Snapshot(_) => "snapshot",
-            Source::Transaction(_) => "transaction",
-        };
-        f.debug_struct("Graph").field("def", self.def()).field("through", &through).finish()
+        f.debug_struct("Graph").field("def", self.def()).field("through", &self.source).finish()
     }
 }
 

@@ -6,8 +6,9 @@
 //! row `id => text` are both written, so whichever comes second conflicts and looks again.
 
 use super::edges::weight_words;
-use super::write::retry;
-use super::{Graph, Source, VertexType, WeightsRef, damaged, scratch};
+use super::{Graph, VertexType, WeightsRef, damaged, scratch};
+use crate::source::Source;
+use crate::transaction::retry;
 use base::shape::{int_to_word, word_to_int};
 use base::{
     Batch, BytesColumn, Column, Key, KeyRange, Keys, KeyspaceId, Kind, Projection, WordColumn,

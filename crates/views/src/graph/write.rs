@@ -3,15 +3,15 @@
 use super::edges::{weight_word, weight_words};
 use super::read::check_pairs;
 use super::scratch::{self, value_vec};
-use super::{Edges, Graph, Source, VertexType, Weight, WeightsRef};
-use crate::SharedTransaction;
+use super::{Edges, Graph, VertexType, Weight, WeightsRef};
+use crate::source::Source;
+use crate::transaction::retry;
 use base::sabotage::{Switch, is_on};
 use base::{KeyRange, Kind};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use relation::{GraphPart, invalid};
-use std::sync::Arc;
-use store::{Error, ErrorKind, Isolation, Kinds, Result, Store, TableWrites, WriteBatch};
+use store::{Error, Isolation, Kinds, Result, TableWrites, WriteBatch};
 
 impl Graph {
     /// Inserts the edge from `u` to `v`, or gives it a new weight. `None` weighs 1.
@@ -186,16 +186,7 @@ impl Graph {
 
     /// Writes to the store, newest wins, or into the transaction.
     pub(super) fn apply(&self, batch: &WriteBatch) -> Result<()> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        match &self.source {
-            Source::Store(store) => store.write(batch, None).map(|_| ()),
-            Source::Transaction(transaction) => transaction.write(batch),
-            Source::Snapshot(_) => {
-                Err(Error::new(ErrorKind::ReadOnly, "a graph at a snapshot cannot be written"))
-            }
-        }
+        self.source.apply(batch)
     }
 
     fn refuse_words_of_text(&self) -> Result<()> {
@@ -206,28 +197,6 @@ impl Graph {
             )));
         }
         Ok(())
-    }
-}
-
-/// Attempts before a conflict is handed to the caller.
-const ATTEMPTS_MAX: usize = 64;
-
-/// Runs `f` in transactions of its own until one commits.
-pub(super) fn retry<R>(
-    store: &Arc<dyn Store>,
-    isolation: Isolation,
-    f: impl Fn(&Arc<SharedTransaction>) -> Result<R>,
-) -> Result<R> {
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        let transaction = SharedTransaction::begin(&**store, isolation);
-        let result = f(&transaction)?;
-        match transaction.commit() {
-            Ok(_) => return Ok(result),
-            Err(e) if e.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {}
-            Err(error) => return Err(error),
-        }
     }
 }
 

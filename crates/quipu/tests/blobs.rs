@@ -1,0 +1,371 @@
+//! Blobs as a user of the Rust API has them: on disk, in memory, in transactions, of any length.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use base::BytesColumn;
+use proptest::prelude::*;
+use quipu::{
+    BlobOptions, BlobRows, Blobs, Database, Durability, ErrorKind, Isolation, KeyColumn, KeyList,
+    KeyOf, KeyType, Options,
+};
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+/// Just cut into chunks, and just not.
+const LARGE: usize = 16 << 10;
+const CHUNK: usize = 256 << 10;
+
+fn memory() -> Database {
+    Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap()
+}
+
+fn pages(db: &Database) -> Blobs {
+    db.blobs("pages", BlobOptions::default()).unwrap()
+}
+
+fn value_of(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    (0..len)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .collect()
+}
+
+fn get<'k>(blobs: &Blobs, key: impl Into<KeyOf<'k>>) -> Option<Vec<u8>> {
+    let mut out = vec![1, 2, 3];
+    let found = blobs.get(key, &mut out).unwrap();
+    if !found {
+        assert!(out.is_empty());
+    }
+    found.then_some(out)
+}
+
+fn column(values: &[&[u8]]) -> BytesColumn {
+    let mut column = BytesColumn::default();
+    values.iter().for_each(|value| column.push(Some(value)));
+    column
+}
+
+#[test]
+fn values_of_every_length_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { durability: Durability::Os, threads: 1, ..Options::default() };
+    let lengths = [0, 1, 1024, LARGE - 1, LARGE, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17];
+    {
+        let db = Database::open(folder.path(), options()).unwrap();
+        let blobs = pages(&db);
+        for (key, &len) in (0_u64..).zip(&lengths) {
+            blobs.put(key, &value_of(len, key)).unwrap();
+        }
+        for (key, &len) in (0_u64..).zip(&lengths) {
+            assert!(get(&blobs, key) == Some(value_of(len, key)), "{len} bytes");
+        }
+        db.close().unwrap();
+    }
+    let db = Database::open(folder.path(), options()).unwrap();
+    let blobs = pages(&db);
+    db.compact().unwrap();
+    for (key, &len) in (0_u64..).zip(&lengths) {
+        assert!(get(&blobs, key) == Some(value_of(len, key)), "{len} bytes, opened again");
+    }
+    let mut rows = BlobRows::default();
+    blobs.scan(None, 100, &mut rows).unwrap();
+    assert_eq!(rows.len(), lengths.len());
+    for (i, &len) in lengths.iter().enumerate() {
+        assert!(rows.value(i) == value_of(len, i as u64), "{len} bytes, scanned");
+    }
+    db.check(&|_, _| true).unwrap();
+}
+
+#[test]
+fn a_long_value_that_is_replaced_or_deleted_leaves_no_chunk() {
+    let db = memory();
+    let blobs = pages(&db);
+    let chunks = || {
+        let stats = db.store().stats();
+        let large = stats.keyspaces.iter().find(|(info, _)| info.name == "pages:large").unwrap();
+        db.store().count(large.0.id).unwrap()
+    };
+    blobs.put(1_u64, &value_of(2 * CHUNK, 1)).unwrap();
+    blobs.put(2_u64, &value_of(LARGE, 2)).unwrap();
+    assert_eq!(chunks(), 3);
+    blobs.put(1_u64, &value_of(LARGE, 3)).unwrap();
+    assert_eq!(chunks(), 2);
+    blobs.put(1_u64, b"short").unwrap();
+    assert_eq!(chunks(), 1);
+    assert!(blobs.delete(2_u64).unwrap());
+    assert!(!blobs.delete(2_u64).unwrap());
+    assert_eq!(chunks(), 0);
+    // A key named twice in one batch: the first value's chunks are never written.
+    let long = [value_of(LARGE, 4), value_of(LARGE, 5)];
+    blobs.put_many(KeyList::U64(&[7, 7]), &column(&[&long[0], &long[1]])).unwrap();
+    assert_eq!(chunks(), 1);
+    assert!(get(&blobs, 7_u64) == Some(long[1].clone()));
+    let mut deleted = Vec::new();
+    blobs.delete_many(KeyList::U64(&[7, 7, 8]), &mut deleted).unwrap();
+    assert_eq!((deleted, chunks()), (vec![true, false, false], 0));
+}
+
+#[test]
+fn a_snapshot_keeps_a_long_value_that_is_overwritten_and_compacted_away() {
+    let db = memory();
+    let blobs = pages(&db);
+    let old = value_of(CHUNK + 5, 1);
+    blobs.put(1_u64, &old).unwrap();
+    db.flush().unwrap();
+    let snapshot = db.store().snapshot();
+    let mut reader = blobs.reader(1_u64).unwrap().unwrap();
+    blobs.put(1_u64, b"new").unwrap();
+    db.compact().unwrap();
+    assert!(get(&blobs.at(&snapshot), 1_u64) == Some(old.clone()));
+    let mut read = Vec::new();
+    reader.read_to_end(&mut read).unwrap();
+    assert!(read == old);
+    assert_eq!(get(&blobs, 1_u64), Some(b"new".to_vec()));
+}
+
+#[test]
+fn a_value_is_written_and_read_in_pieces() {
+    let db = memory();
+    let blobs = pages(&db);
+    let value = value_of(5 * CHUNK + 1000, 9);
+    let mut writer = blobs.writer(3_u64).unwrap();
+    for piece in value.chunks(100_000) {
+        writer.write_all(piece).unwrap();
+    }
+    assert!(!blobs.contains(3_u64).unwrap(), "it is not there before it is finished");
+    writer.finish().unwrap();
+    assert!(get(&blobs, 3_u64) == Some(value.clone()));
+
+    let mut reader = blobs.reader(3_u64).unwrap().unwrap();
+    assert_eq!(reader.len(), value.len() as u64);
+    let mut piece = vec![0; 300_000];
+    reader.seek(SeekFrom::Start(CHUNK as u64 - 10)).unwrap();
+    reader.read_exact(&mut piece).unwrap();
+    assert!(piece == value[CHUNK - 10..][..300_000]);
+    reader.seek(SeekFrom::End(-5)).unwrap();
+    piece.clear();
+    reader.read_to_end(&mut piece).unwrap();
+    assert!(piece == value[value.len() - 5..]);
+    assert!(blobs.reader(4_u64).unwrap().is_none());
+    // Short values too.
+    let mut writer = blobs.writer(4_u64).unwrap();
+    writer.write_all(b"short").unwrap();
+    writer.finish().unwrap();
+    let mut out = Vec::new();
+    blobs.reader(4_u64).unwrap().unwrap().take_bytes(3, &mut out).unwrap();
+    assert_eq!(out, b"sho");
+}
+
+#[test]
+fn a_value_that_is_not_finished_leaves_the_key_as_it_was_and_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { durability: Durability::Os, threads: 1, ..Options::default() };
+    let count = |db: &Database| {
+        let stats = db.store().stats();
+        let large = stats.keyspaces.iter().find(|(info, _)| info.name == "pages:large").unwrap();
+        db.store().count(large.0.id).unwrap()
+    };
+    {
+        let db = Database::open(folder.path(), options()).unwrap();
+        let blobs = pages(&db);
+        blobs.put(1_u64, b"old").unwrap();
+        let mut writer = blobs.writer(1_u64).unwrap();
+        writer.write_all(&value_of(2 * CHUNK, 1)).unwrap();
+        drop(writer);
+        assert_eq!((get(&blobs, 1_u64), count(&db)), (Some(b"old".to_vec()), 0));
+        // A process that ends in the middle: nothing cleans up behind it.
+        let mut writer = blobs.writer(1_u64).unwrap();
+        writer.write_all(&value_of(2 * CHUNK, 1)).unwrap();
+        assert_eq!(count(&db), 3, "two chunks and a note");
+        std::mem::forget(writer);
+        db.close().unwrap();
+    }
+    let db = Database::open(folder.path(), options()).unwrap();
+    assert_eq!(get(&pages(&db), 1_u64), Some(b"old".to_vec()));
+    assert_eq!(count(&db), 0);
+}
+
+#[test]
+fn transactions_see_their_own_blobs_and_conflict_over_one_key() {
+    let db = memory();
+    let blobs = pages(&db);
+    blobs.put(1_u64, b"one").unwrap();
+    let tx = db.transaction(Isolation::Snapshot);
+    let inside = tx.blobs("pages").unwrap();
+    let long = value_of(CHUNK + 1, 2);
+    inside.put(2_u64, &long).unwrap();
+    inside.put(1_u64, b"eins").unwrap();
+    assert!(get(&inside, 2_u64) == Some(long.clone()));
+    assert_eq!(get(&blobs, 2_u64), None);
+    assert_eq!(inside.len().unwrap(), 2);
+    let mut rows = BlobRows::default();
+    inside.scan_back(None, 10, &mut rows).unwrap();
+    assert_eq!(rows.words(), [2, 1]);
+    tx.commit().unwrap();
+    assert!(get(&blobs, 2_u64) == Some(long));
+    assert_eq!(get(&blobs, 1_u64), Some(b"eins".to_vec()));
+
+    let tx = db.transaction(Isolation::Snapshot);
+    tx.blobs("pages").unwrap().put(1_u64, b"lost").unwrap();
+    blobs.put(1_u64, b"won").unwrap();
+    assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(get(&blobs, 1_u64), Some(b"won".to_vec()));
+}
+
+#[test]
+fn text_and_signed_keys_are_in_their_order() {
+    let db = memory();
+    let texts = db.blobs("texts", BlobOptions { key: KeyType::Str }).unwrap();
+    for key in ["b", "", "a\0b", "a", "ä", "ab"] {
+        texts.put(key, key.as_bytes()).unwrap();
+    }
+    let mut rows = BlobRows::default();
+    texts.scan(None, 10, &mut rows).unwrap();
+    let KeyColumn::Str(keys) = rows.keys().unwrap() else { panic!("not text") };
+    let keys: Vec<&[u8]> = (0..keys.len()).map(|i| keys.get(i)).collect();
+    let want: Vec<&[u8]> = ["", "a", "a\0b", "ab", "b", "ä"].map(str::as_bytes).to_vec();
+    assert_eq!(keys, want);
+    texts.scan_back(Some("ab".into()), 2, &mut rows).unwrap();
+    assert_eq!((rows.value(0), rows.value(1)), (&b"ab"[..], &b"a\0b"[..]));
+
+    let signed = db.blobs("signed", BlobOptions { key: KeyType::I64 }).unwrap();
+    for key in [3_i64, -1, i64::MIN, 0] {
+        signed.put(key, b"x").unwrap();
+    }
+    signed.scan(Some((-1_i64).into()), 10, &mut rows).unwrap();
+    assert_eq!(rows.keys().unwrap(), KeyColumn::I64(vec![-1, 0, 3]));
+    let error = signed.put(1_u64, b"x").unwrap_err();
+    assert_eq!(error.to_string(), "the keys are i64, u64 was given");
+}
+
+#[test]
+fn names_and_types_that_do_not_fit_are_refused() {
+    let db = memory();
+    pages(&db);
+    let error = db.blobs("pages", BlobOptions { key: KeyType::Str }).unwrap_err();
+    assert_eq!(error.to_string(), "the blobs \"pages\" have u64 keys, str were asked for");
+    assert!(db.existing_graph("pages").is_err());
+    let error = db.require_blobs("nothing").unwrap_err();
+    assert_eq!(error.to_string(), "no blobs \"nothing\"\nhint: there are: pages");
+    let blobs = pages(&db);
+    let error = blobs.put_many(KeyList::U64(&[1, 2]), &column(&[b"x"])).unwrap_err();
+    assert_eq!(error.to_string(), "2 keys, but 1 values");
+    let mut nulls = BytesColumn::default();
+    nulls.push(None);
+    assert!(blobs.put_many(KeyList::U64(&[1]), &nulls).is_err());
+    blobs.drop_blobs().unwrap();
+    assert!(db.existing_blobs("pages").unwrap().is_none());
+    assert_eq!(db.store().keyspaces(), []);
+}
+
+#[test]
+fn a_sample_is_of_what_there_is_and_a_measure_is_near_it() {
+    let db = memory();
+    let blobs = pages(&db);
+    let mut rows = BlobRows::default();
+    blobs.sample(5, 1, &mut rows).unwrap();
+    assert!(rows.is_empty());
+    let keys: Vec<u64> = (0..2000).collect();
+    let values: Vec<Vec<u8>> = keys.iter().map(|&key| value_of(100, key)).collect();
+    let refs: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+    blobs.put_many(KeyList::U64(&keys), &column(&refs)).unwrap();
+    db.compact().unwrap();
+    let mut deleted = Vec::new();
+    blobs.delete_many(KeyList::U64(&keys[..1000]), &mut deleted).unwrap();
+    blobs.put(1500_u64, &value_of(LARGE, 3)).unwrap();
+    blobs.sample(4000, 7, &mut rows).unwrap();
+    assert_eq!(rows.len(), 4000);
+    for (i, &key) in rows.words().iter().enumerate() {
+        let want = if key == 1500 { value_of(LARGE, 3) } else { values[key as usize].clone() };
+        assert!(key >= 1000, "{key} is deleted");
+        assert!(rows.value(i) == want, "{key}");
+    }
+    let distinct: std::collections::BTreeSet<_> = rows.words().iter().collect();
+    assert!(distinct.len() > 900, "{} of 1000: 4 draws a key leave 2 in 100 out", distinct.len());
+    db.compact().unwrap();
+    let measure = blobs.measure(None, None).unwrap();
+    assert_eq!(measure.rows, 1000);
+    // Neighbours have one value, which compression finds.
+    assert!(measure.bytes > 40_000 && measure.bytes < 200_000, "{measure:?}");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(Vec<(u64, usize)>),
+    Delete(Vec<u64>),
+    Flush,
+    Compact,
+    Clear,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let len = prop_oneof![6 => 0..40_usize, 2 => LARGE - 2..LARGE + 3, 1 => CHUNK - 1..CHUNK + 2];
+    prop_oneof![
+        8 => prop::collection::vec((0..24_u64, len), 1..6).prop_map(Step::Put),
+        4 => prop::collection::vec(0..24_u64, 1..6).prop_map(Step::Delete),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Compact),
+        1 => Just(Step::Clear),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn blobs_are_an_ordered_map(steps in prop::collection::vec(step(), 1..24), single: bool) {
+        let db = memory();
+        let blobs = pages(&db);
+        let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+        for (n, step) in steps.iter().enumerate() {
+            match step {
+                Step::Put(rows) => {
+                    let values: Vec<_> = rows.iter().map(|&(k, len)| value_of(len, k + n as u64)).collect();
+                    let keys: Vec<u64> = rows.iter().map(|row| row.0).collect();
+                    if single {
+                        keys.iter().zip(&values).for_each(|(&key, value)| blobs.put(key, value).unwrap());
+                    } else {
+                        let refs: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+                        blobs.put_many(KeyList::U64(&keys), &column(&refs)).unwrap();
+                    }
+                    model.extend(keys.into_iter().zip(values));
+                }
+                Step::Delete(keys) => {
+                    let mut deleted = Vec::new();
+                    blobs.delete_many(KeyList::U64(keys), &mut deleted).unwrap();
+                    let want: Vec<bool> = keys.iter().map(|key| model.remove(key).is_some()).collect();
+                    prop_assert_eq!(deleted, want);
+                }
+                Step::Flush => db.flush().unwrap(),
+                Step::Compact => db.compact().unwrap(),
+                Step::Clear => { blobs.clear().unwrap(); model.clear(); }
+            }
+        }
+        let keys: Vec<u64> = (0..26).collect();
+        let (mut present, mut values) = (Vec::new(), BytesColumn::default());
+        blobs.get_many(KeyList::U64(&keys), &mut present, &mut values).unwrap();
+        for (i, key) in keys.iter().enumerate() {
+            prop_assert_eq!(present[i], model.contains_key(key));
+            prop_assert!(values.get(i) == model.get(key).map_or(&[][..], Vec::as_slice));
+        }
+        let mut rows = BlobRows::default();
+        blobs.scan(Some(5_u64.into()), 7, &mut rows).unwrap();
+        let want: Vec<_> = model.range(5..).take(7).collect();
+        prop_assert_eq!(rows.words(), want.iter().map(|row| *row.0).collect::<Vec<_>>());
+        prop_assert!(want.iter().enumerate().all(|(i, row)| rows.value(i) == row.1.as_slice()));
+        blobs.scan_back(Some(20_u64.into()), 7, &mut rows).unwrap();
+        let want: Vec<_> = model.range(..=20).rev().take(7).collect();
+        prop_assert_eq!(rows.words(), want.iter().map(|row| *row.0).collect::<Vec<_>>());
+        prop_assert!(want.iter().enumerate().all(|(i, row)| rows.value(i) == row.1.as_slice()));
+        let mut stream = blobs.range(Some(3_u64.into()), Some(9_u64.into())).unwrap();
+        let mut streamed = Vec::new();
+        while stream.next_rows(2, &mut rows).unwrap() {
+            streamed.extend_from_slice(rows.words());
+        }
+        prop_assert_eq!(streamed, model.range(3..9).map(|row| *row.0).collect::<Vec<_>>());
+        prop_assert_eq!(blobs.len().unwrap(), model.len() as u64);
+        prop_assert_eq!(blobs.collect_garbage().unwrap(), 0);
+        db.check(&|_, _| true).unwrap();
+    }
+}

@@ -1,0 +1,315 @@
+//! Counters as a user of the Rust API has them: buffered or not, from many threads, in transactions.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use proptest::prelude::*;
+use quipu::{
+    Combine, CounterOptions, Counters, Database, Durability, ErrorKind, Isolation, KeyColumn,
+    KeyList, KeyType, Number, NumberColumn, NumberList, NumberType, Options,
+};
+use std::collections::BTreeMap;
+
+fn options(durability: Durability) -> Options {
+    Options { durability, threads: 1, ..Options::default() }
+}
+
+fn memory() -> Database {
+    Database::in_memory(options(Durability::None)).unwrap()
+}
+
+fn bigrams(db: &Database) -> Counters {
+    db.counters("bigrams", CounterOptions::default()).unwrap()
+}
+
+fn int(counters: &Counters, key: u64) -> i64 {
+    match counters.get(key).unwrap() {
+        Number::Int(int) => int,
+        Number::Float(_) => panic!("integers are counted"),
+    }
+}
+
+#[test]
+fn what_is_counted_is_read_at_once_and_kept_whatever_the_durability() {
+    for durability in [Durability::Sync, Durability::Os, Durability::None] {
+        let folder = tempfile::tempdir().unwrap();
+        {
+            let db = Database::open(folder.path(), options(durability)).unwrap();
+            let counters = bigrams(&db);
+            counters.add(7_u64, 1).unwrap();
+            counters.add(7_u64, 41).unwrap();
+            counters.add_many(KeyList::U64(&[7, 8, 7]), NumberList::Ones).unwrap();
+            assert_eq!((int(&counters, 7), int(&counters, 8), int(&counters, 9)), (44, 1, 0));
+            // Another handle finds what waits.
+            assert_eq!(int(&bigrams(&db), 7), 44);
+            drop(counters);
+            assert_eq!(int(&bigrams(&db), 7), 44);
+            let numbers = bigrams(&db).get_many(KeyList::U64(&[9, 7, 8, 7])).unwrap();
+            assert_eq!(numbers, NumberColumn::Int(vec![0, 44, 1, 44]));
+            let left_open = bigrams(&db);
+            db.close().unwrap();
+            assert!(left_open.add(1_u64, 1).is_err());
+            assert!(db.existing_counters("bigrams").is_err());
+        }
+        let db = Database::open(folder.path(), options(durability)).unwrap();
+        assert_eq!(int(&bigrams(&db), 7), 44, "{durability:?}");
+        db.check(&|_, _| true).unwrap();
+    }
+}
+
+#[test]
+fn increments_that_wait_are_written_without_being_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(folder.path(), options(Durability::None)).unwrap();
+    let counters = bigrams(&db);
+    let stored = |key: u64| match counters.at(&db.store().snapshot()).find(key).unwrap() {
+        Some(Number::Int(int)) => int,
+        _ => 0,
+    };
+    counters.add(1_u64, 5).unwrap();
+    // Within a second, on a machine that is not busy; here only that it comes.
+    while stored(1) != 5 {
+        std::thread::yield_now();
+    }
+    // And again, after the first time.
+    counters.add(1_u64, 6).unwrap();
+    while stored(1) != 11 {
+        std::thread::yield_now();
+    }
+    assert_eq!(int(&counters, 1), 11);
+}
+
+#[test]
+fn more_keys_than_may_wait_are_written_as_they_come() {
+    let small = Options { memory_limit_bytes: 1 << 20, ..options(Durability::None) };
+    let db = Database::in_memory(small).unwrap();
+    let counters = bigrams(&db);
+    let keys: Vec<u64> = (0..10_000).collect();
+    for _ in 0..3 {
+        counters.add_many(KeyList::U64(&keys), NumberList::Ones).unwrap();
+    }
+    assert_eq!(counters.get_many(KeyList::U64(&keys)).unwrap(), NumberColumn::Int(vec![3; 10_000]));
+    assert_eq!(counters.len().unwrap(), 10_000);
+}
+
+#[test]
+fn eight_threads_lose_no_increment() {
+    for durability in [Durability::Os, Durability::None] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), options(durability)).unwrap();
+        let counters = bigrams(&db);
+        std::thread::scope(|scope| {
+            for thread in 0..8_u64 {
+                let (counters, db) = (&counters, &db);
+                scope.spawn(move || {
+                    let keys: Vec<u64> = (0..100).map(|i| i * thread % 37).collect();
+                    for round in 0..20_u64 {
+                        counters.add_many(KeyList::U64(&keys), NumberList::Ones).unwrap();
+                        counters.add(1000_u64, 1).unwrap();
+                        if round % 7 == thread % 7 {
+                            counters.flush().unwrap();
+                        }
+                        if round == 10 {
+                            db.flush().unwrap();
+                        }
+                        // Nobody ever reads less than was there before, nor more than was added.
+                        let first = int(counters, 1000);
+                        let second = int(counters, 1000);
+                        assert!(first <= second && second <= 160, "{first} {second}");
+                    }
+                });
+            }
+        });
+        assert_eq!(int(&counters, 1000), 160);
+        let NumberColumn::Int(all) = counters.scan(None, 1000).unwrap().numbers else {
+            panic!("integers are counted")
+        };
+        assert_eq!(all.iter().sum::<i64>(), 8 * 20 * 101);
+    }
+}
+
+#[test]
+fn a_sum_past_the_range_is_an_error_and_stays_one_until_it_is_set() {
+    for durability in [Durability::Os, Durability::None] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), options(durability)).unwrap();
+        let counters = bigrams(&db);
+        counters.add(1_u64, i64::MAX - 1).unwrap();
+        assert_eq!(int(&counters, 1), i64::MAX - 1);
+        counters.add(1_u64, 100).unwrap();
+        let error = counters.get(1_u64).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        db.compact().unwrap();
+        counters.add(1_u64, -1000).unwrap();
+        assert!(counters.get_many(KeyList::U64(&[1])).is_err());
+        assert!(counters.top(1).is_err());
+        assert!(counters.add(2_u64, i64::MAX).is_err());
+        counters.set(1_u64, 3).unwrap();
+        assert_eq!(int(&counters, 1), 3);
+    }
+}
+
+#[test]
+fn floats_add_and_numbers_of_another_type_are_refused() {
+    let db = memory();
+    let floats = CounterOptions { number: NumberType::Float, ..CounterOptions::default() };
+    let counters = db.counters("sums", floats).unwrap();
+    counters.add(1_u64, 0.5).unwrap();
+    counters.add(1_u64, 2).unwrap();
+    assert_eq!(counters.get(1_u64).unwrap(), Number::Float(2.5));
+    assert!(bigrams(&db).add(1_u64, 0.5).is_err());
+    assert!(bigrams(&db).add("text", 1).is_err());
+    let error = db.counters("bigrams", floats).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the counters \"bigrams\" have u64 keys, sum of int64; u64 keys, sum of float64 were asked for"
+    );
+}
+
+#[test]
+fn least_and_greatest_are_kept() {
+    for (combine, want) in [(Combine::Min, -4), (Combine::Max, 9)] {
+        let db = memory();
+        let counters =
+            db.counters("c", CounterOptions { combine, ..CounterOptions::default() }).unwrap();
+        for number in [3, 9, -4, 5] {
+            counters.add(1_u64, number).unwrap();
+            counters.flush().unwrap();
+        }
+        assert_eq!(int(&counters, 1), want);
+        assert_eq!(counters.find(2_u64).unwrap(), None);
+    }
+}
+
+#[test]
+fn text_keys_are_counted_and_come_back_as_text() {
+    let db = memory();
+    let options = CounterOptions { key: KeyType::Str, ..CounterOptions::default() };
+    let counters = db.counters("words", options).unwrap();
+    let words = ["to", "be", "or", "not", "to", "be", ""];
+    counters.add_many(KeyList::Str(&words), NumberList::Ones).unwrap();
+    counters.add("be", 10).unwrap();
+    let top = counters.top(2).unwrap();
+    let KeyColumn::Str(keys) = &top.keys else { panic!("not text") };
+    assert_eq!((keys.get(0), keys.get(1)), (&b"be"[..], &b"to"[..]));
+    assert_eq!(top.numbers, NumberColumn::Int(vec![12, 2]));
+    assert_eq!(counters.get("").unwrap(), Number::Int(1));
+    assert!(counters.remove("be").unwrap());
+    assert!(!counters.remove("be").unwrap());
+    assert_eq!(counters.get("be").unwrap(), Number::Int(0));
+}
+
+#[test]
+fn the_greatest_come_first_and_of_equal_ones_the_smaller_key() {
+    let db = memory();
+    let counters = bigrams(&db);
+    for (key, number) in [(5_u64, 2), (1, 9), (3, 2), (4, 2), (2, -1)] {
+        counters.add(key, number).unwrap();
+    }
+    let top = counters.top(3).unwrap();
+    assert_eq!(
+        (top.keys, top.numbers),
+        (KeyColumn::U64(vec![1, 3, 4]), NumberColumn::Int(vec![9, 2, 2]))
+    );
+    assert!(counters.top(0).unwrap().is_empty());
+    assert_eq!(counters.top(99).unwrap().len(), 5);
+}
+
+#[test]
+fn transactions_add_without_conflict_and_a_set_conflicts() {
+    for durability in [Durability::Os, Durability::None] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), options(durability)).unwrap();
+        let counters = bigrams(&db);
+        counters.add(1_u64, 1).unwrap();
+        let (a, b) = (db.transaction(Isolation::Snapshot), db.transaction(Isolation::Snapshot));
+        a.counters("bigrams").unwrap().add(1_u64, 10).unwrap();
+        b.counters("bigrams").unwrap().add(1_u64, 100).unwrap();
+        assert_eq!(int(&a.counters("bigrams").unwrap(), 1), 11);
+        assert_eq!(int(&counters, 1), 1);
+        a.commit().unwrap();
+        b.commit().unwrap();
+        assert_eq!(int(&counters, 1), 111);
+        let tx = db.transaction(Isolation::Snapshot);
+        tx.counters("bigrams").unwrap().set(1_u64, 0).unwrap();
+        counters.add(1_u64, 1).unwrap();
+        counters.flush().unwrap();
+        assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(int(&counters, 1), 112);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Add(Vec<(u64, i64)>),
+    One(u64, i64),
+    Set(u64, i64),
+    Remove(u64),
+    Reset,
+    Write,
+    Flush,
+    Compact,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let row = || (0..20_u64, -50..50_i64);
+    prop_oneof![
+        6 => prop::collection::vec(row(), 1..100).prop_map(Step::Add),
+        6 => row().prop_map(|(k, n)| Step::One(k, n)),
+        2 => row().prop_map(|(k, n)| Step::Set(k, n)),
+        2 => (0..20_u64).prop_map(Step::Remove),
+        1 => Just(Step::Reset),
+        2 => Just(Step::Write),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Compact),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn counters_are_a_map_of_sums(steps in prop::collection::vec(step(), 1..40), waits: bool) {
+        let durability = if waits { Durability::None } else { Durability::Os };
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), options(durability)).unwrap();
+        let counters = bigrams(&db);
+        let mut model: BTreeMap<u64, i64> = BTreeMap::new();
+        for step in &steps {
+            match step {
+                Step::Add(rows) => {
+                    let (keys, numbers): (Vec<u64>, Vec<i64>) = rows.iter().copied().unzip();
+                    counters.add_many(KeyList::U64(&keys), NumberList::Int(&numbers)).unwrap();
+                    rows.iter().for_each(|(k, n)| *model.entry(*k).or_default() += n);
+                }
+                Step::One(key, number) => {
+                    counters.add(*key, *number).unwrap();
+                    *model.entry(*key).or_default() += number;
+                }
+                Step::Set(key, number) => {
+                    counters.set(*key, *number).unwrap();
+                    model.insert(*key, *number);
+                }
+                Step::Remove(key) => {
+                    prop_assert_eq!(counters.remove(*key).unwrap(), model.remove(key).is_some());
+                }
+                Step::Reset => { counters.reset().unwrap(); model.clear(); }
+                Step::Write => counters.flush().unwrap(),
+                Step::Flush => db.flush().unwrap(),
+                Step::Compact => db.compact().unwrap(),
+            }
+            for key in [0, 7, 19] {
+                prop_assert_eq!(int(&counters, key), model.get(&key).copied().unwrap_or_default());
+            }
+        }
+        let keys: Vec<u64> = (0..22).collect();
+        let want: Vec<i64> = keys.iter().map(|key| model.get(key).copied().unwrap_or_default()).collect();
+        prop_assert_eq!(counters.get_many(KeyList::U64(&keys)).unwrap(), NumberColumn::Int(want));
+        let rows = counters.scan(Some(4_u64.into()), 5).unwrap();
+        let want: Vec<_> = model.range(4..).take(5).collect();
+        prop_assert_eq!(rows.keys, KeyColumn::U64(want.iter().map(|row| *row.0).collect()));
+        prop_assert_eq!(rows.numbers, NumberColumn::Int(want.iter().map(|row| *row.1).collect()));
+        let mut best: Vec<_> = model.iter().map(|(&k, &n)| (-n, k)).collect();
+        best.sort_unstable();
+        let top = counters.top(4).unwrap();
+        prop_assert_eq!(top.keys, KeyColumn::U64(best.iter().take(4).map(|row| row.1).collect()));
+        prop_assert_eq!(counters.len().unwrap(), model.len() as u64);
+    }
+}

@@ -1,0 +1,266 @@
+//! Reading blobs.
+
+use super::rows::{Held, empty_batch, held, large_ids};
+use super::{BlobRows, Blobs, VALUES, damaged};
+use crate::keys::{KeyList, KeyOf, KeyType, keys_of, range_of, range_through, with_key};
+use base::{Batch, BytesColumn, Column, Projection};
+use std::cell::Cell;
+use store::{Read, Result, Scan};
+
+thread_local! {
+    /// A row, kept for its memory.
+    static ROW: Cell<Option<Box<Batch>>> = const { Cell::new(None) };
+}
+
+/// Bytes of values that a kept row may hold on to.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
+/// About how much a range of blobs holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// Blobs.
+    pub rows: u64,
+    /// Bytes they take in tables and memory, chunks of long values not included.
+    pub bytes: u64,
+}
+
+impl Blobs {
+    /// Calls `f` with the value of a key, `None` where there is none, without copying it more often than needed.
+    pub fn with_value<'k, R>(
+        &self,
+        key: impl Into<KeyOf<'k>>,
+        f: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
+        let key = key.into();
+        let mut row = ROW.take().unwrap_or_else(|| Box::new(empty_batch(KeyType::U64)));
+        let found = with_key(self.core.def.key, key, |key| {
+            self.source.read(|read| read.get(self.core.rows, key, VALUES, &mut row))
+        });
+        let result = match found {
+            Err(error) => Err(error),
+            Ok(false) => Ok(f(None)),
+            Ok(true) => match held(&row, 0) {
+                Held::Value(value) => Ok(f(Some(value))),
+                // The chunks may be gone by now: again, at one moment.
+                Held::Large(_) => self.large_value(key).map(|value| f(value.as_deref())),
+                Held::Nothing => Err(self.empty_row()),
+            },
+        };
+        row.clear();
+        if matches!(&row.values[0], Column::Bytes(column) if column.heap.capacity() < KEPT_BYTES_MAX)
+        {
+            ROW.set(Some(row));
+        }
+        result
+    }
+
+    /// Replaces `out` by the value of a key; false, and `out` empty, where there is none.
+    pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>, out: &mut Vec<u8>) -> Result<bool> {
+        out.clear();
+        self.with_value(key, |value| value.map(|value| out.extend_from_slice(value)).is_some())
+    }
+
+    fn large_value(&self, key: KeyOf<'_>) -> Result<Option<Vec<u8>>> {
+        self.source.read_moment(|read| {
+            let mut row = empty_batch(KeyType::U64);
+            let found = with_key(self.core.def.key, key, |key| {
+                read.get(self.core.rows, key, VALUES, &mut row)
+            })?;
+            if !found {
+                return Ok(None);
+            }
+            let mut out = Vec::new();
+            match held(&row, 0) {
+                Held::Value(value) => out.extend_from_slice(value),
+                Held::Large(id) => self.read_large(read, id, &mut out)?,
+                Held::Nothing => return Err(self.empty_row()),
+            }
+            Ok(Some(out))
+        })
+    }
+
+    /// Whether a key has a value.
+    pub fn contains<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
+        let mut row =
+            Batch { rows: 0, keys: crate::keys::empty_keys(KeyType::U64), values: vec![] };
+        with_key(self.core.def.key, key.into(), |key| {
+            self.source.read(|read| read.get(self.core.rows, key, Projection::COUNT, &mut row))
+        })
+    }
+
+    /// Replaces `present` by whether each key has a value, and `values` by the values, empty where there is none.
+    pub fn get_many(
+        &self,
+        keys: KeyList<'_>,
+        present: &mut Vec<bool>,
+        values: &mut BytesColumn,
+    ) -> Result<()> {
+        let keys = keys_of(self.core.def.key, keys)?;
+        let mut rows = empty_batch(KeyType::U64);
+        let mut lent = std::mem::take(values);
+        lent.clear();
+        rows.values[0] = Column::Bytes(lent);
+        let mut get = |read: &dyn Read, rows: &mut Batch| {
+            present.clear();
+            rows.clear();
+            read.get_many(self.core.rows, &keys, VALUES, present, rows)
+        };
+        self.source.read(|read| get(read, &mut rows))?;
+        if large_ids(&rows).next().is_some() {
+            // Their chunks may be gone by now: again, at one moment.
+            self.source.read_moment(|read| {
+                get(read, &mut rows)?;
+                self.resolve(read, &mut rows)
+            })?;
+        }
+        if let Column::Bytes(column) = &mut rows.values[0] {
+            *values = std::mem::take(column);
+            // Absent keys show in `present`.
+            values.validity.0 = None;
+        }
+        Ok(())
+    }
+
+    /// Replaces `present` by whether each key has a value.
+    pub fn contains_many(&self, keys: KeyList<'_>, present: &mut Vec<bool>) -> Result<()> {
+        let keys = keys_of(self.core.def.key, keys)?;
+        let mut rows = empty_batch(KeyType::U64);
+        present.clear();
+        self.source.read(|read| {
+            read.get_many(self.core.rows, &keys, Projection::COUNT, present, &mut rows)
+        })
+    }
+
+    /// Replaces `out` by up to `count` blobs in key order: from the key `start` on, or from the first.
+    pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize, out: &mut BlobRows) -> Result<()> {
+        let range = range_of(self.core.def.key, start, None)?;
+        self.fill(out, |read, batch| {
+            read.scan_into(self.core.rows, &range, Projection::ALL, count, batch)
+        })
+    }
+
+    /// As [`Blobs::scan`], backward: from the key `start` down, or from the last.
+    pub fn scan_back(
+        &self,
+        start: Option<KeyOf<'_>>,
+        count: usize,
+        out: &mut BlobRows,
+    ) -> Result<()> {
+        let range = range_through(self.core.def.key, start)?;
+        self.fill(out, |read, batch| {
+            read.scan_back_into(self.core.rows, &range, Projection::ALL, count, batch)
+        })
+    }
+
+    /// Replaces `out` by `count` blobs drawn uniformly, with replacement; none only where there are none. One
+    /// seed draws the same of the same tables.
+    pub fn sample(&self, count: usize, seed: u64, out: &mut BlobRows) -> Result<()> {
+        let mut state = seed;
+        let mut random = move || {
+            // SplitMix64 (Steele, Lea and Flood, 2014).
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut word = state;
+            word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word ^ (word >> 31)
+        };
+        self.fill(out, |read, batch| {
+            read.sample_into(self.core.rows, count, &mut random, Projection::ALL, batch)
+        })
+    }
+
+    /// A stream of the blobs from `from` on and below `to`, as of now; `None` is no bound.
+    pub fn range(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<BlobScan> {
+        let range = range_of(self.core.def.key, from, to)?;
+        let held = self.held();
+        let scan = held.source.read(|read| read.scan(self.core.rows, range, Projection::ALL))?;
+        Ok(BlobScan { scan, blobs: held })
+    }
+
+    /// Exact number of blobs. Costs what was written since the last full compaction, not the size.
+    pub fn len(&self) -> Result<u64> {
+        self.source.read(|read| read.count(self.core.rows))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// About how many there are and what they take, from `from` on and below `to`, without reading them.
+    pub fn measure(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<Measure> {
+        let range = range_of(self.core.def.key, from, to)?;
+        let estimate = self.source.read(|read| read.estimate(self.core.rows, &range))?;
+        Ok(Measure { rows: estimate.rows, bytes: estimate.bytes })
+    }
+
+    /// Reads rows into `out`, with long values in place of their ids.
+    fn fill(
+        &self,
+        out: &mut BlobRows,
+        mut rows: impl FnMut(&dyn Read, &mut Batch) -> Result<()>,
+    ) -> Result<()> {
+        out.reset(self.core.def.key);
+        self.source.read(|read| rows(read, &mut out.batch))?;
+        if large_ids(&out.batch).next().is_some() {
+            self.source.read_moment(|read| {
+                out.reset(self.core.def.key);
+                rows(read, &mut out.batch)?;
+                self.resolve(read, &mut out.batch)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Puts long values in the place of their ids. Rows that are absent stay empty.
+    pub(super) fn resolve(&self, read: &dyn Read, rows: &mut Batch) -> Result<()> {
+        let mut values = BytesColumn::default();
+        let count = rows.values[0].len();
+        let mut value = Vec::new();
+        for i in 0..count {
+            match held(rows, i) {
+                Held::Value(value) => values.push(Some(value)),
+                Held::Large(id) => {
+                    value.clear();
+                    self.read_large(read, id, &mut value)?;
+                    values.push(Some(&value));
+                }
+                Held::Nothing => values.push(None),
+            }
+        }
+        rows.values[0] = Column::Bytes(values);
+        if let Column::Words(ids) = &mut rows.values[1] {
+            ids.words.clear();
+            ids.validity.0 = None;
+        }
+        Ok(())
+    }
+
+    pub(super) fn empty_row(&self) -> store::Error {
+        damaged(format!("a row of {:?} has neither a value nor chunks", self.name()))
+    }
+}
+
+/// A stream of blobs in key order, as of the moment it began.
+pub struct BlobScan {
+    scan: Box<dyn Scan>,
+    blobs: Blobs,
+}
+
+impl BlobScan {
+    /// Replaces `out` by about `count` blobs; false when there are no more.
+    pub fn next_rows(&mut self, count: usize, out: &mut BlobRows) -> Result<bool> {
+        out.reset(self.blobs.core.def.key);
+        let more = self.scan.next_batch(count, &mut out.batch)?;
+        if large_ids(&out.batch).next().is_some() {
+            self.blobs.source.read(|read| self.blobs.resolve(read, &mut out.batch))?;
+        }
+        Ok(more)
+    }
+
+    /// Whether the keys are numbers or text.
+    #[must_use]
+    pub fn key_type(&self) -> KeyType {
+        self.blobs.core.def.key
+    }
+}

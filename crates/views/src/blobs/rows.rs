@@ -1,0 +1,150 @@
+//! Blobs with their keys, on the way out.
+
+use crate::keys::{KeyColumn, KeyType, column_of, empty_keys};
+use base::{Batch, BytesColumn, Column, Keys, WordColumn};
+use store::Result;
+
+/// Some blobs in the order they were asked for. Reused by the caller, so that a read allocates nothing.
+#[derive(Clone, Debug)]
+pub struct BlobRows {
+    pub(super) key: KeyType,
+    pub(super) batch: Batch,
+}
+
+impl Default for BlobRows {
+    fn default() -> Self {
+        Self::new(KeyType::U64)
+    }
+}
+
+impl BlobRows {
+    /// No blobs, with keys of this type.
+    #[must_use]
+    pub fn new(key: KeyType) -> Self {
+        Self { key, batch: empty_batch(key) }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.batch.rows
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Value `i`.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn value(&self, i: usize) -> &[u8] {
+        self.values().get(i)
+    }
+
+    /// All values.
+    #[must_use]
+    pub fn values(&self) -> &BytesColumn {
+        match &self.batch.values[0] {
+            Column::Bytes(values) => values,
+            Column::Words(_) => unreachable!("values of blobs are bytes"),
+        }
+    }
+
+    /// Keys of type `u64`; nothing where they are of another type.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        if self.key == KeyType::U64 { self.batch.key_words(0) } else { &[] }
+    }
+
+    /// All keys, copied.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Corruption`] where a stored key is no text.
+    pub fn keys(&self) -> Result<KeyColumn> {
+        column_of(self.key, self.batch.keys.clone())
+    }
+
+    /// Keys and values, moved out.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Corruption`] where a stored key is no text.
+    pub fn into_columns(mut self) -> Result<(KeyColumn, BytesColumn)> {
+        let keys = std::mem::replace(&mut self.batch.keys, empty_keys(self.key));
+        let values = match self.batch.values.swap_remove(0) {
+            Column::Bytes(values) => values,
+            Column::Words(_) => unreachable!("values of blobs are bytes"),
+        };
+        Ok((column_of(self.key, keys)?, values))
+    }
+
+    /// Emptied, for keys of this type.
+    pub(super) fn reset(&mut self, key: KeyType) {
+        if self.key == key && self.batch.values.len() == 2 {
+            self.batch.clear();
+        } else {
+            *self = Self::new(key);
+        }
+    }
+}
+
+/// An empty batch of the shape of rows.
+pub(super) fn empty_batch(key: KeyType) -> Batch {
+    Batch {
+        rows: 0,
+        keys: empty_keys(key),
+        values: vec![Column::Bytes(BytesColumn::default()), Column::Words(WordColumn::default())],
+    }
+}
+
+/// What a row says.
+pub(super) enum Held<'a> {
+    /// A value.
+    Value(&'a [u8]),
+    /// The id of its chunks.
+    Large(u64),
+    /// Neither: the row is absent, or damaged.
+    Nothing,
+}
+
+/// Row `i` of a batch with both columns.
+pub(super) fn held(batch: &Batch, i: usize) -> Held<'_> {
+    match batch.values.as_slice() {
+        [Column::Bytes(values), Column::Words(large)] => {
+            if values.validity.is_valid(i) {
+                Held::Value(values.get(i))
+            } else {
+                large.get(i).map_or(Held::Nothing, Held::Large)
+            }
+        }
+        _ => unreachable!("rows of blobs have two columns"),
+    }
+}
+
+/// Ids in column `large`.
+pub(super) fn large_ids(batch: &Batch) -> impl Iterator<Item = u64> + '_ {
+    let large = match batch.values.get(1) {
+        Some(Column::Words(large)) => Some(large),
+        _ => None,
+    };
+    large.into_iter().flat_map(|large| (0..large.words.len()).filter_map(|i| large.get(i)))
+}
+
+/// Appends a row without its key.
+pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option<u64>) {
+    match batch.values.as_mut_slice() {
+        [Column::Bytes(values), Column::Words(ids)] => {
+            values.push(value);
+            ids.push(large);
+        }
+        _ => unreachable!("rows of blobs have two columns"),
+    }
+}
+
+/// Appends the key at `i` of `from`.
+pub(super) fn push_key(to: &mut Keys, from: &Keys, i: usize) {
+    to.push(from.get(i).as_ref());
+}

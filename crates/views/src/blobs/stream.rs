@@ -1,0 +1,271 @@
+//! Long values that are written and read in pieces, so that none is in memory whole.
+
+use super::large::{ChunkWrites, NOTES, chunk_batch};
+use super::rows::{Held, empty_batch, held};
+use super::{Blobs, CHUNK_BYTES, LARGE_BYTES_MIN, VALUE_BYTES_MAX, VALUES, damaged};
+use crate::keys::{KeyOf, KeyType, empty_keys, with_key};
+use crate::source::Source;
+use base::{Column, KeyRange, KeyRef, Keys, Projection};
+use std::io::{self, Seek, SeekFrom, Write};
+use store::{Error, ErrorKind, Result, WriteBatch};
+
+impl Blobs {
+    /// Begins to write a value in pieces. It is there once [`BlobWriter::finish`] has returned; a writer that is
+    /// dropped before leaves the key as it was.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`] at a snapshot.
+    pub fn writer<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<BlobWriter> {
+        if matches!(self.source, Source::Snapshot(_)) {
+            let what = "what is seen at a snapshot cannot be written";
+            return Err(Error::new(ErrorKind::ReadOnly, what));
+        }
+        let mut keys = empty_keys(self.core.def.key);
+        with_key(self.core.def.key, key.into(), |key| {
+            keys.push(key);
+            Ok(())
+        })?;
+        Ok(BlobWriter {
+            blobs: self.clone(),
+            keys,
+            id: None,
+            next: 0,
+            piece: Vec::new(),
+            done: false,
+        })
+    }
+
+    /// A value to be read in pieces, as of now; `None` where the key has none.
+    pub fn reader<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<BlobReader>> {
+        let blobs = self.held();
+        let mut row = empty_batch(KeyType::U64);
+        let found = with_key(self.core.def.key, key.into(), |key| {
+            blobs.source.read(|read| read.get(self.core.rows, key, VALUES, &mut row))
+        })?;
+        if !found {
+            return Ok(None);
+        }
+        let (id, len, piece) = match held(&row, 0) {
+            Held::Value(value) => (None, value.len() as u64, value.to_vec()),
+            Held::Large(id) => (Some(id), blobs.large_len(id)?, Vec::new()),
+            Held::Nothing => return Err(self.empty_row()),
+        };
+        Ok(Some(BlobReader { blobs, id, len, at: 0, piece, piece_at: 0 }))
+    }
+
+    /// Bytes of the value under `id`.
+    fn large_len(&self, id: u64) -> Result<u64> {
+        let mut last = chunk_batch();
+        let range = KeyRange::prefix_words(&[id]);
+        self.source.read(|read| {
+            read.scan_back_into(self.core.large, &range, Projection::ALL, 1, &mut last)
+        })?;
+        match (last.key_words(1).first(), last.values.first()) {
+            (Some(&chunk), Some(Column::Bytes(bytes))) => {
+                Ok(chunk * CHUNK_BYTES as u64 + bytes.heap.len() as u64)
+            }
+            _ => Err(damaged(format!("a value of {:?} has lost its chunks", self.name()))),
+        }
+    }
+}
+
+/// Writes one value in pieces.
+#[derive(Debug)]
+pub struct BlobWriter {
+    blobs: Blobs,
+    keys: Keys,
+    /// Of its chunks, once the first is written.
+    id: Option<u64>,
+    /// Number of the next chunk.
+    next: u64,
+    /// What no chunk holds yet, less than one.
+    piece: Vec<u8>,
+    done: bool,
+}
+
+impl BlobWriter {
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] past [`VALUE_BYTES_MAX`], and failed writes.
+    pub fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let len = self.next * CHUNK_BYTES as u64 + (self.piece.len() + bytes.len()) as u64;
+        if len > VALUE_BYTES_MAX {
+            let what = format!("a value of {len} bytes, the limit is {VALUE_BYTES_MAX}");
+            return Err(Error::new(ErrorKind::Limit, what));
+        }
+        while !bytes.is_empty() {
+            let (now, rest) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.piece.len()));
+            self.piece.extend_from_slice(now);
+            bytes = rest;
+            if self.piece.len() == CHUNK_BYTES {
+                self.write_chunk()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the value visible, in place of what the key had.
+    ///
+    /// # Errors
+    /// Failed writes; [`ErrorKind::Conflict`] where other writers keep changing the same key.
+    pub fn finish(mut self) -> Result<()> {
+        let len = self.next as usize * CHUNK_BYTES + self.piece.len();
+        if len < LARGE_BYTES_MIN {
+            let mut values = base::BytesColumn::default();
+            values.push(Some(&self.piece));
+            self.done = true;
+            return self.blobs.put_checked(&self.keys, &values);
+        }
+        if !self.piece.is_empty() {
+            self.write_chunk()?;
+        }
+        let id = self.id.ok_or_else(|| damaged("a long value has no chunks"))?;
+        self.blobs.in_own_transaction(|blobs| blobs.put_id(&self.keys, id))?;
+        self.done = true;
+        Ok(())
+    }
+
+    fn write_chunk(&mut self) -> Result<()> {
+        let id = match self.id {
+            Some(id) => id,
+            None => {
+                let id = self.blobs.in_own_transaction(|blobs| {
+                    let id = blobs.source.read(|read| blobs.free_id(read))?;
+                    let mut note = ChunkWrites::new();
+                    note.put(NOTES, id, &[]);
+                    blobs.source.apply(&WriteBatch { tables: vec![note.into_table(blobs)] })?;
+                    Ok(id)
+                })?;
+                *self.id.insert(id)
+            }
+        };
+        let mut chunk = ChunkWrites::new();
+        chunk.put(id, self.next, &self.piece);
+        self.blobs.source.apply(&WriteBatch { tables: vec![chunk.into_table(&self.blobs)] })?;
+        self.next += 1;
+        self.piece.clear();
+        Ok(())
+    }
+}
+
+impl Drop for BlobWriter {
+    fn drop(&mut self) {
+        if let (false, Some(id)) = (self.done, self.id) {
+            // Best effort: what stays under its note is removed by the next opening.
+            let mut writes = ChunkWrites::new();
+            (0..self.next).for_each(|chunk| writes.delete(id, chunk));
+            writes.delete(NOTES, id);
+            let table = writes.into_table(&self.blobs);
+            let _ = self.blobs.source.apply(&WriteBatch { tables: vec![table] });
+        }
+    }
+}
+
+impl Write for BlobWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.append(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    /// Does nothing: a value is there when it is finished.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads one value in pieces, as of the moment it was opened.
+#[derive(Debug)]
+pub struct BlobReader {
+    blobs: Blobs,
+    /// Of its chunks; a short value is its piece.
+    id: Option<u64>,
+    len: u64,
+    at: u64,
+    /// Bytes of the value from `piece_at` on.
+    piece: Vec<u8>,
+    piece_at: u64,
+}
+
+impl BlobReader {
+    /// Bytes of the value.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the value has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Replaces `out` by the bytes that are left, at most `bytes_max`.
+    ///
+    /// # Errors
+    /// Corruption, and failures of the machine.
+    pub fn take_bytes(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        while out.len() < bytes_max {
+            let piece = self.rest_of_piece()?;
+            if piece.is_empty() {
+                break;
+            }
+            let taken = piece.len().min(bytes_max - out.len());
+            out.extend_from_slice(&piece[..taken]);
+            self.at += taken as u64;
+        }
+        Ok(())
+    }
+
+    /// What is in memory from the present place on, read first if need be; empty at the end.
+    fn rest_of_piece(&mut self) -> Result<&[u8]> {
+        if self.at >= self.len {
+            return Ok(&[]);
+        }
+        let inside = self.at >= self.piece_at && self.at < self.piece_at + self.piece.len() as u64;
+        if let (false, Some(id)) = (inside, self.id) {
+            let chunk = self.at / CHUNK_BYTES as u64;
+            let mut batch = chunk_batch();
+            let key = [id, chunk];
+            let blobs = &self.blobs;
+            let found = blobs.source.read(|read| {
+                let bytes = Projection { keys: 0, values: 1 };
+                read.get(blobs.core.large, KeyRef::Words(&key), bytes, &mut batch)
+            })?;
+            self.piece = match batch.values.pop() {
+                Some(Column::Bytes(bytes)) if found => bytes.heap,
+                _ => Vec::new(),
+            };
+            self.piece_at = chunk * CHUNK_BYTES as u64;
+            if self.at >= self.piece_at + self.piece.len() as u64 {
+                return Err(damaged(format!("a value of {:?} has lost a chunk", blobs.name())));
+            }
+        }
+        Ok(&self.piece[(self.at - self.piece_at) as usize..])
+    }
+}
+
+impl io::Read for BlobReader {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let piece = self.rest_of_piece().map_err(io::Error::other)?;
+        let read = piece.len().min(buf.len());
+        buf[..read].copy_from_slice(&piece[..read]);
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for BlobReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(offset) => self.len.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
+        };
+        self.at = at.ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "a place before the value's begin")
+        })?;
+        Ok(self.at)
+    }
+}

@@ -1,0 +1,314 @@
+//! Changing blobs.
+//!
+//! # Why two ways
+//! Where no value is long, a write needs to know nothing of what it replaces: it is one row, and the newest wins. Where
+//! a long value may be replaced its chunks go with it, so the row is read first, in a transaction.
+
+use super::large::ChunkWrites;
+use super::rows::{empty_batch, large_ids, push_key, push_values};
+use super::{Blobs, LARGE, LARGE_BYTES_MIN, VALUE_BYTES_MAX};
+use crate::keys::{KeyList, KeyOf, KeyType, keys_of, push_keys, with_key};
+use crate::source::Source;
+use crate::transaction::retry;
+use base::{Batch, BytesColumn, Column, KeyRange, Keys, Kind};
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+use relation::{BlobsPart, invalid};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
+
+thread_local! {
+    /// A batch of one table, kept for its memory.
+    static WRITES: Cell<Option<Box<WriteBatch>>> = const { Cell::new(None) };
+}
+
+/// Bytes of values that a kept batch may hold on to.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+
+impl Blobs {
+    /// Gives a key a value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] for a value past [`VALUE_BYTES_MAX`], or, inside a transaction, past its memory.
+    pub fn put<'k>(&self, key: impl Into<KeyOf<'k>>, value: &[u8]) -> Result<()> {
+        check_length(value.len() as u64)?;
+        let key = key.into();
+        if value.len() >= LARGE_BYTES_MIN || self.may_hold_large()? {
+            let mut keys = crate::keys::empty_keys(self.core.def.key);
+            with_key(self.core.def.key, key, |key| {
+                keys.push(key);
+                Ok(())
+            })?;
+            let mut values = BytesColumn::default();
+            values.push(Some(value));
+            return self.put_checked(&keys, &values);
+        }
+        self.write_rows(Kind::Put, |rows| {
+            with_key(self.core.def.key, key, |key| {
+                rows.keys.push(key);
+                Ok(())
+            })?;
+            push_values(rows, Some(value), None);
+            rows.rows = 1;
+            Ok(())
+        })
+    }
+
+    /// Gives keys values; all become visible at once. Of a key named twice the last value stays.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: columns of different lengths, or a value that is null. [`ErrorKind::Limit`]: a
+    /// value past [`VALUE_BYTES_MAX`], or more in all than a commit may hold.
+    pub fn put_many(&self, keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
+        if keys.len() != values.len() {
+            return Err(invalid(format!("{} keys, but {} values", keys.len(), values.len())));
+        }
+        if let Some(row) = (0..values.len()).find(|&row| !values.validity.is_valid(row)) {
+            return Err(invalid(format!(
+                "value {row} is null\nhint: a blob may be empty, not null"
+            )));
+        }
+        let longest = values.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        check_length(longest)?;
+        if longest >= LARGE_BYTES_MIN as u64 || self.may_hold_large()? {
+            return self.put_checked(&keys_of(self.core.def.key, keys)?, values);
+        }
+        self.write_rows(Kind::Put, |rows| {
+            push_keys(self.core.def.key, keys, &mut rows.keys)?;
+            if let [Column::Bytes(to), Column::Words(large)] = rows.values.as_mut_slice() {
+                to.offsets.clone_from(&values.offsets);
+                to.heap.clone_from(&values.heap);
+                (0..values.len()).for_each(|_| large.push(None));
+            }
+            rows.rows = values.len();
+            Ok(())
+        })
+    }
+
+    /// Deletes a key's value; whether there was one.
+    pub fn delete<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
+        let mut keys = crate::keys::empty_keys(self.core.def.key);
+        with_key(self.core.def.key, key.into(), |key| {
+            keys.push(key);
+            Ok(())
+        })?;
+        let mut deleted = Vec::with_capacity(1);
+        self.delete_keys(&keys, &mut deleted)?;
+        Ok(deleted.first() == Some(&true))
+    }
+
+    /// Deletes the values of keys at once; `deleted` is replaced by whether each was there. Of a key named twice
+    /// the second flag is false.
+    pub fn delete_many(&self, keys: KeyList<'_>, deleted: &mut Vec<bool>) -> Result<()> {
+        self.delete_keys(&keys_of(self.core.def.key, keys)?, deleted)
+    }
+
+    /// Deletes all values at once.
+    pub fn clear(&self) -> Result<()> {
+        let table = |keyspace, part, range| TableWrites {
+            keyspace,
+            kinds: Kinds::Uniform(Kind::Delete),
+            rows: Batch::new(&self.core.def.shape(part)),
+            delete_ranges: vec![range],
+        };
+        let all = match self.core.def.key {
+            KeyType::Str => KeyRange::all_bytes(),
+            KeyType::U64 | KeyType::I64 => KeyRange::all_words(),
+        };
+        // The notes under id 0 stay: they belong to values that are being written.
+        let chunks = KeyRange { lower: base::Key::words(&[1]), upper: None };
+        let tables = vec![
+            table(self.core.rows, BlobsPart::Rows, all),
+            table(self.core.large, BlobsPart::Large, chunks),
+        ];
+        self.source.apply(&WriteBatch { tables })
+    }
+
+    /// Drops the blobs with all that belongs to them, at once. They cannot be used afterwards.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] inside a transaction, and at a snapshot.
+    pub fn drop_blobs(self) -> Result<()> {
+        let Some(store) = self.source.store() else {
+            return Err(invalid("blobs cannot be dropped inside a transaction"));
+        };
+        store.drop_keyspaces(&[self.core.rows, self.core.large])
+    }
+
+    fn delete_keys(&self, keys: &Keys, deleted: &mut Vec<bool>) -> Result<()> {
+        deleted.clear();
+        if let Source::Store(store) = &self.source
+            && !self.may_hold_large()?
+        {
+            let rows = deletes(self.core.def.key, keys.clone());
+            let table = self.rows_table(Kinds::Uniform(Kind::Delete), rows);
+            store.write(&WriteBatch { tables: vec![table] }, Some(deleted))?;
+        } else {
+            *deleted = self.in_own_transaction(|blobs| blobs.delete_checked(keys))?;
+        }
+        forget_repeats(keys, deleted);
+        Ok(())
+    }
+
+    /// Inside a transaction: deletes rows, and the chunks that belong to them.
+    fn delete_checked(&self, keys: &Keys) -> Result<Vec<bool>> {
+        let mut chunks = ChunkWrites::new();
+        let present = self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
+        let mut there = crate::keys::empty_keys(self.core.def.key);
+        (0..keys.len()).filter(|&i| present[i]).for_each(|i| push_key(&mut there, keys, i));
+        let rows = deletes(self.core.def.key, there);
+        self.write_both(Kinds::Uniform(Kind::Delete), rows, chunks)?;
+        Ok(present)
+    }
+
+    pub(super) fn put_checked(&self, keys: &Keys, values: &BytesColumn) -> Result<()> {
+        self.in_own_transaction(|blobs| blobs.put_in(keys, values))
+    }
+
+    /// Inside a transaction: writes rows, their chunks, and deletes the chunks of what they replace.
+    fn put_in(&self, keys: &Keys, values: &BytesColumn) -> Result<()> {
+        let mut chunks = ChunkWrites::new();
+        let mut rows = empty_batch(self.core.def.key);
+        self.source.read(|read| {
+            self.give_up_chunks(read, keys, &mut chunks)?;
+            // The last value of a key stays; chunks of an earlier one would belong to nothing.
+            let mut last: BTreeMap<base::Key, usize> = BTreeMap::new();
+            if keys.len() > 1 {
+                last.extend((0..keys.len()).map(|i| (keys.get(i), i)));
+            }
+            let mut taken: HashSet<u64, RandomState> = HashSet::default();
+            for i in 0..keys.len() {
+                if last.get(&keys.get(i)).is_some_and(|&last| last != i) {
+                    continue;
+                }
+                push_key(&mut rows.keys, keys, i);
+                let value = values.get(i);
+                if value.len() < LARGE_BYTES_MIN {
+                    push_values(&mut rows, Some(value), None);
+                } else {
+                    let mut id = self.free_id(read)?;
+                    while !taken.insert(id) {
+                        id = self.free_id(read)?;
+                    }
+                    chunks.put_all(id, value);
+                    push_values(&mut rows, None, Some(id));
+                }
+                rows.rows += 1;
+            }
+            Ok(())
+        })?;
+        self.write_both(Kinds::Uniform(Kind::Put), rows, chunks)
+    }
+
+    /// Inside a transaction: gives a key the chunks under `id`, which are written already, and takes the note of
+    /// them away.
+    pub(super) fn put_id(&self, keys: &Keys, id: u64) -> Result<()> {
+        let mut chunks = ChunkWrites::new();
+        self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
+        chunks.delete(super::large::NOTES, id);
+        let mut rows = empty_batch(self.core.def.key);
+        push_key(&mut rows.keys, keys, 0);
+        push_values(&mut rows, None, Some(id));
+        rows.rows = 1;
+        self.write_both(Kinds::Uniform(Kind::Put), rows, chunks)
+    }
+
+    /// Whether each key has a value; the chunks of those that have some are deleted.
+    fn give_up_chunks(
+        &self,
+        read: &dyn Read,
+        keys: &Keys,
+        chunks: &mut ChunkWrites,
+    ) -> Result<Vec<bool>> {
+        let mut old = empty_batch(self.core.def.key);
+        let mut present = Vec::new();
+        read.get_many(self.core.rows, keys, LARGE, &mut present, &mut old)?;
+        let ids: HashSet<u64, RandomState> = large_ids(&old).collect();
+        for id in ids {
+            self.delete_large(read, id, chunks)?;
+        }
+        Ok(present)
+    }
+
+    fn write_both(&self, kinds: Kinds, rows: Batch, chunks: ChunkWrites) -> Result<()> {
+        let mut tables = vec![self.rows_table(kinds, rows)];
+        if !chunks.is_empty() {
+            tables.push(chunks.into_table(self));
+        }
+        self.source.apply(&WriteBatch { tables })
+    }
+
+    fn rows_table(&self, kinds: Kinds, rows: Batch) -> TableWrites {
+        TableWrites { keyspace: self.core.rows, kinds, rows, delete_ranges: Vec::new() }
+    }
+
+    /// Runs `f` in the transaction that the blobs are seen through, or in one of its own.
+    pub(super) fn in_own_transaction<R>(&self, f: impl Fn(&Self) -> Result<R>) -> Result<R> {
+        match &self.source {
+            Source::Store(store) => {
+                retry(
+                    store,
+                    Isolation::Snapshot,
+                    |transaction| f(&self.in_transaction(transaction)),
+                )
+            }
+            Source::Transaction(_) => f(self),
+            Source::Snapshot(_) => {
+                Err(Error::new(ErrorKind::ReadOnly, "what is seen at a snapshot cannot be written"))
+            }
+        }
+    }
+
+    /// Writes rows that need no look at what they replace.
+    fn write_rows(&self, kind: Kind, fill: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
+        let mut writes = WRITES.take().unwrap_or_default();
+        if writes.tables.is_empty() {
+            writes
+                .tables
+                .push(self.rows_table(Kinds::Uniform(kind), empty_batch(self.core.def.key)));
+        }
+        let table = &mut writes.tables[0];
+        table.keyspace = self.core.rows;
+        table.kinds = Kinds::Uniform(kind);
+        match (&table.rows.keys, self.core.def.key) {
+            (Keys::Words(_), KeyType::U64 | KeyType::I64) | (Keys::Bytes(_), KeyType::Str) => {}
+            (_, key) => table.rows = empty_batch(key),
+        }
+        let result = fill(&mut table.rows).and_then(|()| self.source.apply(&writes));
+        let table = &mut writes.tables[0];
+        table.rows.clear();
+        if matches!(&table.rows.values[0], Column::Bytes(c) if c.heap.capacity() < KEPT_BYTES_MAX) {
+            WRITES.set(Some(writes));
+        }
+        result
+    }
+}
+
+fn check_length(bytes: u64) -> Result<()> {
+    if bytes <= VALUE_BYTES_MAX {
+        return Ok(());
+    }
+    let what = format!("a value of {bytes} bytes, the limit is {VALUE_BYTES_MAX}");
+    Err(Error::new(ErrorKind::Limit, what))
+}
+
+/// Rows that delete `keys`.
+fn deletes(key: KeyType, keys: Keys) -> Batch {
+    let mut rows = empty_batch(key);
+    rows.rows = keys.len();
+    rows.keys = keys;
+    (0..rows.rows).for_each(|_| push_values(&mut rows, None, None));
+    rows
+}
+
+/// Sets the flag of every key that is named before to false.
+fn forget_repeats(keys: &Keys, flags: &mut [bool]) {
+    if keys.len() < 2 {
+        return;
+    }
+    let mut seen: BTreeSet<base::Key> = BTreeSet::new();
+    for (i, flag) in flags.iter_mut().enumerate() {
+        *flag &= seen.insert(keys.get(i));
+    }
+}

@@ -1,0 +1,181 @@
+//! Counters: numbers by key that grow without being read.
+//!
+//! # Why an increment does not read
+//! The relation `{key => count}` has a column that merges: a write of it is a difference, and differences are added up
+//! when they are read, or merged. So adding costs a write, whatever the key's number is and wherever it lies.
+//!
+//! # What waits, and for how long
+//! Under durability `none` increments are summed in memory first (`buffer.rs`) and written a second later, or when
+//! they are many, or by [`Counters::flush`]. Reads of this process see them at once; a transaction and a snapshot that begin
+//! later see them too, because what waits is written before they begin. Under `os` and `sync` each call is a commit.
+//!
+//! # Invariants
+//! 1. There is one [`Core`] of some counters in a database, whoever opened them: what waits, waits in one place.
+//! 2. A number is never wrong: a sum of integers that left the range of `i64` is an error when it is read.
+
+mod buffer;
+mod number;
+mod read;
+mod registry;
+mod write;
+
+pub use number::{Number, NumberColumn, NumberList};
+pub use read::{CounterRows, CounterScan};
+pub use registry::Registry;
+
+use crate::SharedTransaction;
+use crate::source::Source;
+use base::KeyspaceId;
+use buffer::Buffer;
+use env::Env;
+use env::sync::Mutex;
+use env::sync::atomic::{AtomicBool, Ordering};
+pub use relation::{Combine, CountersDef, KeyType, NumberType};
+use relation::{Definition, invalid};
+use std::fmt;
+use std::sync::{Arc, Weak};
+use store::{Durability, Result, Snapshot, Store};
+
+/// How increments are kept until they are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffering {
+    /// What commits survive: only under [`Durability::None`] do increments wait.
+    pub durability: Durability,
+    /// Keys that may wait, of all counters of a database.
+    pub rows_max: u64,
+}
+
+/// Numbers by key. Cheap to clone; threads may share it.
+///
+/// # Errors
+/// Every call: [`store::ErrorKind::Corruption`] and failures of the machine; [`store::ErrorKind::InvalidInput`] where a key is not of
+/// the counters' type, after they were dropped, or after their transaction has ended. Reads: [`store::ErrorKind::Limit`]
+/// where a sum of integers is past the range of `i64`.
+#[derive(Clone)]
+pub struct Counters {
+    core: Arc<Core>,
+    source: Source,
+}
+
+/// What is known of counters whatever they are read through.
+struct Core {
+    def: CountersDef,
+    rows: KeyspaceId,
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    waiting: Waiting,
+    rows_max: u64,
+    /// Itself, for the job that writes what waits.
+    me: Weak<Self>,
+    /// One writes what waits at a time.
+    writing: Mutex<()>,
+    /// A job that writes what waits is on its way.
+    scheduled: AtomicBool,
+    /// Nothing may wait any more: the database is closed, or the counters are dropped.
+    ended: AtomicBool,
+}
+
+/// Increments that wait.
+enum Waiting {
+    /// Every increment is a commit.
+    Nothing,
+    Words(Buffer<u64>),
+    Texts(Buffer<Box<[u8]>>),
+}
+
+impl Counters {
+    /// The same counters inside a transaction: reads see its snapshot and its own writes.
+    #[must_use]
+    pub fn in_transaction(&self, transaction: &Arc<SharedTransaction>) -> Self {
+        let source = Source::Transaction(Arc::clone(transaction));
+        Self { core: Arc::clone(&self.core), source }
+    }
+
+    /// The same counters as of a moment; they cannot be written.
+    #[must_use]
+    pub fn at(&self, snapshot: &Arc<dyn Snapshot>) -> Self {
+        Self { core: Arc::clone(&self.core), source: Source::Snapshot(Arc::clone(snapshot)) }
+    }
+
+    /// Name and types.
+    #[must_use]
+    pub fn def(&self) -> &CountersDef {
+        &self.core.def
+    }
+
+    /// Their name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.core.def.name
+    }
+}
+
+impl Core {
+    fn new(
+        def: CountersDef,
+        rows: KeyspaceId,
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        buffering: Buffering,
+    ) -> Arc<Self> {
+        let wait = buffering.durability == Durability::None && !store.is_read_only();
+        let waiting = match def.key {
+            _ if !wait => Waiting::Nothing,
+            KeyType::U64 | KeyType::I64 => Waiting::Words(Buffer::new(def.merge())),
+            KeyType::Str => Waiting::Texts(Buffer::new(def.merge())),
+        };
+        Arc::new_cyclic(|me| Self {
+            def,
+            rows,
+            store,
+            env,
+            waiting,
+            rows_max: buffering.rows_max,
+            me: me.clone(),
+            writing: Mutex::new(()),
+            scheduled: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Keys that wait.
+    fn rows_waiting(&self) -> u64 {
+        match &self.waiting {
+            Waiting::Nothing => 0,
+            Waiting::Words(buffer) => buffer.rows(),
+            Waiting::Texts(buffer) => buffer.rows(),
+        }
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.ended.load(Ordering::Acquire) {
+            let name = &self.def.name;
+            return Err(invalid(format!("the counters {name:?} are closed or dropped")));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if !self.ended.load(Ordering::Acquire) {
+            // Best effort, as for what a database does when it is dropped without being closed.
+            let _ = self.write_waiting();
+        }
+    }
+}
+
+impl fmt::Debug for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counters").field("def", self.def()).field("through", &self.source).finish()
+    }
+}
+
+/// The counters that a keyspace's definition describes.
+fn def_of(info: &store::KeyspaceInfo) -> Result<CountersDef> {
+    match Definition::decode(info)? {
+        Definition::Relation(schema) => CountersDef::of_schema(&schema),
+        _ => None,
+    }
+    .ok_or_else(|| invalid(format!("{:?} are no counters", info.name)))
+}

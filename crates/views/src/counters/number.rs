@@ -1,0 +1,169 @@
+//! The numbers that counters hold.
+
+use super::CountersDef;
+use base::Merge;
+use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
+use relation::{NumberType, invalid};
+use store::{Error, ErrorKind, Result};
+
+/// One number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+}
+
+impl From<i64> for Number {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<f64> for Number {
+    fn from(number: f64) -> Self {
+        Self::Float(number)
+    }
+}
+
+/// Numbers handed in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NumberList<'a> {
+    /// A 1 for each key.
+    Ones,
+    /// Integers.
+    Int(&'a [i64]),
+    /// Floats.
+    Float(&'a [f64]),
+}
+
+/// Numbers handed out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NumberColumn {
+    /// Integers.
+    Int(Vec<i64>),
+    /// Floats.
+    Float(Vec<f64>),
+}
+
+impl NumberColumn {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Int(numbers) => numbers.len(),
+            Self::Float(numbers) => numbers.len(),
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number `i`.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn get(&self, i: usize) -> Number {
+        match self {
+            Self::Int(numbers) => Number::Int(numbers[i]),
+            Self::Float(numbers) => Number::Float(numbers[i]),
+        }
+    }
+}
+
+/// The word of a number given to counters. An integer is taken by counters of floats where it is one exactly.
+pub(super) fn word_of(def: &CountersDef, number: Number) -> Result<u64> {
+    match (def.number, number) {
+        (NumberType::Int, Number::Int(int)) => {
+            let word = int_to_word(int);
+            if def.merge().overflowed(word) {
+                return Err(invalid(format!(
+                    "{int} cannot be counted: the ends of the range of int64 say that a sum overflowed"
+                )));
+            }
+            Ok(word)
+        }
+        (NumberType::Float, Number::Float(float)) => Ok(float_to_word(float)),
+        (NumberType::Float, Number::Int(int)) if (int as f64) as i64 == int => {
+            Ok(float_to_word(int as f64))
+        }
+        (of, number) => Err(invalid(format!("the counters are {of}, {number:?} was given"))),
+    }
+}
+
+/// Appends the words of `count` numbers.
+pub(super) fn words_of(
+    def: &CountersDef,
+    numbers: NumberList<'_>,
+    count: usize,
+    out: &mut Vec<u64>,
+) -> Result<()> {
+    let given = match numbers {
+        NumberList::Ones => count,
+        NumberList::Int(list) => list.len(),
+        NumberList::Float(list) => list.len(),
+    };
+    if given != count {
+        return Err(invalid(format!("{count} keys, but {given} numbers")));
+    }
+    out.reserve(count);
+    match numbers {
+        NumberList::Ones => out.resize(out.len() + count, word_of(def, Number::Int(1))?),
+        NumberList::Int(list) => {
+            for &int in list {
+                out.push(word_of(def, Number::Int(int))?);
+            }
+        }
+        NumberList::Float(list) => {
+            for &float in list {
+                out.push(word_of(def, Number::Float(float))?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number of a stored word.
+pub(super) fn number_of(def: &CountersDef, word: u64) -> Result<Number> {
+    check_sum(def.merge(), word)?;
+    Ok(match def.number {
+        NumberType::Int => Number::Int(word_to_int(word)),
+        NumberType::Float => Number::Float(word_to_float(word)),
+    })
+}
+
+/// The numbers of stored words.
+pub(super) fn numbers_of(def: &CountersDef, words: &[u64]) -> Result<NumberColumn> {
+    let merge = def.merge();
+    words.iter().try_for_each(|&word| check_sum(merge, word))?;
+    Ok(match def.number {
+        NumberType::Int => NumberColumn::Int(words.iter().map(|&word| word_to_int(word)).collect()),
+        NumberType::Float => {
+            NumberColumn::Float(words.iter().map(|&word| word_to_float(word)).collect())
+        }
+    })
+}
+
+/// The word of 0.
+pub(super) fn zero(def: &CountersDef) -> u64 {
+    match def.number {
+        NumberType::Int => int_to_word(0),
+        NumberType::Float => float_to_word(0.0),
+    }
+}
+
+fn check_sum(merge: Merge, word: u64) -> Result<()> {
+    if merge.overflowed(word) {
+        return Err(Error::new(
+            ErrorKind::Limit,
+            "a counter's sum is past the range of int64\n\
+             hint: the sum is lost; set the counter anew, or count in float64",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! Reading counters.
+
+use super::number::{number_of, numbers_of, zero};
+use super::{Counters, CountersDef, Number, NumberColumn, Waiting};
+use crate::keys::{
+    KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
+};
+use crate::source::Source;
+use base::{Batch, Column, Key, KeyRange, KeyRef, Keys, Projection, WordColumn};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use store::{Read, Result, Scan};
+
+/// Column `count` alone.
+const COUNT: Projection = Projection { keys: 0, values: 1 };
+
+/// Rows looked at in one step of a scan.
+const ROWS_A_STEP: usize = 16 << 10;
+
+/// Counters with their keys, in some order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterRows {
+    /// Keys.
+    pub keys: KeyColumn,
+    /// Their numbers.
+    pub numbers: NumberColumn,
+}
+
+impl CounterRows {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Counters {
+    /// A counter's number; 0 where nothing was counted.
+    pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Number> {
+        match self.find(key)? {
+            Some(number) => Ok(number),
+            None => number_of(&self.core.def, zero(&self.core.def)),
+        }
+    }
+
+    /// A counter's number, `None` where nothing was counted.
+    pub fn find<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<Number>> {
+        let word = with_key(self.core.def.key, key.into(), |key| {
+            let merge = self.core.def.merge();
+            // What waits and what is stored, at one moment: while the shard is held nothing of it is written.
+            let with = |waiting: Option<u64>| {
+                let stored = self.stored(key)?;
+                Ok(match (stored, waiting) {
+                    (Some(stored), Some(waiting)) => Some(merge.apply(stored, waiting)),
+                    (stored, waiting) => stored.or(waiting),
+                })
+            };
+            match (&self.source, &self.core.waiting, key) {
+                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key))
+                    if buffer.rows() > 0 =>
+                {
+                    buffer.with_sum(&key[0], with)
+                }
+                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key))
+                    if buffer.rows() > 0 =>
+                {
+                    buffer.with_sum(key, with)
+                }
+                _ => with(None),
+            }
+        })?;
+        word.map(|word| number_of(&self.core.def, word)).transpose()
+    }
+
+    /// The numbers of counters, in the order of `keys`; 0 where nothing was counted.
+    pub fn get_many(&self, keys: KeyList<'_>) -> Result<NumberColumn> {
+        let keys = keys_of(self.core.def.key, keys)?;
+        let words = match (&self.source, &self.core.waiting, &keys) {
+            (Source::Store(store), Waiting::Words(buffer), Keys::Words(columns))
+                if buffer.rows() > 0 =>
+            {
+                let held = buffer.hold();
+                let waiting: Vec<_> = columns[0].iter().map(|key| held.sum(key)).collect();
+                let snapshot = store.snapshot();
+                drop(held);
+                self.words_of(&*snapshot, &keys, Some(&waiting))?
+            }
+            (Source::Store(store), Waiting::Texts(buffer), Keys::Bytes(column))
+                if buffer.rows() > 0 =>
+            {
+                let held = buffer.hold();
+                let sums = (0..column.len()).map(|i| held.sum(column.get(i)));
+                let waiting: Vec<_> = sums.collect();
+                let snapshot = store.snapshot();
+                drop(held);
+                self.words_of(&*snapshot, &keys, Some(&waiting))?
+            }
+            _ => self.source.read(|read| self.words_of(read, &keys, None))?,
+        };
+        numbers_of(&self.core.def, &words)
+    }
+
+    /// The `count` greatest counters, the greatest first; of equal ones that with the smaller key. Reads all of them.
+    pub fn top(&self, count: usize) -> Result<CounterRows> {
+        self.write_what_waits()?;
+        let mut best: BinaryHeap<Reverse<(u64, Reverse<Key>)>> = BinaryHeap::new();
+        let (mut keys, mut words) = (empty_keys(self.core.def.key), Vec::new());
+        self.source.read(|read| {
+            let all = range_of(self.core.def.key, None, None)?;
+            let mut scan = read.scan(self.core.rows, all, Projection::ALL)?;
+            let mut rows = empty_rows(&self.core.def);
+            while count > 0 && scan.next_batch(ROWS_A_STEP, &mut rows)? {
+                let least = |best: &BinaryHeap<_>| match best.peek() {
+                    Some(Reverse((word, _))) if best.len() >= count => Some(*word),
+                    _ => None,
+                };
+                let mut bar = least(&best);
+                for (i, &word) in rows.value_words(0).iter().enumerate() {
+                    // Keys come in order, so an equal number with a greater key is no better.
+                    if bar.is_some_and(|bar| word <= bar) {
+                        continue;
+                    }
+                    best.push(Reverse((word, Reverse(rows.keys.get(i)))));
+                    if best.len() > count {
+                        best.pop();
+                    }
+                    bar = least(&best);
+                }
+                rows.clear();
+            }
+            Ok(())
+        })?;
+        for Reverse((word, Reverse(key))) in best.into_sorted_vec() {
+            keys.push(key.as_ref());
+            words.push(word);
+        }
+        self.rows_out(keys, &words)
+    }
+
+    /// Up to `count` counters in key order: from the key `start` on, or from the first.
+    pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CounterRows> {
+        let range = range_of(self.core.def.key, start, None)?;
+        self.rows_of(|read, rows| {
+            read.scan_into(self.core.rows, &range, Projection::ALL, count, rows)
+        })
+    }
+
+    /// As [`Counters::scan`], backward: from the key `start` down, or from the last.
+    pub fn scan_back(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CounterRows> {
+        let range = range_through(self.core.def.key, start)?;
+        self.rows_of(|read, rows| {
+            read.scan_back_into(self.core.rows, &range, Projection::ALL, count, rows)
+        })
+    }
+
+    /// A stream of the counters from `from` on and below `to`, as of now; `None` is no bound.
+    pub fn range(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<CounterScan> {
+        self.write_what_waits()?;
+        let range: KeyRange = range_of(self.core.def.key, from, to)?;
+        let scan = self.source.read(|read| read.scan(self.core.rows, range, Projection::ALL))?;
+        Ok(CounterScan { scan, counters: self.clone() })
+    }
+
+    /// Exact number of counters.
+    pub fn len(&self) -> Result<u64> {
+        self.write_what_waits()?;
+        self.source.read(|read| read.count(self.core.rows))
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// The stored word of a key.
+    pub(super) fn stored(&self, key: KeyRef<'_>) -> Result<Option<u64>> {
+        let mut row = empty_rows(&self.core.def);
+        let found = self.source.read(|read| read.get(self.core.rows, key, COUNT, &mut row))?;
+        Ok(found.then(|| row.value_words(0)[0]))
+    }
+
+    fn words_of(
+        &self,
+        read: &dyn Read,
+        keys: &Keys,
+        waiting: Option<&[Option<u64>]>,
+    ) -> Result<Vec<u64>> {
+        let mut rows = empty_rows(&self.core.def);
+        let mut present = Vec::new();
+        read.get_many(self.core.rows, keys, COUNT, &mut present, &mut rows)?;
+        let (zero, merge) = (zero(&self.core.def), self.core.def.merge());
+        let word = |i: usize| {
+            let stored = present[i].then(|| rows.value_words(0)[i]);
+            let waiting = waiting.and_then(|waiting| waiting[i]);
+            match (stored, waiting) {
+                (Some(stored), Some(waiting)) => merge.apply(stored, waiting),
+                (stored, waiting) => stored.or(waiting).unwrap_or(zero),
+            }
+        };
+        Ok((0..present.len()).map(word).collect())
+    }
+
+    /// Writes what waits, for reads of all keys: they see it in the store.
+    fn write_what_waits(&self) -> Result<()> {
+        match &self.source {
+            Source::Store(_) => self.core.write_waiting(),
+            Source::Snapshot(_) | Source::Transaction(_) => Ok(()),
+        }
+    }
+
+    fn rows_of(
+        &self,
+        read_rows: impl FnOnce(&dyn Read, &mut Batch) -> Result<()>,
+    ) -> Result<CounterRows> {
+        self.write_what_waits()?;
+        let mut rows = empty_rows(&self.core.def);
+        self.source.read(|read| read_rows(read, &mut rows))?;
+        let keys = std::mem::replace(&mut rows.keys, empty_keys(self.core.def.key));
+        self.rows_out(keys, rows.value_words(0))
+    }
+
+    fn rows_out(&self, keys: Keys, words: &[u64]) -> Result<CounterRows> {
+        let numbers = numbers_of(&self.core.def, words)?;
+        Ok(CounterRows { keys: column_of(self.core.def.key, keys)?, numbers })
+    }
+}
+
+/// A stream of counters in key order, as of the moment it began.
+pub struct CounterScan {
+    scan: Box<dyn Scan>,
+    counters: Counters,
+}
+
+impl CounterScan {
+    /// About `count` counters; `None` when there are no more.
+    pub fn next_rows(&mut self, count: usize) -> Result<Option<CounterRows>> {
+        let mut rows = empty_rows(&self.counters.core.def);
+        if !self.scan.next_batch(count, &mut rows)? {
+            return Ok(None);
+        }
+        let keys = std::mem::replace(&mut rows.keys, empty_keys(self.counters.core.def.key));
+        self.counters.rows_out(keys, rows.value_words(0)).map(Some)
+    }
+
+    /// Names and types.
+    #[must_use]
+    pub fn def(&self) -> &CountersDef {
+        &self.counters.core.def
+    }
+}
+
+/// An empty batch of the shape of counters.
+fn empty_rows(def: &CountersDef) -> Batch {
+    Batch { rows: 0, keys: empty_keys(def.key), values: vec![Column::Words(WordColumn::default())] }
+}

@@ -1,0 +1,254 @@
+//! Changing counters.
+
+use super::number::{word_of, words_of, zero};
+use super::{Core, Counters, Number, NumberList, Waiting};
+use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, with_key};
+use crate::source::Source;
+use base::{Batch, Column, KeyRange, KeyRef, Keys, Kind, WordColumn};
+use env::JobKind;
+use env::sync::atomic::Ordering;
+use relation::{KeyType, invalid};
+use std::cell::Cell;
+use std::sync::Arc;
+use store::{Kinds, Result, TableWrites, WriteBatch};
+
+/// How long an increment may wait, in microseconds: with what a busy machine adds, it is written within a second.
+const WAIT_US: u64 = 700_000;
+
+thread_local! {
+    /// Words of a call, kept for their memory.
+    static WORDS: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
+}
+
+impl Counters {
+    /// Adds to a counter (or takes the least or greatest, as the counters combine).
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`]: the number is not of the counters' type.
+    pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, number: impl Into<Number>) -> Result<()> {
+        let word = word_of(&self.core.def, number.into())?;
+        with_key(self.core.def.key, key.into(), |key| {
+            let new = match (&self.source, &self.core.waiting, key) {
+                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
+                    self.core.check_open()?;
+                    buffer.add(&key[0], word)
+                }
+                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
+                    self.core.check_open()?;
+                    buffer.add(key, word)
+                }
+                _ => return self.write_one(Kind::Merge, key, word),
+            };
+            if new { self.core.more_waits() } else { Ok(()) }
+        })
+    }
+
+    /// Adds `numbers[i]` to the counter of `keys[i]`; outside of durability `none` all become visible at once. A key may be
+    /// named more than once.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, or numbers not of the counters' type.
+    pub fn add_many(&self, keys: KeyList<'_>, numbers: NumberList<'_>) -> Result<()> {
+        let mut words = WORDS.take();
+        words.clear();
+        let result = words_of(&self.core.def, numbers, keys.len(), &mut words)
+            .and_then(|()| self.add_words(keys, &words));
+        WORDS.set(words);
+        result
+    }
+
+    fn add_words(&self, keys: KeyList<'_>, words: &[u64]) -> Result<()> {
+        let count = words.len();
+        match (&self.source, &self.core.waiting) {
+            (Source::Store(_), Waiting::Words(buffer)) => {
+                self.core.check_open()?;
+                if let (KeyList::U64(keys), KeyType::U64) = (keys, self.core.def.key) {
+                    buffer.add_many(count, |i| &keys[i], words);
+                } else if let Keys::Words(keys) = keys_of(self.core.def.key, keys)? {
+                    buffer.add_many(count, |i| &keys[0][i], words);
+                }
+                self.core.more_waits()
+            }
+            (Source::Store(_), Waiting::Texts(buffer)) => {
+                self.core.check_open()?;
+                if let Keys::Bytes(keys) = keys_of(self.core.def.key, keys)? {
+                    buffer.add_many(count, |i| keys.get(i), words);
+                }
+                self.core.more_waits()
+            }
+            _ => {
+                let keys = keys_of(self.core.def.key, keys)?;
+                self.source.apply(&self.core.writes(Kind::Merge, keys, words.to_vec()))
+            }
+        }
+    }
+
+    /// Gives a counter a number, whatever it had.
+    ///
+    /// # Errors
+    /// As [`Counters::add`].
+    pub fn set<'k>(&self, key: impl Into<KeyOf<'k>>, number: impl Into<Number>) -> Result<()> {
+        let word = word_of(&self.core.def, number.into())?;
+        with_key(self.core.def.key, key.into(), |key| {
+            self.replace(key, || self.write_one(Kind::Put, key, word))
+        })
+    }
+
+    /// Forgets a counter; whether it was there.
+    pub fn remove<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
+        with_key(self.core.def.key, key.into(), |key| {
+            let waited = match &self.source {
+                Source::Store(_) => self.core.sum_waiting(key).is_some(),
+                _ => false,
+            };
+            let removed = self.replace(key, || self.remove_stored(key))?;
+            Ok(removed || waited)
+        })
+    }
+
+    /// Forgets all counters at once.
+    pub fn reset(&self) -> Result<()> {
+        let range = match self.core.def.key {
+            KeyType::Str => KeyRange::all_bytes(),
+            KeyType::U64 | KeyType::I64 => KeyRange::all_words(),
+        };
+        let mut batch = self.core.writes(Kind::Delete, empty_keys(self.core.def.key), Vec::new());
+        batch.tables[0].delete_ranges.push(range);
+        match (&self.source, &self.core.waiting) {
+            (Source::Store(_), Waiting::Words(buffer)) => {
+                let held = buffer.hold();
+                self.source.apply(&batch)?;
+                held.clear();
+            }
+            (Source::Store(_), Waiting::Texts(buffer)) => {
+                let held = buffer.hold();
+                self.source.apply(&batch)?;
+                held.clear();
+            }
+            _ => self.source.apply(&batch)?,
+        }
+        Ok(())
+    }
+
+    /// Writes what waits. To make it survive a power cut too, flush the database.
+    ///
+    /// # Errors
+    /// Failed writes; what could not be written waits on.
+    pub fn flush(&self) -> Result<()> {
+        self.core.write_waiting()
+    }
+
+    /// Drops the counters at once. They cannot be used afterwards.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] inside a transaction, and at a snapshot.
+    pub fn drop_counters(self) -> Result<()> {
+        let Some(store) = self.source.store() else {
+            return Err(invalid("counters cannot be dropped inside a transaction"));
+        };
+        store.drop_keyspaces(&[self.core.rows])?;
+        self.core.ended.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes to the store under the key's lock, so that what waits for the key is forgotten with it.
+    fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<R> {
+        match (&self.source, &self.core.waiting, key) {
+            (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
+                buffer.replace(&key[0], f)
+            }
+            (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
+                buffer.replace(key, f)
+            }
+            _ => f(),
+        }
+    }
+
+    fn remove_stored(&self, key: KeyRef<'_>) -> Result<bool> {
+        let mut keys = empty_keys(self.core.def.key);
+        keys.push(key);
+        let batch = self.core.writes(Kind::Delete, keys, vec![zero(&self.core.def)]);
+        if let Source::Store(store) = &self.source {
+            let mut existed = Vec::with_capacity(1);
+            store.write(&batch, Some(&mut existed))?;
+            return Ok(existed.first() == Some(&true));
+        }
+        let there = self.stored(key)?.is_some();
+        self.source.apply(&batch)?;
+        Ok(there)
+    }
+
+    fn write_one(&self, kind: Kind, key: KeyRef<'_>, word: u64) -> Result<()> {
+        let mut keys = empty_keys(self.core.def.key);
+        keys.push(key);
+        self.source.apply(&self.core.writes(kind, keys, vec![word]))
+    }
+}
+
+impl Core {
+    fn writes(&self, kind: Kind, keys: Keys, words: Vec<u64>) -> WriteBatch {
+        let column = WordColumn { words, ..WordColumn::default() };
+        let rows = Batch { rows: keys.len(), keys, values: vec![Column::Words(column)] };
+        let kinds = Kinds::Uniform(kind);
+        let tables =
+            vec![TableWrites { keyspace: self.rows, kinds, rows, delete_ranges: Vec::new() }];
+        WriteBatch { tables }
+    }
+
+    /// The sum that waits for a key.
+    pub(super) fn sum_waiting(&self, key: KeyRef<'_>) -> Option<u64> {
+        match (&self.waiting, key) {
+            (Waiting::Words(buffer), KeyRef::Words(key)) => buffer.with_sum(&key[0], |sum| sum),
+            (Waiting::Texts(buffer), KeyRef::Bytes(key)) => buffer.with_sum(key, |sum| sum),
+            _ => None,
+        }
+    }
+
+    /// Sees to it that what waits is written in time, and now if it is much.
+    pub(super) fn more_waits(&self) -> Result<()> {
+        if self.rows_waiting() >= self.rows_max {
+            return self.write_waiting();
+        }
+        if self.scheduled.load(Ordering::Relaxed) || self.scheduled.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let me = self.me.clone();
+        let job = move || {
+            let Some(core) = me.upgrade() else { return };
+            let env = Arc::clone(&core.env);
+            let job = move || {
+                core.scheduled.store(false, Ordering::Release);
+                // A failure poisons the store, and the next call of anybody says so.
+                let _ = core.write_waiting();
+            };
+            env.spawn(JobKind::Foreground, Box::new(job));
+        };
+        self.env.spawn_after(WAIT_US, Box::new(job));
+        Ok(())
+    }
+
+    /// Writes what waits.
+    pub(super) fn write_waiting(&self) -> Result<()> {
+        if self.rows_waiting() == 0 {
+            return Ok(());
+        }
+        let _one = self.writing.lock();
+        match &self.waiting {
+            Waiting::Nothing => Ok(()),
+            Waiting::Words(buffer) => buffer.drain(|rows| {
+                let keys = rows.iter().map(|(key, _)| *key).collect();
+                self.write_sums(Keys::Words(vec![keys]), rows.iter().map(|row| row.1).collect())
+            }),
+            Waiting::Texts(buffer) => buffer.drain(|rows| {
+                let mut keys = base::BytesColumn::default();
+                rows.iter().for_each(|(key, _)| keys.push(Some(key)));
+                self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())
+            }),
+        }
+    }
+
+    /// Writes a shard's sums in one commit: whoever holds the shard sees all of them in the store, or none.
+    fn write_sums(&self, keys: Keys, words: Vec<u64>) -> Result<()> {
+        self.store.write(&self.writes(Kind::Merge, keys, words), None).map(drop)
+    }
+}
