@@ -2,6 +2,11 @@
 //!
 //! The kernel's lock on an open file goes away with the process, however it ends; a lock made of a
 //! file's mere existence would outlive a killed one. The file itself stays, with the last holder's line.
+//!
+//! # Why it is given back by a call
+//! The lock belongs to the open file, and closing gives it back only with the last descriptor. A process that another
+//! thread is just starting has copies of all descriptors until it runs its program, so who closed a database and opened
+//! it again could meet a lock that nobody holds.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -9,10 +14,21 @@ use std::path::Path;
 
 use crate::{EnvError, FolderLock, Result};
 
-/// Holds the lock until dropped: closing the file gives it free.
+/// Holds the lock until dropped.
 #[derive(Debug)]
 pub(crate) struct RealLock {
-    _file: File,
+    file: File,
+    process: u32,
+}
+
+impl Drop for RealLock {
+    fn drop(&mut self) {
+        // A forked child that ends has a copy of this, and must leave its parent's lock alone.
+        if std::process::id() == self.process {
+            // Where it fails, closing does it.
+            let _ = self.file.unlock();
+        }
+    }
 }
 
 impl FolderLock for RealLock {}
@@ -32,7 +48,7 @@ impl RealLock {
             Err(TryLockError::Error(e)) => return Err(fail(e)),
         }
         write_holder(&mut file, holder).map_err(fail)?;
-        Ok(Self { _file: file })
+        Ok(Self { file, process: std::process::id() })
     }
 }
 
@@ -49,5 +65,23 @@ fn read_holder(file: &mut File) -> String {
     match text.lines().next() {
         Some(line) if !line.trim().is_empty() => line.trim().to_owned(),
         _ => "a process that has not written its name yet".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by tests that start processes: the command started beside them held the lock for a moment.
+    #[test]
+    fn a_lock_given_back_is_free_though_a_process_that_starts_has_its_file_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let lock = RealLock::take(&path, "first").unwrap();
+        let inherited = lock.file.try_clone().unwrap();
+        assert!(RealLock::take(&path, "second").is_err());
+        drop(lock);
+        drop(RealLock::take(&path, "third").unwrap());
+        drop(inherited);
     }
 }
