@@ -20,8 +20,10 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Attempts before a follower gives up on a writer that changes its files faster than they are read.
+/// Attempts, and microseconds after them, before a follower gives up on a writer that changes its files faster than they
+/// are read. Both: attempts alone are over in a moment beside a writer that flushes and compacts without a pause.
 const ATTEMPTS: usize = 100;
+const PATIENCE_US: u64 = 10_000_000;
 
 /// Where a follower stands.
 #[derive(Debug)]
@@ -48,7 +50,15 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
 pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
     let mut position = inner.follower.lock();
     let mut last_error = None;
-    for _ in 0..ATTEMPTS {
+    let mut end_us = None;
+    let patient = |attempt: &usize| {
+        if *attempt < ATTEMPTS {
+            return true;
+        }
+        let now_us = inner.env.monotonic_us();
+        now_us < *end_us.get_or_insert(now_us.saturating_add(PATIENCE_US))
+    };
+    for _ in (0..).take_while(patient) {
         let state = Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
         if let Some(now) = position.as_mut().filter(|now| now.state == state) {
             let trees = inner.trees.load_full();

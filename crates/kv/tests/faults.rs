@@ -1,6 +1,6 @@
 //! Every failure of the disk at every operation of a short life: what was acknowledged stays, the rest
 //! is there whole or not at all.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // the threads are the test's own
 
 mod common;
 
@@ -11,6 +11,8 @@ use env::Env;
 use quipu_kv::{Kv, KvOptions};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 use store::{Durability, Error, ErrorKind, Result, Store};
 use testkit::ModelStore;
 
@@ -164,6 +166,37 @@ fn after_any_one_failure_what_was_acknowledged_is_there_when_opened_again() {
             }
         }
     }
+}
+
+/// Found by simulation: the flush that failed told nobody, and who waited for room waited for ever.
+#[test]
+fn a_failed_flush_wakes_the_writers_that_wait_for_room() {
+    let env = Arc::new(FaultyEnv::new());
+    let kv = {
+        let env: Arc<dyn Env> = Arc::<FaultyEnv>::clone(&env);
+        let options = KvOptions { auto_compaction: false, ..options(Durability::Os, 6 << 10) };
+        Arc::new(Kv::open(env, Path::new("/db"), options).unwrap())
+    };
+    create(&*kv, &["out", "in"]).unwrap();
+    run(&*kv, Step::Put(1)).unwrap();
+    // While the flush that was asked for is at its first table, a writer fills the next generation of memtables, and
+    // waits: that is when the creation of the table fails.
+    let (sender, ended) = std::sync::mpsc::channel();
+    let (writer, waiting) = (Arc::clone(&kv), env.waiting());
+    env.fail_next_table(move || {
+        let (kv, sender) = (Arc::clone(&writer), sender.clone());
+        std::thread::spawn(move || {
+            let failed = (2..).find_map(|from| run(&*kv, Step::Put(from)).err());
+            let _ = sender.send(failed.map(|error| error.kind()));
+        });
+        while waiting.load(Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+    });
+    assert_eq!(kv.flush().map_err(|error| error.kind()), Err(ErrorKind::Io));
+    // The bound ends a test that would never end; it measures nothing.
+    let failed = ended.recv_timeout(Duration::from_secs(120)).expect("the writer still waits");
+    assert_eq!(failed, Some(ErrorKind::Poisoned));
 }
 
 /// Found by simulation: the second opening synced the lower name only, and a power cut took both folders.

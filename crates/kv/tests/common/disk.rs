@@ -15,6 +15,7 @@ use env::{
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 const SECTOR_BYTES: usize = 512;
@@ -27,6 +28,15 @@ pub enum Fault {
     PowerCut,
 }
 
+/// Something that happens in the middle of an operation.
+struct Hook(Box<dyn FnMut() + Send>);
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
 type Names = BTreeMap<PathBuf, Option<usize>>;
 
 #[derive(Debug, Default)]
@@ -34,6 +44,7 @@ struct State {
     operations: u64,
     fails_at: Option<(u64, Fault)>,
     failed: Option<String>,
+    before_failed_table: Option<Hook>,
     files: Vec<Content>,
     /// Names now: a file's index, `None` for a folder.
     names: Names,
@@ -89,15 +100,37 @@ impl Change {
 pub struct FaultyEnv {
     inner: MemoryEnv,
     state: Arc<Mutex<State>>,
+    before_list: Mutex<Option<(PathBuf, Hook)>>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl FaultyEnv {
     pub fn new() -> Self {
-        Self { inner: MemoryEnv::new(1), state: Arc::default() }
+        Self {
+            inner: MemoryEnv::new(1),
+            state: Arc::default(),
+            before_list: Mutex::default(),
+            waiting: Arc::default(),
+        }
     }
 
     pub fn fail_at(&self, operation: u64, fault: Fault) {
         self.state.lock().unwrap().fails_at = Some((operation, fault));
+    }
+
+    /// The next creation of a table fails, after `before` has run.
+    pub fn fail_next_table(&self, before: impl FnMut() + Send + 'static) {
+        self.state.lock().unwrap().before_failed_table = Some(Hook(Box::new(before)));
+    }
+
+    /// From now on `before` runs each time somebody is about to list `folder`; not while it runs itself.
+    pub fn before_list(&self, folder: &Path, before: impl FnMut() + Send + 'static) {
+        *self.before_list.lock().unwrap() = Some((folder.to_owned(), Hook(Box::new(before))));
+    }
+
+    /// Threads that wait for a signal now.
+    pub fn waiting(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.waiting)
     }
 
     pub fn operations(&self) -> u64 {
@@ -188,9 +221,18 @@ fn operate<R>(
     path: &Path,
     run: impl FnOnce(&mut State) -> Result<R>,
 ) -> Result<R> {
-    let mut state = state.lock().unwrap();
+    let shared = state;
+    let mut state = shared.lock().unwrap();
     state.operations += 1;
     let fail = || Err(EnvError::io(what, path, io::Error::other("the disk failed in a test")));
+    if what == "create"
+        && path.extension().is_some_and(|extension| extension == "sst")
+        && let Some(mut hook) = state.before_failed_table.take()
+    {
+        drop(state);
+        (hook.0)();
+        return fail();
+    }
     match state.fails_at {
         Some((at, Fault::PowerCut)) if state.operations >= at => {
             state.failed.get_or_insert_with(|| format!("{what} {}", path.display()));
@@ -310,6 +352,36 @@ impl AppendFile for Handle {
     }
     fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Tells how many have found that they must wait.
+struct CountedSignal {
+    inner: Arc<dyn Signal>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Signal for CountedSignal {
+    fn notify(&self) {
+        self.inner.notify();
+    }
+
+    fn wait_until(&self, ready: &mut dyn FnMut() -> bool) {
+        let mut waits = false;
+        self.inner.wait_until(&mut || {
+            let is_ready = ready();
+            if is_ready && waits {
+                self.waiting.fetch_sub(1, Ordering::AcqRel);
+            } else if !is_ready && !waits {
+                self.waiting.fetch_add(1, Ordering::AcqRel);
+            }
+            waits = !is_ready;
+            is_ready
+        });
+    }
+
+    fn wait_until_timeout(&self, timeout_us: u64, ready: &mut dyn FnMut() -> bool) -> bool {
+        self.inner.wait_until_timeout(timeout_us, ready)
     }
 }
 
@@ -447,6 +519,11 @@ impl Env for FaultyEnv {
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<String>> {
+        let hook = self.before_list.lock().unwrap().take_if(|(asked, _)| asked == folder);
+        if let Some((asked, mut hook)) = hook {
+            (hook.0)();
+            *self.before_list.lock().unwrap() = Some((asked, hook));
+        }
         self.inner.list(folder)
     }
 
@@ -519,7 +596,7 @@ impl Env for FaultyEnv {
     }
 
     fn signal(&self) -> Arc<dyn Signal> {
-        self.inner.signal()
+        Arc::new(CountedSignal { inner: self.inner.signal(), waiting: self.waiting() })
     }
 
     fn drain_jobs(&self) {

@@ -71,6 +71,11 @@ impl Index {
         self.rows[i] as usize
     }
 
+    /// Rows of all blocks. Saturating, because the counts are anything until they are compared with the manifest's.
+    pub(super) fn rows_in_all(&self) -> u64 {
+        self.rows.iter().copied().fold(0, u64::saturating_add)
+    }
+
     pub(super) fn checksum(&self, i: usize) -> u64 {
         self.checksums[i]
     }

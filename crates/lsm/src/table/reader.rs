@@ -337,10 +337,7 @@ impl Parts {
 
         let mut summary = properties.summary.clone();
         (summary.bytes, summary.fingerprint) = (tail.file_bytes, handle.checksum);
-        // Saturating, because the counts are anything until they are compared.
-        let counts = (0..index.blocks()).map(|i| index.rows(i) as u64);
-        let rows = counts.fold(0, u64::saturating_add);
-        if summary != meta.summary || rows != summary.rows {
+        if summary != meta.summary || index.rows_in_all() != summary.rows {
             let what = "the file is not the table that the manifest describes";
             return Err(malformed(Malformed(what)).into());
         }

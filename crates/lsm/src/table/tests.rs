@@ -642,6 +642,20 @@ fn a_block_has_no_more_rows_than_its_format_allows() {
     }
 }
 
+/// Found by fuzzing: fences may claim any number of rows, also more than a sum can hold.
+#[test]
+fn rows_of_blocks_that_fences_claim_are_summed_without_overflow() {
+    let key = KeyShape::Words(1);
+    let mut index = super::index::Index::new(key);
+    for i in 0..3 {
+        index.push(10, u64::MAX / 2, 0, KeyRef::Words(&[i]), KeyRef::Words(&[i]));
+    }
+    let mut bytes = Vec::new();
+    index.encode(&mut bytes);
+    let read = super::index::Index::decode(&bytes, key, 30).unwrap();
+    assert_eq!(read.rows_in_all(), u64::MAX);
+}
+
 #[test]
 fn a_scan_pushes_no_block_out() {
     let (shape, rows) = edges(200, 5);
