@@ -23,7 +23,7 @@ Durability = Literal["sync", "os"]
 def python(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a script in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=300
     )
 
 

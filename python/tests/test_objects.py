@@ -143,11 +143,14 @@ def test_the_interpreter_lock_is_released_by_long_calls(db: quipu.Database) -> N
     vertices = np.arange(100_000, dtype=np.uint64)
     g.import_arrays(vertices, vertices[::-1].copy())
     inside = False
+    seen = False
     done = threading.Event()
+    # Whether the machine runs this thread during a call is its own affair: calls go on until it has.
+    patience = time.monotonic() + 120
 
     def ask() -> None:
         nonlocal inside
-        for _ in range(10):
+        while not seen and time.monotonic() < patience:
             inside = True
             g.neighbors_many(vertices)
             inside = False
@@ -155,15 +158,14 @@ def test_the_interpreter_lock_is_released_by_long_calls(db: quipu.Database) -> N
 
     # Nobody is made to give the lock away: who sees a call under way was given the lock by that call.
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(60)
+    sys.setswitchinterval(10_000)
     try:
         thread = threading.Thread(target=ask)
         thread.start()
-        seen = 0
         while not done.is_set():
-            seen += inside
+            seen = seen or inside
             time.sleep(0)
         thread.join()
     finally:
         sys.setswitchinterval(interval)
-    assert seen > 0
+    assert seen

@@ -354,7 +354,9 @@ fn ctrl_c_stops_an_import_and_leaves_the_database_as_it_was() {
         // A pipe holds less than this: once it is written, the command is reading.
         ended = stdin.write_all(rows.as_bytes()).is_err();
         if next == 0 {
-            let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+            // The shell's own `kill`: the program of that name is not on every machine.
+            let kill =
+                Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
             assert!(kill.unwrap().success());
         }
         next += ROWS_A_WRITE;

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests damage files
 #![allow(clippy::unwrap_used)]
 
+use env::{Env, RealEnv};
 use quipu::{
     Check, Database, Durability, ErrorKind, GraphOptions, Options, RepairReport, VertexColumn,
     VertexList, VertexType, WeightType, Weights, WeightsRef,
@@ -36,10 +37,14 @@ fn options() -> Options {
     Options { durability, threads, memory_limit_bytes: 64 << 20, ..Options::default() }
 }
 
-/// A folder for databases: in memory where that is, because each repair syncs what it writes.
+/// A folder for databases: in memory where that is, because each repair syncs what it writes. In a container it is
+/// often too small, or not ours.
 fn home() -> TempDir {
+    const BYTES_MIN: u64 = 1 << 30;
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { TempDir::new_in(memory).unwrap() } else { TempDir::new().unwrap() }
+    let free_bytes = RealEnv::default().free_bytes(memory).unwrap_or(0);
+    let in_memory = (free_bytes >= BYTES_MIN).then(|| TempDir::new_in(memory).ok()).flatten();
+    in_memory.unwrap_or_else(|| TempDir::new().unwrap())
 }
 
 impl Sample {

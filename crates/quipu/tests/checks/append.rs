@@ -8,7 +8,7 @@
 //! # How a list is kept
 //! As out-edges of a vertex: `(list, position) => element`. Two that append to one list write one row.
 
-use super::{commit, set, table};
+use super::{commit, meet, set, table};
 use adya::history::{Interner, Mop, Op, OpType, ReadValue, Scalar};
 use adya::{History, Opts, Valid, Workload};
 use env::sync::Mutex;
@@ -140,12 +140,14 @@ pub(crate) fn run(db: &Database, plan: Plan) -> Run {
     table(db, "lists");
     let log = Mutex::new(Log::default());
     let left = AtomicU64::new(plan.threads);
+    let missing = AtomicU64::new(plan.threads);
     let counts = [AtomicU64::new(0), AtomicU64::new(0)];
     std::thread::scope(|scope| {
         for me in 0..plan.threads {
-            let (log, left, counts) = (&log, &left, &counts);
+            let (log, left, missing, counts) = (&log, &left, &missing, &counts);
             scope.spawn(move || {
                 let _gone = Gone(left);
+                meet(missing);
                 let mut random = Random(plan.seed.wrapping_mul(1_000_003).wrapping_add(me));
                 let mut next = (me as i64 + 1) * 1_000_000;
                 for nth in 0..plan.transactions {
@@ -229,13 +231,9 @@ fn compare(history: &History) -> Vec<String> {
 }
 
 impl Run {
-    /// Asks the checker whether the history satisfies a model of consistency.
-    pub(crate) fn check(&self, model: &'static str) -> Verdict {
-        let options = Opts {
-            models: vec![model.to_owned()],
-            timeout: Duration::from_secs(20),
-            ..Opts::default()
-        };
+    /// Asks the checker whether the history satisfies a model of consistency. It gives up after `timeout`.
+    pub(crate) fn check(&self, model: &'static str, timeout: Duration) -> Verdict {
+        let options = Opts { models: vec![model.to_owned()], timeout, ..Opts::default() };
         let report = adya::check(&self.history, Workload::ListAppend, &options);
         let first = report.anomalies.values().flatten().next();
         Verdict {

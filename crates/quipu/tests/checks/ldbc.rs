@@ -14,7 +14,7 @@
 //! reader is through before the first writer has written.
 
 use super::append::Random;
-use super::{commit, int, set, table};
+use super::{commit, int, meet, set, table};
 use env::sync::Mutex;
 use quipu::{Database, Durability, Edges, Graph, Isolation, Options, Tx};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -122,10 +122,7 @@ impl Bench {
                 let (client, left, missing) = (&client, &left, &missing);
                 scope.spawn(move || {
                     let _gone = Gone(left);
-                    missing.fetch_sub(1, Ordering::AcqRel);
-                    while missing.load(Ordering::Acquire) > 0 {
-                        std::thread::yield_now();
-                    }
+                    meet(missing);
                     (0..rounds).for_each(|round| client(me, round));
                 });
             }

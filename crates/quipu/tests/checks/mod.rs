@@ -9,6 +9,26 @@ pub(crate) mod ldbc;
 pub(crate) mod storage;
 
 use quipu::{Database, ErrorKind, Graph, GraphOptions, Tx, Weight, WeightType};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a check with threads is repeated before it is taken to be blind. Most need one run of some milliseconds;
+/// how soon threads meet is the machine's affair, so the bound is far off and counts no runs.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Numbers of runs to try, until patience ends: at least one.
+pub(crate) fn attempts() -> impl Iterator<Item = u64> {
+    let end = Instant::now() + PATIENCE;
+    (0..).take_while(move |&run| run == 0 || Instant::now() < end)
+}
+
+/// Counts one thread in and waits for the others, so that none is through before the last begins.
+pub(crate) fn meet(missing: &AtomicU64) {
+    missing.fetch_sub(1, Ordering::AcqRel);
+    while missing.load(Ordering::Acquire) > 0 {
+        std::thread::yield_now();
+    }
+}
 
 /// A graph whose edges weigh an integer: a table of rows `(u, v) => weight`.
 pub(crate) fn table(db: &Database, name: &str) -> Graph {
