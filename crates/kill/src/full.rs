@@ -44,9 +44,9 @@ const OPERATIONS: u64 = 300;
 /// The same under a limit on files, which every other child does not have.
 const OPERATIONS_BETWEEN: u64 = 40;
 
-/// How long debris may lie about before it counts. A compaction at work is done in milliseconds, on a machine that is
-/// busy with other things in seconds.
-const DEBRIS_SECONDS_MAX: u64 = 120;
+/// How often debris is looked for, with ten milliseconds between, before it counts: a compaction at work is done in
+/// milliseconds, on a machine that is busy with other things in seconds.
+const DEBRIS_LOOKS_MAX: u64 = 12_000;
 
 /// Exit status of a child that met the full disk and found everything else in order.
 const FULL: i32 = 3;
@@ -254,18 +254,23 @@ pub(crate) fn after_failure(db: &Database, folder: &Path, failures: &[Failure]) 
         return Err(format!("WRONG: a failed import left {runs:?}"));
     }
     // A flush that failed poisons, and leaves its files to the next opening. Everything else cleans up.
-    let poisoned = db.flush().err().is_some_and(|error| error.kind() == ErrorKind::Poisoned);
-    if !poisoned {
+    if !is_poisoned_by_flushing(db) {
         no_debris(db, folder)?;
     }
     std::process::exit(FULL)
+}
+
+/// Whether a flush fails, now or before. On a full disk it may at any time.
+fn is_poisoned_by_flushing(db: &Database) -> bool {
+    let kind = db.flush().err().map(|error| error.kind());
+    matches!(kind, Some(ErrorKind::Poisoned | ErrorKind::Io))
 }
 
 /// Waits, for a while, until no more tables lie there than are named: compaction may still be at work.
 fn no_debris(db: &Database, folder: &Path) -> Outcome<()> {
     let mut there = 0;
     let mut named = 0;
-    for _ in 0..DEBRIS_SECONDS_MAX * 100 {
+    for look in 1..=DEBRIS_LOOKS_MAX {
         let stats = db.stats().map_err(|error| error.to_string())?;
         named = stats.graphs.iter().map(|graph| graph.tables).sum::<u64>();
         there = files::names(&folder.join("tables")).len() as u64;
@@ -273,12 +278,11 @@ fn no_debris(db: &Database, folder: &Path) -> Outcome<()> {
             return Ok(());
         }
         wait_us(10_000);
+        if look % 200 == 0 && is_poisoned_by_flushing(db) {
+            return Ok(());
+        }
     }
-    // Flushing on a full disk may have failed meanwhile.
-    match db.flush().err().map(|error| error.kind()) {
-        Some(ErrorKind::Poisoned | ErrorKind::Io) => Ok(()),
-        _ => Err(format!("WRONG: {there} tables lie there, {named} are named")),
-    }
+    Err(format!("WRONG: {there} tables lie there, {named} are named"))
 }
 
 /// A small file system, unmounted when dropped.

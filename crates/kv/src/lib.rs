@@ -170,7 +170,10 @@ impl Store for Kv {
 
     fn flush(&self) -> Result<()> {
         self.inner.check_writable()?;
-        self.inner.flush_all()
+        self.inner.flush_all()?;
+        // What a reader held when the last compaction ended goes now, and not with the next one.
+        self.inner.collect_obsolete();
+        Ok(())
     }
 
     fn compact(&self) -> Result<()> {
