@@ -54,6 +54,12 @@ marks! {
     ManifestRotated,
     /// The opening cut an edit off that a crash had left half written.
     ManifestTail,
+    /// The opening began a new manifest, because what it found was not acknowledged as durable.
+    ManifestRewritten,
+    /// The opening wrote records of the log anew, because nothing told that they were durable.
+    LogRewritten,
+    /// After a failed sync the database was opened again on the running machine; then the power went.
+    ReopenedThenCut,
     /// A follower read something again because the writer had moved on.
     FollowerBeganAgain,
     /// A follower met a commit to a keyspace that it does not know yet.

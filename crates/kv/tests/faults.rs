@@ -199,6 +199,50 @@ fn a_failed_flush_wakes_the_writers_that_wait_for_room() {
     assert_eq!(failed, Some(ErrorKind::Poisoned));
 }
 
+/// Found by simulation: after a failed sync the page cache shows what the disk does not have; the next opening believed it, built
+/// on it, and a power cut left a database that did not open.
+#[test]
+fn after_a_failed_sync_and_an_opening_without_a_reboot_a_power_cut_takes_nothing_acknowledged() {
+    let mut syncs = 0;
+    for durability in [Durability::Sync, Durability::Os] {
+        for at in 1..=operations(durability) {
+            let env = Arc::new(FaultyEnv::new());
+            env.fail_at(at, Fault::Once { done: false });
+            let mut end = live(&env, durability);
+            let failed = env.failed().unwrap_or_default();
+            if !failed.starts_with("sync /") {
+                continue;
+            }
+            syncs += 1;
+            drop(end.kv.take());
+            let about = format!("operation {at}, {failed}, {durability:?}");
+            let kv = open(&env, durability).unwrap_or_else(|error| panic!("{about}: {error}"));
+            let found = dump(&kv).unwrap();
+            assert!(end.allowed.contains(&found), "{about}, {:?}: {found:?}", end.stopped);
+            let _ = create(&kv, &["out", "in"]);
+            let unflushed = [dump(&kv).unwrap()];
+            run(&kv, Step::Put(60)).unwrap();
+            let kept = [dump(&kv).unwrap()];
+            let cut = |allowed: &[common::State]| {
+                for seed in 0..2 {
+                    let disk = Arc::new(env.after_power_cut(seed));
+                    let kv = open(&disk, durability).unwrap_or_else(|e| panic!("{about}: {e}"));
+                    let found = dump(&kv).unwrap();
+                    assert!(allowed.contains(&found), "{about}, seed {seed}: {found:?}");
+                    kv.check(&|_, _| true).unwrap();
+                }
+            };
+            match durability {
+                Durability::Sync => cut(&kept),
+                _ => cut(&[unflushed, kept.clone()].concat()),
+            }
+            run(&kv, Step::Flush).unwrap();
+            cut(&kept);
+        }
+    }
+    assert!(syncs > 40, "{syncs} syncs failed");
+}
+
 /// Found by simulation: the second opening synced the lower name only, and a power cut took both folders.
 #[test]
 fn a_new_folder_for_tables_is_durable_though_its_first_opening_failed() {

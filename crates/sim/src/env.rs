@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::disk_file::Content;
 use crate::machine::{Op, Shared, State, disk_full, io_error};
 use crate::scheduler::{self, TaskId};
-use crate::{Crash, Fault};
+use crate::{Crash, Fault, FaultCounts};
 
 /// One process's door to the simulated machine. Made by [`crate::Sim::env`].
 #[derive(Debug)]
@@ -49,6 +49,12 @@ impl SimEnv {
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.shared.lock().operations
+    }
+
+    /// How often each fault has happened on the machine.
+    #[must_use]
+    pub fn counts(&self) -> FaultCounts {
+        self.shared.lock().counts
     }
 
     /// Lets other tasks run here, if the seed wants it.

@@ -8,8 +8,8 @@
 //! | --- | --- | --- | --- |
 //! | the process is killed, at any operation | nothing acknowledged is lost | nothing acknowledged is lost | a prefix of the commits is there, at least to the last flush |
 //! | the power goes, at any operation; of unsynced bytes any 512-byte sectors survive, of unsynced names any that could have happened | nothing acknowledged is lost | a prefix, at least to the last flush | a prefix, at least to the last flush |
-//! | a write, a sync, a creation, a rename, a removal fails; the disk is full | the call is an error, the database poisoned where it must be; after reopening as after a kill | the same | the same |
-//! | a sync fails, and then the power goes before the database is opened again | nothing acknowledged is lost | a prefix | a prefix |
+//! | a write, a creation, a rename, a removal fails; the disk is full | the call is an error, the database poisoned where it must be; after reopening as after a kill | the same | the same |
+//! | a sync fails: of what it should have kept, any part never reaches the disk, whether reads show it until the power goes or not | nothing acknowledged is lost, however often the database is opened before the power goes | a prefix, at least to the last flush | the same |
 //! | a read fails or comes short | that call is an error, and nothing else | the same | the same |
 //! | anything is slow | nothing | nothing | nothing |
 //!
@@ -20,9 +20,7 @@
 //! end of the log can tell: damage in the last records is a torn end, which recovery cuts off as it does after
 //! a power cut. There, acknowledged commits may be missing from the end; what is there is a prefix.
 //!
-//! *Outside of the budget*: a sync that fails, an opening on the same running machine, and then a power cut: the opening has read
-//! from the page cache what the disk does not have. The workload ends every life with failing syncs in a power cut.
-//! Further, a whole file, or all of them, replaced by an older version that is sound in itself; damage made
+//! *Outside of the budget*: a whole file, or all of them, replaced by an older version that is sound in itself; damage made
 //! to fit its checksum; a kernel that answers a sync before it is done.
 //!
 //! Half a sector of what was not synced ([`Settings::torn_ppm`]) is survived, too, though disks promise whole ones: a quarter of

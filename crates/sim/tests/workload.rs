@@ -1,8 +1,8 @@
 //! The simulator itself: its seeds replay, and a slice of them holds.
 
 use base::mark::{self, Mark};
-use quipu_sim::Fault;
 use quipu_sim::workload::{Tally, plan, run};
+use quipu_sim::{Fault, FaultPlan};
 
 /// Runs of the slice; enough for every mark asked for below, and some seconds in the development profile.
 const SLICE: std::ops::Range<u64> = 1..301;
@@ -47,6 +47,20 @@ fn a_slice_of_seeds_loses_nothing_and_reaches_the_rare_branches() {
     assert!(missed.is_empty(), "no run of the slice came to {missed:?}");
 }
 
+/// After a failed sync the page cache shows what the disk does not have; the next opening must not build on it.
+#[test]
+fn opened_again_after_a_failed_sync_without_a_reboot_nothing_is_lost_when_the_power_goes() {
+    let before = mark::hits(Mark::ReopenedThenCut);
+    for seed in 20_000..20_100 {
+        let mut plan = plan(seed);
+        plan.swarm.faults = FaultPlan::none().with(Fault::SyncFails, 30_000);
+        if let Some(broken) = run(&plan).broken {
+            panic!("seed {seed}, life {}: {}", broken.life, broken.why);
+        }
+    }
+    assert!(mark::hits(Mark::ReopenedThenCut) >= before + 10);
+}
+
 /// Branches that a slice need not reach.
 fn is_rare(mark: Mark) -> bool {
     match mark {
@@ -56,6 +70,8 @@ fn is_rare(mark: Mark) -> bool {
         Mark::RestoreCarriedOn | Mark::RestoreUndone => true,
         // An earlier backup that is damaged, or was left half removed.
         Mark::BackupEarlierUnsound => true,
+        // A test of its own reaches it.
+        Mark::ReopenedThenCut => true,
         _ => false,
     }
 }

@@ -7,17 +7,26 @@
 //! disk and are damaged: corruption. Otherwise nothing at or after that place was ever synced, and a crash
 //! explains it: the log ends there.
 //!
+//! # Why what was read is written anew
+//! What a killed process left may live in the page cache alone, and a sync need not help: after one that failed, Linux
+//! holds the pages for clean, shows them until it needs the memory, and a power cut takes them. Everything that follows
+//! relies on what was replayed. So the bytes behind the last position that the log itself calls durable are written
+//! once more, the same bytes at the same place, and synced. Under `sync` that is the last group of commits at most; under
+//! `os` and `none` it is what was in the memtables.
+//!
 //! # Invariants
-//! 1. Nothing is written or removed before [`Recovery::finish`].
+//! 1. Nothing is written or removed before [`Recovery::finish`]; that writes no byte of the log that is not there.
 //! 2. A payload is handed out whole or not at all.
 //! 3. Files that the recovery gives up are removed, never reused: their numbers lie above the live
 //!    ones, so that a later segment could find its own number in their records.
+//! 4. What [`Recovery::finish`] calls durable was synced by the life that wrote it, or was written anew and synced by this one.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::Corruption;
-use env::{Env, LogMode};
+use env::{Env, LogFile, LogMode};
 
 use super::record::RecordKind;
 use super::segment::{SegmentReader, list_segments, segment_path};
@@ -45,6 +54,9 @@ pub struct Recovery {
     pending: Option<Position>,
     payload: Vec<u8>,
     payloads: u64,
+    /// The furthest position that a record or mark of the log calls durable. It was: a life says so only after a
+    /// sync that succeeded, of bytes that it wrote.
+    durable: Position,
     recovered: Option<Recovered>,
 }
 
@@ -101,6 +113,7 @@ impl Recovery {
             pending: None,
             payload: Vec::new(),
             payloads: 0,
+            durable: Position::default(),
             recovered,
         })
     }
@@ -120,7 +133,7 @@ impl Recovery {
         self.recovered
     }
 
-    /// Replays what was not asked for yet into nowhere, syncs what is there, and opens the log for
+    /// Replays what was not asked for yet into nowhere, makes what is there durable, and opens the log for
     /// appending, in a fresh segment.
     ///
     /// # Errors
@@ -129,8 +142,6 @@ impl Recovery {
         while self.advance()?.is_some() {}
         let recovered = self.recovered.expect("advance() ends only after setting it");
         let end = recovered.end;
-        // A killed process left its last bytes in the page cache only. What is appended from now on
-        // relies on them, so they must not be less durable than it.
         let is_kept = |number: u64| number >= self.first_live && number <= end.segment;
         let kept: Vec<u64> =
             self.chain.iter().map(|link| link.number).filter(|n| is_kept(*n)).collect();
@@ -138,6 +149,8 @@ impl Recovery {
         for number in kept.iter().copied() {
             let path = segment_path(&self.folder, number);
             let mut file = self.env.open_log(&path, LogMode::Write)?;
+            self.write_anew(file.as_mut(), number, end)?;
+            // What is appended from now on relies on it, so it must not be less durable.
             file.sync()?;
             older.push(Older { number, len_bytes: file.len_bytes(), unsynced: None });
         }
@@ -161,6 +174,43 @@ impl Recovery {
             }
         }
         Ok(wal)
+    }
+
+    /// Writes the records of segment `number` that nothing calls durable once more, where they are.
+    fn write_anew(&self, file: &mut dyn LogFile, number: u64, log_end: Position) -> Result<()> {
+        let link = self.chain.iter().find(|link| link.number == number);
+        let end = link.and_then(|link| link.end);
+        let end = if number == log_end.segment { log_end.offset } else { end.unwrap_or(0) };
+        let mut offset = match number.cmp(&self.durable.segment) {
+            Ordering::Less => return Ok(()),
+            Ordering::Equal => self.durable.offset,
+            Ordering::Greater => 0,
+        };
+        if offset >= end {
+            return Ok(());
+        }
+        base::mark::hit(base::mark::Mark::LogRewritten);
+        let mut reader =
+            SegmentReader::open(self.env.as_ref(), &self.folder, number, WINDOW_BYTES)?;
+        let (mut from, mut bytes) = (offset, Vec::new());
+        while offset < end {
+            // Checked again: a page that was lost meanwhile must not be written as if it had been replayed.
+            let next = match reader.record_at(offset)? {
+                Ok(found) => found.end,
+                Err(why) => {
+                    let what = format!("{why}, where there was a sound one before");
+                    return Err(Corruption::new(reader.path(), offset, what).into());
+                }
+            };
+            bytes.extend_from_slice(reader.raw(offset, next)?);
+            offset = next;
+            if bytes.len() >= WINDOW_BYTES || offset >= end {
+                file.write_at(&bytes, from)?;
+                from = offset;
+                bytes.clear();
+            }
+        }
+        Ok(())
     }
 
     /// Reads one payload into `self.payload`.
@@ -187,6 +237,7 @@ impl Recovery {
             let known_bytes = self.payload.len();
             let read = reader.record_at(self.offset)?.map(|found| {
                 self.payload.extend_from_slice(found.payload);
+                self.durable = self.durable.max(found.header.durable);
                 (found.header.kind, found.end)
             });
             let path = reader.path().to_owned();
@@ -237,6 +288,7 @@ impl Recovery {
         let env = self.env.as_ref();
         let mut reader = SegmentReader::open(env, &self.folder, here.segment, WINDOW_BYTES)?;
         let (mut doubtful, mut why) = (here, why);
+        self.durable = self.durable.max(reader.durable_marked_at(here.offset)?);
         if let Some(next) = reader.next_named_at(here.offset)? {
             if self.files.binary_search(&next).is_err() {
                 let file = segment_path(&self.folder, next);

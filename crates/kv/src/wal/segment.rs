@@ -100,6 +100,18 @@ impl SegmentReader {
         }))
     }
 
+    /// Up to where a mark at `offset` calls the log durable; the log's very beginning where there is none.
+    pub(super) fn durable_marked_at(&mut self, offset: u64) -> Result<Position> {
+        let found = self.any_record_at(offset)?.ok();
+        let mark = found.filter(|found| found.header.kind == RecordKind::Mark);
+        Ok(mark.map_or_else(Position::default, |mark| mark.header.durable))
+    }
+
+    /// The bytes from `offset` to `end`, which lie within the file.
+    pub(super) fn raw(&mut self, offset: u64, end: u64) -> Result<&[u8]> {
+        self.bytes(offset, (end - offset) as usize)
+    }
+
     /// Fails where the file is shorter than its beginning says, unless a log that was closed gave the
     /// rest back: then a mark is the last thing in the file.
     pub(super) fn check_length(&mut self) -> Result<()> {

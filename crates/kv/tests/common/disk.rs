@@ -12,7 +12,7 @@ use env::{
     AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, LogSync, MemoryEnv,
     RandomReadFile, ReadOptions, Result, Signal,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,8 @@ const SECTOR_BYTES: usize = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This operation fails, done or not; the rest succeed.
+    /// This operation fails, done or not; the rest succeed. A sync that fails without being done leaves its sectors
+    /// clean: readers see them, no later sync writes them unless they are written again, a power cut takes them.
     Once { done: bool },
     /// The power goes off at this operation: it and all later ones fail.
     PowerCut,
@@ -46,6 +47,8 @@ struct State {
     failed: Option<String>,
     before_failed_table: Option<Hook>,
     files: Vec<Content>,
+    /// The file that was synced last.
+    syncing: usize,
     /// Names now: a file's index, `None` for a folder.
     names: Names,
     /// Names as of each folder's last sync.
@@ -59,6 +62,40 @@ struct Content {
     is_log: bool,
     live: Vec<u8>,
     synced: Vec<u8>,
+    /// Where sectors begin that a failed sync has lost.
+    lost: BTreeSet<usize>,
+}
+
+impl Content {
+    fn durable(live: Vec<u8>) -> Self {
+        Self { synced: live.clone(), live, ..Self::default() }
+    }
+
+    fn sectors(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let end = self.live.len();
+        (0..end).step_by(SECTOR_BYTES).map(move |at| (at, end.min(at + SECTOR_BYTES)))
+    }
+
+    fn put(&mut self, bytes: &[u8], at: usize) {
+        let end = at + bytes.len();
+        self.live.resize(self.live.len().max(end), 0);
+        self.live[at..end].copy_from_slice(bytes);
+        self.lost.retain(|lost| lost + SECTOR_BYTES <= at || *lost >= end);
+    }
+
+    fn sync(&mut self) {
+        self.synced.resize(self.live.len(), 0);
+        for (at, end) in self.sectors().filter(|(at, _)| !self.lost.contains(at)) {
+            self.synced[at..end].copy_from_slice(&self.live[at..end]);
+        }
+    }
+
+    fn fail_sync(&mut self) {
+        self.synced.resize(self.live.len(), 0);
+        let dirty = |&(at, end): &(usize, usize)| self.live[at..end] != self.synced[at..end];
+        let lost: Vec<_> = self.sectors().filter(dirty).map(|(at, _)| at).collect();
+        self.lost.extend(lost);
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -154,7 +191,7 @@ impl FaultyEnv {
             .filter(|(_, file)| file.is_none())
             .map(|(path, _)| path.clone())
             .chain([PathBuf::from("/")])
-            .collect::<std::collections::BTreeSet<_>>()
+            .collect::<BTreeSet<_>>()
             .into_iter()
             .collect();
         for folder in folders {
@@ -190,7 +227,7 @@ impl FaultyEnv {
                 let path = folder.join(name);
                 let file = match self.inner.read_file(&path) {
                     Ok(live) => {
-                        state.files.push(Content { is_log: false, synced: live.clone(), live });
+                        state.files.push(Content::durable(live));
                         Some(state.files.len() - 1)
                     }
                     Err(_) => {
@@ -242,6 +279,9 @@ fn operate<R>(
             state.failed = Some(format!("{what} {}", path.display()));
             if done {
                 run(&mut state)?;
+            } else if what == "sync" {
+                let file = state.syncing;
+                state.files[file].fail_sync();
             }
             fail()
         }
@@ -250,7 +290,10 @@ fn operate<R>(
 }
 
 fn kept_bytes(content: &Content, random: &mut Random) -> Vec<u8> {
-    let Content { is_log, live, synced } = content;
+    let Content { is_log, live, synced, lost } = content;
+    if !*is_log && !lost.is_empty() {
+        return synced.clone();
+    }
     if !*is_log {
         if live.len() < synced.len() || !live.starts_with(synced) {
             return if random.below(2) == 0 { live.clone() } else { synced.clone() };
@@ -265,7 +308,7 @@ fn kept_bytes(content: &Content, random: &mut Random) -> Vec<u8> {
         .step_by(SECTOR_BYTES)
         .filter(|&at| {
             let end = live.len().min(at + SECTOR_BYTES);
-            live[at..end] != bytes[at..end]
+            live[at..end] != bytes[at..end] && !lost.contains(&at)
         })
         .collect();
     let first = random.below(dirty.len() as u64 + 1) as usize;
@@ -312,10 +355,9 @@ impl Writer for Log {
 impl Handle {
     fn put(&self, bytes: &[u8], offset: Option<u64>) -> Result<()> {
         operate(&self.state, "write", &self.path, |state| {
-            let live = &mut state.files[self.file].live;
-            let at = offset.map_or(live.len(), |offset| offset as usize);
-            live.resize(live.len().max(at + bytes.len()), 0);
-            live[at..at + bytes.len()].copy_from_slice(bytes);
+            let content = &mut state.files[self.file];
+            let at = offset.map_or(content.live.len(), |offset| offset as usize);
+            content.put(bytes, at);
             self.inner.lock().unwrap().put(bytes, at as u64)
         })
     }
@@ -330,9 +372,9 @@ impl Handle {
 }
 
 fn sync_file(state: &Mutex<State>, file: usize, path: &Path) -> Result<()> {
+    state.lock().unwrap().syncing = file;
     operate(state, "sync", path, |state| {
-        let content = &mut state.files[file];
-        content.synced.clone_from(&content.live);
+        state.files[file].sync();
         Ok(())
     })
 }
@@ -459,6 +501,7 @@ impl Env for FaultyEnv {
             let file = file_of(state, path);
             state.files[file].is_log = false;
             state.files[file].live.truncate(keep_bytes as usize);
+            state.files[file].lost.retain(|at| *at < keep_bytes as usize);
             Ok((file, inner))
         })?;
         Ok(Box::new(self.handle(path, file, Box::new(Append(inner)))))
@@ -472,7 +515,7 @@ impl Env for FaultyEnv {
         let (file, inner) = self.operate("create", path, |state| {
             let inner = self.inner.create_log(path, len, mode)?;
             let zeros = vec![0; len as usize];
-            let content = Content { is_log: true, live: zeros.clone(), synced: zeros };
+            let content = Content { is_log: true, ..Content::durable(zeros) };
             Ok((add(state, path, content), inner))
         })?;
         Ok(Box::new(self.handle(path, file, Box::new(Log(inner)))))

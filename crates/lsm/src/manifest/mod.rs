@@ -12,8 +12,11 @@
 //! 3. `CURRENT` also says how long the file was when the last edit was acknowledged, so that damage to such
 //!    an edit is never taken for an append that a crash cut short. It is replaced after the record is
 //!    synced and before [`Manifest::append`] returns; a power cut may take the replacement back, never the record.
-//! 4. After a failed write nothing more is appended: what the disk holds is unknown until the next
-//!    opening reads it.
+//! 4. After a failed write nothing more is appended.
+//! 5. Bytes count as acknowledged only after a sync of them succeeded in the life that wrote them. What an opening finds
+//!    behind them may live in the page cache alone, and a sync would not help: after one that failed, Linux holds the
+//!    pages for clean. So such an opening appends nothing to the file; it writes all it read to a new one, synced
+//!    before `CURRENT` names it, and only then is anything removed or built on it.
 
 mod edit;
 mod log;
@@ -66,9 +69,7 @@ impl Manifest {
         // Left by a creation that a crash cut short: nothing points to it.
         remove_others(&*env, folder, None)?;
         let state = State::default();
-        let (file, snapshot_bytes) = write_file(&*env, folder, 1, &state)?;
-        point_to(&*env, folder, 1, file.len_bytes())?;
-        env.sync_folder(folder)?;
+        let (file, snapshot_bytes) = begin_file(&*env, folder, 1, &state)?;
         let folder = folder.to_owned();
         Ok(Self {
             env,
@@ -91,13 +92,12 @@ impl Manifest {
         if env.exists(&folder.join(CURRENT)) {
             return Err(Error::Invalid(format!("{} holds a database already", folder.display())));
         }
-        let (file, _) = write_file(env, folder, 1, state)?;
-        point_to(env, folder, 1, file.len_bytes())?;
-        Ok(env.sync_folder(folder)?)
+        begin_file(env, folder, 1, state)?;
+        Ok(())
     }
 
-    /// Opens the manifest to append to it, and returns what all its edits say. An append that a
-    /// crash cut short is removed from the file, as are files that `CURRENT` does not name.
+    /// Opens the manifest to append to it, and returns what all its edits say: they are on the disk then. Behind an
+    /// append that was not acknowledged a new file is begun. Files that `CURRENT` does not name are removed.
     ///
     /// # Errors
     /// Corruption with file and offset; a missing `CURRENT` is `NotFound` of the environment.
@@ -109,22 +109,26 @@ impl Manifest {
         if found.sound_bytes < content.len() as u64 {
             base::mark::hit(base::mark::Mark::ManifestTail);
         }
-        let mut file = env.open_append(&path, found.sound_bytes)?;
-        // What was read may still be in the page cache alone. The caller is about to act on it, by
-        // removing files that it no longer names for one.
-        file.sync()?;
         remove_others(&*env, folder, Some(number))?;
-        if bytes != found.sound_bytes {
-            point_to(&*env, folder, number, found.sound_bytes)?;
-        }
-        env.sync_folder(folder)?;
+        let (number, file, snapshot_bytes) = if bytes == content.len() as u64 {
+            let mut file = env.open_append(&path, bytes)?;
+            // It was, but for a folder that somebody has copied.
+            file.sync()?;
+            env.sync_folder(folder)?;
+            (number, file, found.first_record_bytes)
+        } else {
+            base::mark::hit(base::mark::Mark::ManifestRewritten);
+            let (file, snapshot_bytes) = begin_file(&*env, folder, number + 1, &found.state)?;
+            env.remove(&path)?;
+            (number + 1, file, snapshot_bytes)
+        };
         let manifest = Self {
             env,
             folder: folder.to_owned(),
             number,
             file,
             state: found.state.clone(),
-            snapshot_bytes: found.first_record_bytes,
+            snapshot_bytes,
             rotate_bytes: ROTATE_BYTES,
             broken: false,
         };
@@ -205,9 +209,7 @@ impl Manifest {
         }
         base::mark::hit(base::mark::Mark::ManifestRotated);
         let number = self.number + 1;
-        let (file, snapshot_bytes) = write_file(&*self.env, &self.folder, number, &self.state)?;
-        point_to(&*self.env, &self.folder, number, file.len_bytes())?;
-        self.env.sync_folder(&self.folder)?;
+        let (file, snapshot_bytes) = begin_file(&*self.env, &self.folder, number, &self.state)?;
         let old = self.path();
         self.number = number;
         self.file = file;
@@ -248,8 +250,8 @@ fn read_state(path: &Path, bytes: &[u8], acknowledged: u64) -> Result<Found> {
     Ok(Found { state, sound_bytes, first_record_bytes })
 }
 
-/// Writes a file that holds one snapshot, synced, its name too; returns it and its bytes.
-fn write_file(
+/// Writes a file that holds one snapshot, and has `CURRENT` name it, durably; returns it and its bytes.
+fn begin_file(
     env: &dyn Env,
     folder: &Path,
     number: u64,
@@ -262,6 +264,8 @@ fn write_file(
     let mut file = env.create(&folder.join(file_name(number)))?;
     file.append(&bytes)?;
     file.sync()?;
+    env.sync_folder(folder)?;
+    point_to(env, folder, number, bytes.len() as u64)?;
     env.sync_folder(folder)?;
     Ok((file, bytes.len() as u64))
 }

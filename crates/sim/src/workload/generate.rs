@@ -57,11 +57,6 @@ pub fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed);
     let swarm = swarm(&mut dice);
     let mut generator = Generator::new(&mut dice);
-    if swarm.faults.ppm(Fault::SyncFails) > 0 {
-        // A page cache that outlives a failed sync is outside of the budget.
-        generator.crash = Some(Crash::Power);
-        generator.closes = false;
-    }
     let lives = generator.dice.between(LIVES / 2, LIVES);
     let lives = (0..lives).map(|_| generator.life()).collect();
     Plan { seed, swarm, lives }
@@ -116,8 +111,6 @@ struct Generator<'a> {
     seeds: u32,
     /// Crashes only of this kind, or of both.
     crash: Option<Crash>,
-    /// Some lives end by closing.
-    closes: bool,
     steps_max: u64,
 }
 
@@ -133,7 +126,7 @@ impl<'a> Generator<'a> {
         }
         let crash = *dice.pick(&[None, Some(Crash::Power), Some(Crash::Kill)]);
         let steps_max = *dice.pick(&[3, 6, 12, 25]);
-        Self { dice, habits, keys, slots, seeds: 0, crash, closes: true, steps_max }
+        Self { dice, habits, keys, slots, seeds: 0, crash, steps_max }
     }
 
     fn has(&self, habit: Habit) -> bool {
@@ -165,7 +158,7 @@ impl<'a> Generator<'a> {
             tasks.push(self.keeper());
         }
         tasks.retain(|steps| !steps.is_empty());
-        let end = if self.dice.one_in(8) && self.closes {
+        let end = if self.dice.one_in(8) {
             End::Close
         } else {
             let kind = self.crash.unwrap_or(*self.dice.pick(&[Crash::Power, Crash::Kill]));

@@ -52,7 +52,9 @@ pub fn run(plan: &Plan) -> Report {
     let tally = Rc::new(RefCell::new(Tally { runs: 1, ..Tally::default() }));
     let mut sim = Sim::new(plan.seed, settings(&plan.swarm));
     let mut broken = None;
-    let mut before = Before { floor: 0, power: true };
+    let mut before = Before { floor: 0, power: true, syncs_failed: 0 };
+    // A sync has failed since the machine was started last.
+    let mut doubtful = false;
     for (number, life) in plan.lives.iter().enumerate() {
         let world = Rc::new(World::new(
             sim.env(),
@@ -64,6 +66,11 @@ pub fn run(plan: &Plan) -> Report {
         ));
         let ended = live(&sim, &world, life, &before);
         let over = world.stop.get();
+        if doubtful && world.verified.get() && sim.crashed() == Some(Crash::Power) {
+            base::mark::hit(base::mark::Mark::ReopenedThenCut);
+        }
+        let failed = sim.counts().of(Fault::SyncFails) > before.syncs_failed;
+        doubtful = sim.crashed() != Some(Crash::Power) && (doubtful || failed);
         drop(world.take());
         match ended {
             Err(why) => {
@@ -171,6 +178,19 @@ struct Before {
     floor: u64,
     /// Whether what is found is on the disk for good.
     power: bool,
+    /// Syncs that had failed by then.
+    syncs_failed: u64,
+}
+
+impl Before {
+    /// Up to where commits must be there now. A failed sync can lose what was not synced at once, without a crash.
+    fn floor(&self, world: &World) -> u64 {
+        let failed = world.env.counts().of(Fault::SyncFails) > self.syncs_failed;
+        if failed && world.swarm.durability != Durability::Sync {
+            return self.floor.min(world.model.borrow().durable);
+        }
+        self.floor
+    }
 }
 
 /// One life; returns what the next one must find.
@@ -227,24 +247,26 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
         sim.crash(kind);
     }
     let model = world.model.borrow();
+    let syncs_failed = sim.counts().of(Fault::SyncFails);
     if !world.verified.get() {
         // The crash came before anything could be verified; what had to be there still has. A power cut may
         // take what only a killed process had left in the page cache.
         let power = life.end_is_power();
         let takes = power && world.swarm.durability != Durability::Sync;
-        let floor = if takes { before.floor.min(model.durable) } else { before.floor };
-        return Ok(Before { power, floor });
+        let floor = if takes { before.floor.min(model.durable) } else { before.floor(world) };
+        return Ok(Before { power, floor, syncs_failed });
     }
     let (floor, power) = match (life.end, world.swarm.durability) {
         (End::Close, _) if world.closed_cleanly.get() => (model.acknowledged, true),
         (End::Crash(_, Crash::Power), Durability::Sync) => (model.acknowledged, true),
         (_, Durability::Sync) => (model.acknowledged, false),
         (End::Crash(_, Crash::Power), _) => (model.durable, true),
+        (_, Durability::Os) if syncs_failed > before.syncs_failed => (model.durable, false),
         (_, Durability::Os) => (model.acknowledged, false),
         (_, Durability::None) => (model.durable, false),
     };
     let floor = if world.swarm.damages() { 0 } else { floor };
-    Ok(Before { floor, power })
+    Ok(Before { floor, power, syncs_failed })
 }
 
 impl Life {
@@ -281,11 +303,6 @@ fn open(world: &Rc<World>, before: Before) -> Result<(), String> {
                     world.stop.set(true);
                     return Ok(());
                 }
-                if world.swarm.faults.ppm(Fault::SyncFails) > 0 {
-                    // The page cache may hold what the disk does not: only a new start tells.
-                    world.env.crash(Crash::Power);
-                    return Ok(());
-                }
                 last = Some(error);
                 continue;
             }
@@ -294,10 +311,6 @@ fn open(world: &Rc<World>, before: Before) -> Result<(), String> {
             Verified::Sound => {
                 world.poisoned.set(false);
                 world.set(kv);
-                return Ok(());
-            }
-            Verified::Unreadable(_) if world.swarm.faults.ppm(Fault::SyncFails) > 0 => {
-                world.env.crash(Crash::Power);
                 return Ok(());
             }
             Verified::Unreadable(error) => last = Some(error),
@@ -356,6 +369,7 @@ fn verify(world: &Rc<World>, kv: &Kv, before: Before) -> Result<Verified, String
     }
     if !world.verified.get() {
         let settled = before.power || world.swarm.durability != Durability::Os;
+        let floor = before.floor(world);
         let mut model = world.model.borrow_mut();
         if recovered < model.base() && damages {
             world.tally.borrow_mut().tails_lost += 1;
@@ -370,7 +384,7 @@ fn verify(world: &Rc<World>, kv: &Kv, before: Before) -> Result<Verified, String
         }
         told?;
         let tally = Rc::clone(&world.tally);
-        model.recover(recovered, before.floor, settled, |state| {
+        model.recover(recovered, floor, settled, |state| {
             for (slot, _, answer) in &found {
                 let read = whole(*slot);
                 World::compare(&tally, &read, answer, &read.expect(state, &ids), recovered)?;
