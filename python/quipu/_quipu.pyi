@@ -8,7 +8,7 @@ Any call that touches the database may raise :class:`quipu.CorruptionError` when
 and :class:`quipu.Error` when the machine fails a read; the sections *Raises* name what comes on top of that.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -151,6 +151,53 @@ class Database:
             InvalidInputError: It is there with other types, the name cannot be one, or the database was opened
                 read-only and has no such graph.
         """
+    def blobs(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Blobs:
+        """Open the blobs of this name, byte strings by key, or create them.
+
+        Args:
+            name: As for graphs; a name belongs to one thing.
+            key: What names a blob. ``None``: as in the blobs that are there; ``"u64"`` in new ones.
+
+        Returns:
+            The blobs, which see every commit as it happens.
+
+        Raises:
+            InvalidInputError: They are there with other keys, the name cannot be one or is taken by something else, or
+                the database was opened read-only and has none of this name.
+        """
+    def counters(
+        self,
+        name: str,
+        *,
+        key: Literal["u64", "i64", "str"] | None = None,
+        number: Literal["int64", "float64", "int", "float"] | None = None,
+        combine: Literal["sum", "min", "max"] | None = None,
+    ) -> Counters:
+        """Open the counters of this name, numbers by key, or create them.
+
+        Args:
+            name: As for graphs; a name belongs to one thing.
+            key: What names a counter. ``None``, as for the others: as in the counters that are there; ``"u64"`` in new
+                ones.
+            number: What a counter holds; ``"int64"`` in new ones.
+            combine: Whether a counter is the sum of what it is given, the least or the greatest; ``"sum"`` in new ones.
+
+        Returns:
+            The counters. Under durability ``"none"`` what is counted is written within about a second.
+
+        Raises:
+            InvalidInputError: They are there with other types, the name cannot be one or is taken by something else, or
+                the database was opened read-only and has none of this name.
+        """
+    def drop(self, name: str) -> bool:
+        """Drop whatever has this name, at once and durably; return whether it was there.
+
+        Args:
+            name: Name of a graph, of blobs or of counters.
+
+        Raises:
+            InvalidInputError: The name cannot be one, or the database was opened read-only.
+        """
     def graphs(self) -> list[str]:
         """Return the names of all graphs, sorted."""
     def drop_graph(self, name: str) -> None:
@@ -194,7 +241,8 @@ class Database:
 
         Returns:
             ``disk_bytes``, ``log_bytes``, ``cache_bytes``, ``commits``, and ``graphs``: for each a dict of ``name``,
-            ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and ``tables``.
+            ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and ``tables``. ``blobs`` and ``counters``: for each a
+            dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and ``tables``.
         """
     def check(self) -> dict[str, Any]:
         """Read every file; verify all checksums, the order of all rows, and that both directions of each graph agree.
@@ -250,6 +298,24 @@ class Transaction:
         Raises:
             InvalidInputError: There is none of this name.
         """
+    def blobs(self, name: str) -> Blobs:
+        """Return blobs seen through the transaction.
+
+        Args:
+            name: The name of blobs that are there.
+
+        Raises:
+            InvalidInputError: There are none of this name.
+        """
+    def counters(self, name: str) -> Counters:
+        """Return counters seen through the transaction. To add in two transactions at once is no conflict.
+
+        Args:
+            name: The name of counters that are there.
+
+        Raises:
+            InvalidInputError: There are none of this name.
+        """
     def commit(self) -> None:
         """Make all writes visible at once, and end the transaction. The end of a ``with`` block does the same.
 
@@ -262,6 +328,301 @@ class Transaction:
         """Forget all writes, and end the transaction; after its end do nothing."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *args: type[BaseException] | BaseException | TracebackType | None) -> bool: ...
+
+@final
+class Blobs:
+    """Byte strings by key, in the order of their keys: from nothing to 1 GiB each.
+
+    >>> b = db.blobs("pages")
+    >>> b[7] = b"seven"
+    >>> b[7]
+    b'seven'
+
+    A key is an ``int``, or a ``str`` in blobs of ``key="str"``; a value is ``bytes``, a ``bytearray`` or a ``memoryview``.
+
+    Any call raises :class:`quipu.InvalidInputError` after the blobs were dropped, their database closed or their
+    transaction ended, and where a key is out of range; :class:`TypeError` where a key or a value is of another type. Any
+    write raises :class:`quipu.PoisonedError` after a failed write, and :class:`quipu.LimitError` for a value past 1 GiB or, in
+    a transaction, past a quarter of the memory limit.
+    """
+
+    @property
+    def name(self) -> str:
+        """Their name."""
+    @property
+    def key(self) -> Literal["u64", "i64", "str"]:
+        """What names a blob."""
+    def __getitem__(self, key: _Vertex) -> bytes:
+        """Return a key's value; :class:`KeyError` where there is none."""
+    def get(self, key: _Vertex, default: Any = None) -> Any:
+        """Return a key's value, or ``default`` where there is none.
+
+        Args:
+            key: Key.
+            default: What is returned where there is none.
+        """
+    def __contains__(self, key: _Vertex) -> bool: ...
+    def contains_many(self, keys: _Column) -> npt.NDArray[np.bool_]:
+        """Return whether each key has a value.
+
+        Args:
+            keys: Keys.
+        """
+    def get_many(self, keys: _Column) -> list[bytes | None]:
+        """Return the values of keys, ``None`` where there is none.
+
+        Args:
+            keys: Keys.
+        """
+    def get_many_arrow(self, keys: _Column) -> Table:
+        """Return the values of keys as a column ``value`` of Arrow, null where there is none.
+
+        Args:
+            keys: Keys.
+        """
+    def __setitem__(self, key: _Vertex, value: bytes | bytearray | memoryview) -> None: ...
+    def put(self, key: _Vertex, value: bytes | bytearray | memoryview) -> None:
+        """Give a key a value; the same as ``blobs[key] = value``.
+
+        Args:
+            key: Key.
+            value: Its value, which is copied.
+        """
+    def put_many(self, keys: _Column, values: Iterable[bytes] | _ArrowArray | _ArrowStream) -> None:
+        """Give keys values; all become visible at once. Of a key named twice the last value stays.
+
+        Args:
+            keys: Keys.
+            values: As many: any iterable of bytes, or a column of binary or text that speaks Arrow.
+
+        Raises:
+            InvalidInputError: The columns differ in length, or a value is null.
+        """
+    def __delitem__(self, key: _Vertex) -> None: ...
+    def delete(self, key: _Vertex) -> bool:
+        """Delete a key's value; return whether there was one.
+
+        Args:
+            key: Key.
+        """
+    def delete_many(self, keys: _Column) -> npt.NDArray[np.bool_]:
+        """Delete the values of keys at once; return whether each was there.
+
+        Args:
+            keys: Keys.
+        """
+    def clear(self) -> None:
+        """Delete all values at once."""
+    def scan(self, start: _Vertex | None = None, count: int = 100, *, backward: bool = False) -> Table:
+        """Return up to ``count`` blobs in key order, with columns ``key`` and ``value``.
+
+        Args:
+            start: The first key, or the one after which the first comes; ``None``: the first there is.
+            count: How many.
+            backward: From ``start`` down, or from the last.
+        """
+    def range(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> TableStream:
+        """Return a stream of all blobs from ``start`` on and below ``stop``, as of now; ``None`` is no bound.
+
+        Args:
+            start: The first key, or the one after which the first comes; ``None`` is no bound.
+            stop: The key before which it ends; ``None`` is no bound.
+        """
+    def sample(self, count: int, *, seed: int = 0) -> Table:
+        """Return ``count`` blobs drawn uniformly, with replacement; none only where there are none.
+
+        Args:
+            count: How many.
+            seed: One seed draws the same again while nothing is written.
+        """
+    def measure(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> dict[str, int]:
+        """Return about how many ``rows`` a range holds and the ``bytes`` they take, without reading them.
+
+        Values of 16 KiB and more count with their row alone.
+
+        Args:
+            start: The first key, or the one after which the first comes; ``None`` is no bound.
+            stop: The key before which it ends; ``None`` is no bound.
+        """
+    def __len__(self) -> int:
+        """Exact number of blobs."""
+    def reader(self, key: _Vertex) -> BlobReader:
+        """Open a value to read it in pieces; :class:`KeyError` where there is none.
+
+        Args:
+            key: Key.
+        """
+    def writer(self, key: _Vertex) -> BlobWriter:
+        """Begin to write a value in pieces, to be used with ``with``: it is there after the end of the block.
+
+        Args:
+            key: Key.
+        """
+
+@final
+class BlobReader:
+    """A value read in pieces, as of the moment it was opened; a part of the methods of a binary file."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next ``size`` bytes, fewer at the end; all that is left for -1.
+
+        Args:
+            size: How many; -1 for all.
+        """
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place: from the begin (0), from here (1), from the end (2); return it.
+
+        Args:
+            offset: How far.
+            whence: From where.
+        """
+    def tell(self) -> int:
+        """Return the present place."""
+    def __len__(self) -> int:
+        """Bytes of the value."""
+    def close(self) -> None:
+        """Give the moment free that the value is read at."""
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: type[BaseException] | BaseException | TracebackType | None) -> None: ...
+
+@final
+class BlobWriter:
+    """A value written in pieces; a part of the methods of a binary file."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Append bytes; return how many.
+
+        Raises:
+            LimitError: The value grows past 1 GiB.
+
+        Args:
+            data: What is appended.
+        """
+    def close(self) -> None:
+        """Make the value visible, in place of what the key had. The end of a ``with`` block does the same."""
+    def abort(self) -> None:
+        """Forget what was written; the key stays as it was. An exception in a ``with`` block does the same."""
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *args: type[BaseException] | BaseException | TracebackType | None) -> bool: ...
+
+@final
+class Counters:
+    """Numbers by key that grow without being read.
+
+    >>> c = db.counters("bigrams")
+    >>> c.add(7)
+    >>> c.add(7, 3)
+    >>> c[7]
+    4
+
+    Reading a sum of integers that left the range of ``int64`` raises :class:`quipu.LimitError`. Any call raises
+    :class:`quipu.InvalidInputError` after the counters were dropped, their database closed or their transaction ended, and
+    where a key is out of range; :class:`TypeError` where a key or a number is of another type. Any write raises
+    :class:`quipu.PoisonedError` after a failed write.
+    """
+
+    @property
+    def name(self) -> str:
+        """Their name."""
+    @property
+    def key(self) -> Literal["u64", "i64", "str"]:
+        """What names a counter."""
+    @property
+    def number_type(self) -> Literal["int64", "float64"]:
+        """What a counter holds."""
+    @property
+    def combine(self) -> Literal["sum", "min", "max"]:
+        """What becomes of the numbers that a counter is given."""
+    def add(self, key: _Vertex, number: float | None = None) -> None:
+        """Add to a counter (or take the least or greatest).
+
+        Args:
+            key: Its key.
+            number: What is added; ``None`` is 1.
+        """
+    def add_many(self, keys: _Column, numbers: _Column | None = None) -> None:
+        """Add ``numbers[i]``, or 1, to the counter of ``keys[i]``. A key may be named more than once.
+
+        Args:
+            keys: Keys.
+            numbers: As many numbers; ``None``: 1 each.
+
+        Raises:
+            InvalidInputError: The columns differ in length, or floats were given to counters of integers.
+        """
+    def __getitem__(self, key: _Vertex) -> float:
+        """Return a counter's number; 0 where nothing was counted."""
+    def get(self, key: _Vertex, default: Any = None) -> Any:
+        """Return a counter's number, or ``default`` where nothing was counted.
+
+        Args:
+            key: Key.
+            default: What is returned where there is none.
+        """
+    def get_many(self, keys: _Column) -> npt.NDArray[Any]:
+        """Return the numbers of counters; 0 where nothing was counted.
+
+        Args:
+            keys: Keys.
+        """
+    def __contains__(self, key: _Vertex) -> bool: ...
+    def __setitem__(self, key: _Vertex, number: float) -> None: ...
+    def set(self, key: _Vertex, number: float) -> None:
+        """Give a counter a number, whatever it had; the same as ``counters[key] = number``.
+
+        Args:
+            key: Key.
+            number: The number.
+        """
+    def __delitem__(self, key: _Vertex) -> None: ...
+    def remove(self, key: _Vertex) -> bool:
+        """Forget a counter; return whether it was there.
+
+        Args:
+            key: Key.
+        """
+    def reset(self) -> None:
+        """Forget all counters at once."""
+    def flush(self) -> None:
+        """Write what waits in memory under durability ``"none"``."""
+    def top(self, count: int = 10) -> Table:
+        """Return the greatest counters, the greatest first; of equal ones that with the smaller key.
+
+        Args:
+            count: How many.
+
+        Returns:
+            Columns ``key`` and ``count``.
+        """
+    def scan(self, start: _Vertex | None = None, count: int = 100, *, backward: bool = False) -> Table:
+        """Return up to ``count`` counters in key order, with columns ``key`` and ``count``.
+
+        Args:
+            start: The first key, or the one after which the first comes; ``None``: the first there is.
+            count: How many.
+            backward: From ``start`` down, or from the last.
+        """
+    def range(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> TableStream:
+        """Return a stream of all counters from ``start`` on and below ``stop``, as of now; ``None`` is no bound.
+
+        Args:
+            start: The first key, or the one after which the first comes; ``None`` is no bound.
+            stop: The key before which it ends; ``None`` is no bound.
+        """
+    def __len__(self) -> int:
+        """Exact number of counters."""
+
+@final
+class TableStream:
+    """Tables one after another, as of the moment the stream began; or, once, a stream of Arrow."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Table: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Graph:
@@ -536,7 +897,7 @@ class Graph:
         """
     def vertices(self) -> _Vertices:
         """Return all vertices that are an end of an edge; integers ascending, texts in the order of their ids."""
-    def to_table(self) -> EdgeTable:
+    def to_table(self) -> Table:
         """Return all edges, ascending by source and target, as of now."""
     def import_csv(
         self,
@@ -640,17 +1001,17 @@ class Graph:
     def _repr_html_(self) -> str: ...
 
 @final
-class EdgeTable:
-    """Edges of a graph as of the moment they were read.
+class Table:
+    """Rows with named columns, as of the moment they were read.
 
     Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is.
     """
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns: ``src``, ``dst``, and ``weight`` where the graph has weights."""
+        """Names of the columns: of edges ``src``, ``dst``, and ``weight`` where the graph has weights."""
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return the edges as tuples of plain Python values."""
+        """Return the rows as tuples of plain Python values."""
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table``.
 

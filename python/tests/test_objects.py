@@ -67,7 +67,7 @@ def test_tables_of_text_and_without_weights(db: quipu.Database) -> None:
 def test_objects_say_what_they_are(db: quipu.Database, g: quipu.Graph, folder: Path) -> None:
     assert repr(db) == "<quipu.Database in memory>"
     assert repr(g) == '<quipu.Graph "g": 3 edges, vertex=u64, weight=float64>'
-    assert repr(g.to_table()).startswith("<quipu.EdgeTable: 3 rows")
+    assert repr(g.to_table()).startswith("<quipu.Table: 3 rows")
     for html in [g._repr_html_(), g.to_table()._repr_html_()]:
         assert html.startswith("<table>")
         assert "3" in html
@@ -91,7 +91,7 @@ def test_results_are_copies(g: quipu.Graph) -> None:
 
 def test_stats_and_check_count(db: quipu.Database, g: quipu.Graph) -> None:
     stats = db.stats()
-    assert stats.keys() == {"disk_bytes", "log_bytes", "cache_bytes", "commits", "graphs"}
+    assert stats.keys() == {"disk_bytes", "log_bytes", "cache_bytes", "commits", "graphs", "blobs", "counters"}
     (row,) = stats["graphs"]
     assert (row["name"], row["edges"], row["vertices"]) == ("g", 3, 4)
     assert db.check()["graphs"] == {"g": 3}

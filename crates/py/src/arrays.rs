@@ -27,6 +27,15 @@ pub(crate) fn vertices<'py>(
     })
 }
 
+/// How Python names the type of vertices or keys.
+pub(crate) fn key_type(of: VertexType) -> &'static str {
+    match of {
+        VertexType::U64 => "u64",
+        VertexType::I64 => "i64",
+        VertexType::Str => "str",
+    }
+}
+
 /// Weights as an array; ones where the graph has none.
 pub(crate) fn weights<'py>(py: Python<'py>, weights: &Weights, edges: usize) -> Bound<'py, PyAny> {
     match weights {

@@ -1,11 +1,16 @@
 //! `open` and `Database`.
 
+use crate::blobs::Blobs;
+use crate::counters::Counters;
 use crate::error::{OrRaise, invalid};
 use crate::graph::Graph;
 use crate::transaction::Transaction;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use quipu::{Durability, GraphOptions, Isolation, Options, VertexType, WeightType};
+use quipu::{
+    BlobOptions, Combine, CounterOptions, Durability, GraphOptions, Isolation, KeyType, NumberType,
+    Options, WeightType,
+};
 use std::path::PathBuf;
 
 /// An open database.
@@ -63,6 +68,19 @@ pub(crate) fn open(
     Ok(Database { database })
 }
 
+/// The type of vertices or keys that a keyword argument names.
+fn key_type(argument: &str, value: Option<&str>) -> PyResult<Option<KeyType>> {
+    match value {
+        None => Ok(None),
+        Some("u64") => Ok(Some(KeyType::U64)),
+        Some("i64") => Ok(Some(KeyType::I64)),
+        Some("str") => Ok(Some(KeyType::Str)),
+        Some(other) => {
+            Err(invalid(&format!("{argument} is \"u64\", \"i64\" or \"str\", not {other:?}")))
+        }
+    }
+}
+
 /// A number of bytes, or a text such as "512MB".
 fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(bytes) = value.extract::<u64>() {
@@ -97,17 +115,7 @@ impl Database {
                 return Err(invalid(&format!("weight is \"float64\" or \"int64\", not {other:?}")));
             }
         };
-        let vertex = match vertex {
-            None => None,
-            Some("u64") => Some(VertexType::U64),
-            Some("i64") => Some(VertexType::I64),
-            Some("str") => Some(VertexType::Str),
-            Some(other) => {
-                return Err(invalid(&format!(
-                    "vertex is \"u64\", \"i64\" or \"str\", not {other:?}"
-                )));
-            }
-        };
+        let vertex = key_type("vertex", vertex)?;
         let graph = py.detach(|| {
             // What is not said is as it is in a graph that exists.
             let found = self.database.existing_graph(name)?;
@@ -119,6 +127,70 @@ impl Database {
             self.database.graph(name, options)
         });
         Ok(Graph { graph: graph.or_raise()?, database: self.database.clone() })
+    }
+
+    #[pyo3(signature = (name, *, key=None))]
+    fn blobs(&self, py: Python<'_>, name: &str, key: Option<&str>) -> PyResult<Blobs> {
+        let key = key_type("key", key)?;
+        let blobs = py.detach(|| {
+            // What is not said is as it is in blobs that exist.
+            let there = match key {
+                None => self.database.existing_blobs(name)?,
+                Some(_) => None,
+            };
+            match there {
+                Some(blobs) => Ok(blobs),
+                None => self.database.blobs(name, BlobOptions { key: key.unwrap_or_default() }),
+            }
+        });
+        Ok(Blobs { blobs: blobs.or_raise()?, database: self.database.clone() })
+    }
+
+    #[pyo3(signature = (name, *, key=None, number=None, combine=None))]
+    fn counters(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        key: Option<&str>,
+        number: Option<&str>,
+        combine: Option<&str>,
+    ) -> PyResult<Counters> {
+        let key = key_type("key", key)?;
+        let number = match number {
+            None => None,
+            Some("int64" | "int") => Some(NumberType::Int),
+            Some("float64" | "float") => Some(NumberType::Float),
+            Some(other) => {
+                return Err(invalid(&format!("number is \"int64\" or \"float64\", not {other:?}")));
+            }
+        };
+        let combine = match combine {
+            None => None,
+            Some("sum") => Some(Combine::Sum),
+            Some("min") => Some(Combine::Min),
+            Some("max") => Some(Combine::Max),
+            Some(other) => {
+                return Err(invalid(&format!(
+                    "combine is \"sum\", \"min\" or \"max\", not {other:?}"
+                )));
+            }
+        };
+        let counters = py.detach(|| {
+            // What is not said is as it is in counters that exist.
+            let there = self.database.existing_counters(name)?;
+            let there = there.as_ref().map(quipu::Counters::def);
+            let options = CounterOptions {
+                key: key.or(there.map(|def| def.key)).unwrap_or_default(),
+                number: number.or(there.map(|def| def.number)).unwrap_or_default(),
+                combine: combine.or(there.map(|def| def.combine)).unwrap_or_default(),
+            };
+            self.database.counters(name, options)
+        });
+        Ok(Counters { counters: counters.or_raise()?, database: self.database.clone() })
+    }
+
+    fn drop(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        py.detach(|| self.database.drop_entry(name)).or_raise()
     }
 
     fn graphs(&self) -> PyResult<Vec<String>> {
@@ -175,6 +247,19 @@ impl Database {
             graphs.append(row)?;
         }
         out.set_item("graphs", graphs)?;
+        for (kind, of_kind) in [("blobs", stats.blobs), ("counters", stats.counters)] {
+            let list = PyList::empty(py);
+            for relation in of_kind {
+                let row = PyDict::new(py);
+                row.set_item("name", relation.name)?;
+                row.set_item("rows", relation.rows)?;
+                row.set_item("disk_bytes", relation.disk_bytes)?;
+                row.set_item("memory_bytes", relation.memory_bytes)?;
+                row.set_item("tables", relation.tables)?;
+                list.append(row)?;
+            }
+            out.set_item(kind, list)?;
+        }
         Ok(out)
     }
 

@@ -7,7 +7,7 @@
 
 use crate::arrays::{self, EdgeArrays};
 use crate::error::OrRaise;
-use crate::table::EdgeTable;
+use crate::table::Table;
 use crate::vertices::{self, vertex};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -119,11 +119,7 @@ impl Graph {
 
     #[getter]
     fn vertex(&self) -> &'static str {
-        match self.graph.def().vertex {
-            quipu::VertexType::U64 => "u64",
-            quipu::VertexType::I64 => "i64",
-            quipu::VertexType::Str => "str",
-        }
+        arrays::key_type(self.graph.def().vertex)
     }
 
     #[getter]
@@ -395,8 +391,8 @@ impl Graph {
         arrays::moved(py, &self.graph, words)
     }
 
-    fn to_table(&self, py: Python<'_>) -> PyResult<EdgeTable> {
-        EdgeTable::read(py, &self.graph)
+    fn to_table(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::read(py, &self.graph)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -10,10 +10,15 @@
 
 mod arrays;
 mod backup;
+mod blob_stream;
+mod blobs;
+mod columns;
+mod counters;
 mod database;
 mod error;
 mod graph;
 mod import;
+mod keys;
 mod repair;
 mod table;
 mod transaction;
@@ -26,9 +31,14 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<database::Database>()?;
     module.add_class::<graph::Graph>()?;
+    module.add_class::<blobs::Blobs>()?;
+    module.add_class::<blob_stream::BlobReader>()?;
+    module.add_class::<blob_stream::BlobWriter>()?;
+    module.add_class::<counters::Counters>()?;
+    module.add_class::<table::TableStream>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<import::ImportReport>()?;
-    module.add_class::<table::EdgeTable>()?;
+    module.add_class::<table::Table>()?;
     module.add_class::<backup::BackupReport>()?;
     module.add_class::<backup::RestoreReport>()?;
     module.add_function(wrap_pyfunction!(database::open, module)?)?;

@@ -5,12 +5,12 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{
-    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
     StructArray, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Schema};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 use quipu::{Edges, VertexColumn, Weights};
 use std::sync::Arc;
 
@@ -19,15 +19,27 @@ const ROWS_A_BATCH: usize = 1 << 16;
 /// Rows that a notebook shows.
 const ROWS_SHOWN: usize = 10;
 
-/// Edges of a graph, as of the moment they were read.
+/// Rows with named columns, as of the moment they were read.
 #[pyclass(module = "quipu", frozen)]
-pub(crate) struct EdgeTable {
+pub(crate) struct Table {
     batches: Vec<RecordBatch>,
     schema: Arc<Schema>,
     rows: usize,
 }
 
-impl EdgeTable {
+impl Table {
+    /// Of batches that have this schema.
+    pub(crate) fn new(batches: Vec<RecordBatch>, schema: Arc<Schema>) -> Self {
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        Self { batches, schema, rows }
+    }
+
+    /// Of one batch.
+    pub(crate) fn of_batch(batch: RecordBatch) -> Self {
+        let schema = batch.schema();
+        Self::new(vec![batch], schema)
+    }
+
     /// All edges of a graph.
     pub(crate) fn read(py: Python<'_>, graph: &quipu::Graph) -> PyResult<Self> {
         let batches = py.detach(|| -> quipu::Result<Vec<RecordBatch>> {
@@ -47,8 +59,7 @@ impl EdgeTable {
         none.reset(graph.def().weight);
         let empty = record_batch(graph, &none).or_raise()?;
         let schema = batches.first().unwrap_or(&empty).schema();
-        let rows = batches.iter().map(RecordBatch::num_rows).sum();
-        Ok(Self { batches, schema, rows })
+        Ok(Self::new(batches, schema))
     }
 }
 
@@ -70,7 +81,8 @@ fn record_batch(graph: &quipu::Graph, edges: &Edges) -> quipu::Result<RecordBatc
         .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
 }
 
-fn vertex_array(vertices: VertexColumn) -> ArrayRef {
+/// Vertices or keys as an Arrow array.
+pub(crate) fn vertex_array(vertices: VertexColumn) -> ArrayRef {
     match vertices {
         VertexColumn::U64(words) => Arc::new(UInt64Array::from(words)),
         VertexColumn::I64(ints) => Arc::new(Int64Array::from(ints)),
@@ -85,7 +97,7 @@ fn vertex_array(vertices: VertexColumn) -> ArrayRef {
 }
 
 #[pymethods]
-impl EdgeTable {
+impl Table {
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
@@ -150,7 +162,7 @@ impl EdgeTable {
     }
 
     fn __repr__(&self) -> String {
-        format!("<quipu.EdgeTable: {} rows, columns {}>", self.rows, self.columns().join(", "))
+        format!("<quipu.Table: {} rows, columns {}>", self.rows, self.columns().join(", "))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
@@ -197,6 +209,13 @@ fn tuple<'py>(py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Boun
             DataType::Float64 => {
                 column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any()
             }
+            DataType::LargeBinary => {
+                let value = column.as_binary::<i64>();
+                match value.is_null(row) {
+                    true => py.None().into_bound(py),
+                    false => PyBytes::new(py, value.value(row)).into_any(),
+                }
+            }
             _ => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
         });
     }
@@ -228,7 +247,8 @@ pub(crate) fn arrow_to_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'
     Ok(numpy::PyArray1::from_vec(py, words).into_any())
 }
 
-fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
+/// The array of a column that speaks Arrow.
+pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     if value.hasattr("__arrow_c_array__")? {
         return Ok(vec![array_of(value)?]);
     }
@@ -280,4 +300,64 @@ fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array_stream"))?;
     // SAFETY: see `array_of`.
     unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
+}
+
+/// What hands out the next batch.
+type NextBatch = Box<dyn FnMut() -> quipu::Result<Option<RecordBatch>> + Send>;
+
+/// Tables one after another, as of the moment the stream began.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct TableStream {
+    schema: Arc<Schema>,
+    /// Nothing once it was handed over to Arrow.
+    next: env::sync::Mutex<Option<NextBatch>>,
+}
+
+impl TableStream {
+    pub(crate) fn new(schema: Arc<Schema>, next: NextBatch) -> Self {
+        Self { schema, next: env::sync::Mutex::new(Some(next)) }
+    }
+}
+
+#[pymethods]
+impl TableStream {
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+        let batch = py.detach(|| match &mut *self.next.lock() {
+            Some(next) => next(),
+            None => Ok(None),
+        });
+        Ok(batch.or_raise()?.map(Table::of_batch))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(arrow_error)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // as in `Table`
+        let next = self.next.lock().take();
+        let mut next = next.ok_or_else(|| invalid("the stream was handed out already"))?;
+        let batches = std::iter::from_fn(move || {
+            let batch = next().transpose()?;
+            Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+        });
+        let reader: Box<dyn RecordBatchReader + Send> =
+            Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+    }
 }

@@ -1,5 +1,7 @@
 //! `Transaction`: a context manager that commits, or rolls back on an exception.
 
+use crate::blobs::Blobs;
+use crate::counters::Counters;
 use crate::error::OrRaise;
 use crate::graph::Graph;
 use pyo3::prelude::*;
@@ -17,6 +19,16 @@ impl Transaction {
     fn graph(&self, name: &str) -> PyResult<Graph> {
         let graph = self.transaction.graph(name).or_raise()?;
         Ok(Graph { graph, database: self.database.clone() })
+    }
+
+    fn blobs(&self, name: &str) -> PyResult<Blobs> {
+        let blobs = self.transaction.blobs(name).or_raise()?;
+        Ok(Blobs { blobs, database: self.database.clone() })
+    }
+
+    fn counters(&self, name: &str) -> PyResult<Counters> {
+        let counters = self.transaction.counters(name).or_raise()?;
+        Ok(Counters { counters, database: self.database.clone() })
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<()> {

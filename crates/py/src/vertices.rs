@@ -1,12 +1,12 @@
 //! Vertices and weights on the way in: plain numbers, NumPy arrays, lists, anything Arrow.
 
+use crate::columns::{Column, VERTEX, as_array, explain, slice};
 use crate::error::{OrRaise, invalid};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::PyString;
 use quipu::{Graph, VertexList, VertexType, Weight, WeightType, WeightsRef};
-use std::borrow::Cow;
 
 /// The word of one vertex; a text that is no vertex becomes one that no read finds.
 #[inline]
@@ -30,179 +30,13 @@ pub(crate) fn vertex(graph: &Graph, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
 }
 
-#[cold]
-fn explain(value: &Bound<'_, PyAny>, error: PyErr, what: &str) -> PyErr {
-    let py = value.py();
-    if error.is_instance_of::<PyOverflowError>(py) {
-        return invalid(&format!("{what}, not {value}"));
-    }
-    PyTypeError::new_err(format!("{what}, not {}", value.get_type()))
-}
-
 fn text_expected(value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("a vertex of this graph is text, not {}", value.get_type()))
 }
 
-/// Vertices handed in as a column; borrows NumPy's memory where it can.
-pub(crate) enum Column<'py> {
-    U64(PyReadonlyArray1<'py, u64>),
-    I64(PyReadonlyArray1<'py, i64>),
-    Owned(Vec<u64>),
-    OwnedI64(Vec<i64>),
-    Text(Vec<String>),
-}
-
-impl Column<'_> {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::U64(array) => array.len().unwrap_or(0),
-            Self::I64(array) => array.len().unwrap_or(0),
-            Self::Owned(words) => words.len(),
-            Self::OwnedI64(words) => words.len(),
-            Self::Text(texts) => texts.len(),
-        }
-    }
-
-    /// The words of the vertices.
-    pub(crate) fn words(&self, graph: &Graph) -> PyResult<Cow<'_, [u64]>> {
-        let mut words = Vec::new();
-        match self {
-            Self::U64(array) => return Ok(Cow::Borrowed(slice(array)?)),
-            Self::Owned(words) => return Ok(Cow::Borrowed(words)),
-            Self::I64(array) => {
-                graph.to_words(VertexList::I64(slice(array)?), &mut words).or_raise()?;
-            }
-            Self::OwnedI64(ints) => {
-                graph.to_words(VertexList::I64(ints), &mut words).or_raise()?;
-            }
-            Self::Text(texts) => {
-                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                graph.to_words(VertexList::Str(&texts), &mut words).or_raise()?;
-            }
-        }
-        Ok(Cow::Owned(words))
-    }
-
-    /// Calls `f` with the vertices as the graph's vertex type has them.
-    pub(crate) fn with_list<R>(&self, f: impl FnOnce(VertexList<'_>) -> R) -> PyResult<R> {
-        Ok(match self {
-            Self::U64(array) => f(VertexList::U64(slice(array)?)),
-            Self::I64(array) => f(VertexList::I64(slice(array)?)),
-            Self::Owned(words) => f(VertexList::U64(words)),
-            Self::OwnedI64(ints) => f(VertexList::I64(ints)),
-            Self::Text(texts) => {
-                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                f(VertexList::Str(&texts))
-            }
-        })
-    }
-}
-
-fn slice<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
-    array.as_slice().map_err(|_| invalid("the array is not contiguous"))
-}
-
-/// NumPy's view of anything with `__array__` (NumPy, pandas, Polars, pyarrow), `__arrow_c_array__`
-/// or `__arrow_c_stream__`, or a list.
-fn as_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = value.py();
-    let known = value.hasattr("__array__")? || !crate::table::speaks_arrow(value)?;
-    if known {
-        return py.import("numpy")?.call_method1("asarray", (value,));
-    }
-    crate::table::arrow_to_numpy(value)
-}
-
 /// A column of vertices.
 pub(crate) fn column<'py>(graph: &Graph, value: &Bound<'py, PyAny>) -> PyResult<Column<'py>> {
-    let py = value.py();
-    if graph.def().vertex == VertexType::Str {
-        return Ok(Column::Text(texts(value)?));
-    }
-    let signed = graph.def().vertex == VertexType::I64;
-    // The usual case first: an array of just the right type.
-    if !signed
-        && let Ok(array) = value.cast::<PyArray1<u64>>()
-        && let Ok(array) = array.try_readonly()
-        && array.as_slice().is_ok()
-    {
-        return Ok(Column::U64(array));
-    }
-    let array = as_array(value)?;
-    let dtype = array.getattr("dtype")?;
-    let kind: String = dtype.getattr("kind")?.extract()?;
-    let numpy = py.import("numpy")?;
-    if array.getattr("size")?.extract::<usize>()? == 0 {
-        return Ok(if signed { Column::OwnedI64(Vec::new()) } else { Column::Owned(Vec::new()) });
-    }
-    if array.getattr("ndim")?.extract::<usize>()? != 1 {
-        return Err(invalid("vertices must be a one-dimensional array"));
-    }
-    let range = if signed { "-2**63 to 2**63 - 1" } else { "0 to 2**64 - 1" };
-    match kind.as_str() {
-        "u" if !signed => {
-            let array = numpy.call_method1("ascontiguousarray", (array, "uint64"))?;
-            Ok(Column::U64(array.cast_into::<PyArray1<u64>>()?.try_readonly()?))
-        }
-        "i" | "u" => {
-            if kind == "u" {
-                let max = array.call_method0("max")?.extract::<u64>()?;
-                if max > i64::MAX as u64 {
-                    return Err(invalid(&format!(
-                        "a vertex is an integer from {range}, not {max}"
-                    )));
-                }
-            }
-            let array = numpy.call_method1("ascontiguousarray", (array, "int64"))?;
-            let array = array.cast_into::<PyArray1<i64>>()?.try_readonly()?;
-            if signed {
-                return Ok(Column::I64(array));
-            }
-            let ints = slice(&array)?;
-            if let Some(negative) = ints.iter().find(|&&int| int < 0) {
-                return Err(invalid(&format!(
-                    "a vertex is an integer from {range}, not {negative}"
-                )));
-            }
-            Ok(Column::Owned(ints.iter().map(|&int| int.cast_unsigned()).collect()))
-        }
-        // Python integers past 63 bits make an array of objects.
-        "O" => {
-            let list = array.call_method0("tolist")?;
-            Ok(if signed {
-                Column::OwnedI64(list.extract()?)
-            } else {
-                Column::Owned(list.extract()?)
-            })
-        }
-        // NumPy takes a list of small and of very large integers for floats.
-        "f" if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
-            let wrong = |_| PyTypeError::new_err("vertices must be integers, not floats");
-            Ok(if signed {
-                Column::OwnedI64(value.extract().map_err(wrong)?)
-            } else {
-                Column::Owned(value.extract().map_err(wrong)?)
-            })
-        }
-        _ => Err(PyTypeError::new_err(format!("vertices must be integers, not {dtype}"))),
-    }
-}
-
-fn texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    if value.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err("a list of texts is needed, not one text"));
-    }
-    if let Ok(list) = value.extract::<Vec<String>>() {
-        return Ok(list);
-    }
-    let list = if value.hasattr("to_pylist")? {
-        value.call_method0("to_pylist")?
-    } else if value.hasattr("tolist")? {
-        value.call_method0("tolist")?
-    } else {
-        as_array(value)?.call_method0("tolist")?
-    };
-    list.extract().map_err(|_| PyTypeError::new_err("vertices of this graph are texts"))
+    crate::columns::column(graph.def().vertex, VERTEX, value)
 }
 
 /// Weights handed in as a column.

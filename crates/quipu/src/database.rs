@@ -3,7 +3,7 @@
 use crate::options::{BlobOptions, CounterOptions, GraphOptions, Options};
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
 use kv::{Kv, KvOptions};
-use relation::{BlobsDef, Catalog, Definition, Entry, GraphPart};
+use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
@@ -181,6 +181,23 @@ impl Database {
         Ok(graphs)
     }
 
+    /// Drops whatever has this name at once; whether it was there. Readers that hold a snapshot still see it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where the name cannot be one.
+    pub fn drop_entry(&self, name: &str) -> Result<bool> {
+        match Catalog::new(Arc::clone(&self.store)).find(name)? {
+            Some(Entry::Relation(..)) => {
+                // What waits for counters is forgotten with them.
+                if let Ok(Some(counters)) = self.existing_counters(name) {
+                    return counters.drop_counters().map(|()| true);
+                }
+                Catalog::new(Arc::clone(&self.store)).drop_entry(name)
+            }
+            _ => Catalog::new(Arc::clone(&self.store)).drop_entry(name),
+        }
+    }
+
     /// Drops a graph at once; readers that hold a snapshot still see it.
     ///
     /// # Errors
@@ -325,6 +342,7 @@ impl Database {
     /// # Errors
     /// Counting reads; see [`Graph::number_of_edges`].
     pub fn stats(&self) -> Result<DatabaseStats> {
+        self.write_waiting()?;
         let store = self.store.stats();
         let mut graphs = Vec::new();
         for def in self.graphs()? {
@@ -344,7 +362,34 @@ impl Database {
                 def,
             });
         }
+        let (mut blobs, mut counters) = (Vec::new(), Vec::new());
+        for entry in self.list()? {
+            let into = match &entry {
+                Entry::Blobs(..) => &mut blobs,
+                Entry::Relation(schema, _) if CountersDef::of_schema(schema).is_some() => {
+                    &mut counters
+                }
+                Entry::Relation(..) | Entry::Graph(..) => continue,
+            };
+            let name = entry.name().to_owned();
+            let large = format!("{name}{}", BlobsPart::Large.suffix());
+            let parts: Vec<_> = store
+                .keyspaces
+                .iter()
+                .filter(|(info, _)| info.name == name || info.name == large)
+                .map(|(_, stats)| stats)
+                .collect();
+            into.push(RelationStats {
+                rows: self.store.count(entry.keyspace())?,
+                disk_bytes: parts.iter().map(|stats| stats.disk_bytes).sum(),
+                memory_bytes: parts.iter().map(|stats| stats.memory_bytes).sum(),
+                tables: parts.iter().map(|stats| stats.tables_per_level.iter().sum::<u64>()).sum(),
+                name,
+            });
+        }
         Ok(DatabaseStats {
+            blobs,
+            counters,
             disk_bytes: store.keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
             log_bytes: store.log_bytes,
             cache_bytes: store.cache_bytes,
@@ -434,6 +479,25 @@ pub struct DatabaseStats {
     pub commits: u64,
     /// Each graph by name.
     pub graphs: Vec<GraphStats>,
+    /// Blobs by name.
+    pub blobs: Vec<RelationStats>,
+    /// Counters by name.
+    pub counters: Vec<RelationStats>,
+}
+
+/// Figures of blobs or counters.
+#[derive(Clone, Debug)]
+pub struct RelationStats {
+    /// Name.
+    pub name: String,
+    /// Keys.
+    pub rows: u64,
+    /// Bytes of its tables, long values included.
+    pub disk_bytes: u64,
+    /// Bytes of its memtables.
+    pub memory_bytes: u64,
+    /// Its tables.
+    pub tables: u64,
 }
 
 /// Figures of a graph.

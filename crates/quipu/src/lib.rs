@@ -30,9 +30,9 @@ mod repair;
 mod size;
 
 pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
-pub use base::{KeyspaceId, SeqNo};
+pub use base::{BytesColumn, KeyspaceId, SeqNo};
 pub use check::{Check, Problem, check};
-pub use database::{Database, DatabaseStats, GraphStats, Tx};
+pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
 pub use options::{BlobOptions, CounterOptions, GraphOptions, Options};

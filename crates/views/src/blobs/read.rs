@@ -3,7 +3,7 @@
 use super::rows::{Held, empty_batch, held, large_ids};
 use super::{BlobRows, Blobs, VALUES, damaged};
 use crate::keys::{KeyList, KeyOf, KeyType, keys_of, range_of, range_through, with_key};
-use base::{Batch, BytesColumn, Column, Projection};
+use base::{Batch, BytesColumn, Column, Keys, Projection};
 use std::cell::Cell;
 use store::{Read, Result, Scan};
 
@@ -32,7 +32,11 @@ impl Blobs {
         f: impl FnOnce(Option<&[u8]>) -> R,
     ) -> Result<R> {
         let key = key.into();
-        let mut row = ROW.take().unwrap_or_else(|| Box::new(empty_batch(KeyType::U64)));
+        let mut row = ROW.take().unwrap_or_else(|| Box::new(empty_batch(self.core.def.key)));
+        match (&row.keys, self.core.def.key) {
+            (Keys::Words(_), KeyType::U64 | KeyType::I64) | (Keys::Bytes(_), KeyType::Str) => {}
+            (_, key) => *row = empty_batch(key),
+        }
         let found = with_key(self.core.def.key, key, |key| {
             self.source.read(|read| read.get(self.core.rows, key, VALUES, &mut row))
         });
@@ -62,7 +66,7 @@ impl Blobs {
 
     fn large_value(&self, key: KeyOf<'_>) -> Result<Option<Vec<u8>>> {
         self.source.read_moment(|read| {
-            let mut row = empty_batch(KeyType::U64);
+            let mut row = empty_batch(self.core.def.key);
             let found = with_key(self.core.def.key, key, |key| {
                 read.get(self.core.rows, key, VALUES, &mut row)
             })?;
@@ -82,7 +86,7 @@ impl Blobs {
     /// Whether a key has a value.
     pub fn contains<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
         let mut row =
-            Batch { rows: 0, keys: crate::keys::empty_keys(KeyType::U64), values: vec![] };
+            Batch { rows: 0, keys: crate::keys::empty_keys(self.core.def.key), values: vec![] };
         with_key(self.core.def.key, key.into(), |key| {
             self.source.read(|read| read.get(self.core.rows, key, Projection::COUNT, &mut row))
         })
@@ -96,7 +100,7 @@ impl Blobs {
         values: &mut BytesColumn,
     ) -> Result<()> {
         let keys = keys_of(self.core.def.key, keys)?;
-        let mut rows = empty_batch(KeyType::U64);
+        let mut rows = empty_batch(self.core.def.key);
         let mut lent = std::mem::take(values);
         lent.clear();
         rows.values[0] = Column::Bytes(lent);
@@ -124,7 +128,7 @@ impl Blobs {
     /// Replaces `present` by whether each key has a value.
     pub fn contains_many(&self, keys: KeyList<'_>, present: &mut Vec<bool>) -> Result<()> {
         let keys = keys_of(self.core.def.key, keys)?;
-        let mut rows = empty_batch(KeyType::U64);
+        let mut rows = empty_batch(self.core.def.key);
         present.clear();
         self.source.read(|read| {
             read.get_many(self.core.rows, &keys, Projection::COUNT, present, &mut rows)

@@ -3,7 +3,7 @@
 use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held};
 use super::{Blobs, CHUNK_BYTES, LARGE_BYTES_MIN, VALUE_BYTES_MAX, VALUES, damaged};
-use crate::keys::{KeyOf, KeyType, empty_keys, with_key};
+use crate::keys::{KeyOf, empty_keys, with_key};
 use crate::source::Source;
 use base::{Column, KeyRange, KeyRef, Keys, Projection};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -38,7 +38,7 @@ impl Blobs {
     /// A value to be read in pieces, as of now; `None` where the key has none.
     pub fn reader<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<BlobReader>> {
         let blobs = self.held();
-        let mut row = empty_batch(KeyType::U64);
+        let mut row = empty_batch(self.core.def.key);
         let found = with_key(self.core.def.key, key.into(), |key| {
             blobs.source.read(|read| read.get(self.core.rows, key, VALUES, &mut row))
         })?;

@@ -1,0 +1,117 @@
+//! Long values in pieces, with the methods of Python's binary files.
+
+use crate::error::{OrRaise, invalid};
+use env::sync::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::io::{Seek, SeekFrom};
+
+/// Reads one value.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct BlobReader {
+    reader: Mutex<Option<quipu::BlobReader>>,
+}
+
+impl BlobReader {
+    pub(crate) fn new(reader: quipu::BlobReader) -> Self {
+        Self { reader: Mutex::new(Some(reader)) }
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut quipu::BlobReader) -> PyResult<R>) -> PyResult<R> {
+        f(self.reader.lock().as_mut().ok_or_else(|| invalid("the reader is closed"))?)
+    }
+}
+
+#[pymethods]
+impl BlobReader {
+    #[pyo3(signature = (size=-1))]
+    fn read<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes_max = usize::try_from(size).unwrap_or(usize::MAX);
+        let mut out = Vec::new();
+        py.detach(|| self.with(|reader| reader.take_bytes(bytes_max, &mut out).or_raise()))?;
+        Ok(PyBytes::new(py, &out))
+    }
+
+    #[pyo3(signature = (offset, whence=0))]
+    fn seek(&self, offset: i64, whence: u8) -> PyResult<u64> {
+        let to = match (whence, u64::try_from(offset)) {
+            (0, Ok(offset)) => SeekFrom::Start(offset),
+            (1, _) => SeekFrom::Current(offset),
+            (2, _) => SeekFrom::End(offset),
+            _ => return Err(invalid("whence is 0, 1 or 2, and a place is not before the begin")),
+        };
+        self.with(|reader| reader.seek(to).map_err(|error| invalid(&error.to_string())))
+    }
+
+    fn tell(&self) -> PyResult<u64> {
+        self.seek(0, 1)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.with(|reader| Ok(reader.len() as usize))
+    }
+
+    fn close(&self) {
+        *self.reader.lock() = None;
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&self, _args: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+}
+
+/// Writes one value.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct BlobWriter {
+    writer: Mutex<Option<quipu::BlobWriter>>,
+}
+
+impl BlobWriter {
+    pub(crate) fn new(writer: quipu::BlobWriter) -> Self {
+        Self { writer: Mutex::new(Some(writer)) }
+    }
+}
+
+#[pymethods]
+impl BlobWriter {
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        crate::keys::with_bytes(data, |bytes| {
+            py.detach(|| {
+                let mut writer = self.writer.lock();
+                let writer = writer.as_mut().ok_or_else(|| invalid("the writer is closed"))?;
+                writer.append(bytes).or_raise()
+            })?;
+            Ok(bytes.len())
+        })
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let writer = self.writer.lock().take();
+            writer.map_or(Ok(()), |writer| writer.finish().or_raise())
+        })
+    }
+
+    fn abort(&self, py: Python<'_>) {
+        py.detach(|| drop(self.writer.lock().take()));
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*args))]
+    fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        if args.get_item(0).is_ok_and(|kind| !kind.is_none()) {
+            self.abort(py);
+        } else {
+            self.close(py)?;
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,288 @@
+//! `Blobs`: byte strings by key, for Python.
+
+use crate::arrays;
+use crate::blob_stream::{BlobReader, BlobWriter};
+use crate::columns::{KEY, column};
+use crate::error::OrRaise;
+use crate::keys::{binary_array, values, with_bound, with_bytes, with_key};
+use crate::table::{Table, TableStream, vertex_array};
+use arrow_array::RecordBatch;
+use numpy::PyArray1;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use quipu::{BlobRows, BytesColumn, KeyOf};
+
+/// Rows asked of a stream at once; values of a kibibyte make 4 MiB of them.
+const ROWS_A_BATCH: usize = 4096;
+
+/// Blobs, seen through the database or a transaction.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct Blobs {
+    pub(crate) blobs: quipu::Blobs,
+    pub(crate) database: quipu::Database,
+}
+
+impl Blobs {
+    /// Whether a small write returns in about a microsecond: then the interpreter lock is kept.
+    fn quick_writes(&self) -> bool {
+        self.database.options().durability != quipu::Durability::Sync
+    }
+
+    fn value<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        with_key(self.blobs.def().key, key, |key| {
+            self.blobs
+                .with_value(key, |value| value.map(|value| PyBytes::new(py, value)))
+                .or_raise()
+        })
+    }
+
+    fn rows(
+        &self,
+        py: Python<'_>,
+        read: impl FnOnce(&quipu::Blobs, &mut BlobRows) -> quipu::Result<()> + Send,
+    ) -> PyResult<Table> {
+        let batch = py.detach(|| {
+            let mut rows = BlobRows::new(self.blobs.def().key);
+            read(&self.blobs, &mut rows)?;
+            record_batch(rows)
+        });
+        Ok(Table::of_batch(batch.or_raise()?))
+    }
+}
+
+/// Rows as Arrow columns `key` and `value`.
+fn record_batch(rows: BlobRows) -> quipu::Result<RecordBatch> {
+    let (keys, values) = rows.into_columns()?;
+    let columns = [("key", vertex_array(keys)), ("value", binary_array(values))];
+    RecordBatch::try_from_iter_with_nullable(
+        columns.map(|(name, array)| (name, array, name == "value")),
+    )
+    .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
+}
+
+#[pymethods]
+impl Blobs {
+    #[getter]
+    fn name(&self) -> &str {
+        self.blobs.name()
+    }
+
+    #[getter]
+    fn key(&self) -> &'static str {
+        crate::arrays::key_type(self.blobs.def().key)
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.value(py, key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+    }
+
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.value(py, key)?.map(Bound::into_any).or(default))
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        with_key(self.blobs.def().key, key, |key| self.blobs.contains(key).or_raise())
+    }
+
+    fn contains_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let mut present = Vec::new();
+        keys.with_list(|keys| py.detach(|| self.blobs.contains_many(keys, &mut present)))?
+            .or_raise()?;
+        Ok(arrays::flags(py, &present))
+    }
+
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let (mut present, mut values) = (Vec::new(), BytesColumn::default());
+        keys.with_list(|keys| py.detach(|| self.blobs.get_many(keys, &mut present, &mut values)))?
+            .or_raise()?;
+        let value = |i: usize| present[i].then(|| PyBytes::new(py, values.get(i)));
+        PyList::new(py, (0..present.len()).map(value))
+    }
+
+    fn get_many_arrow(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Table> {
+        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let batch = keys.with_list(|keys| {
+            py.detach(|| {
+                let (mut present, mut values) = (Vec::new(), BytesColumn::default());
+                self.blobs.get_many(keys, &mut present, &mut values)?;
+                for (i, &present) in present.iter().enumerate() {
+                    values.validity.push(i, present);
+                }
+                let columns = [("value", binary_array(values), true)];
+                RecordBatch::try_from_iter_with_nullable(columns)
+                    .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
+            })
+        })?;
+        Ok(Table::of_batch(batch.or_raise()?))
+    }
+
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.put(py, key, value)
+    }
+
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        with_key(self.blobs.def().key, key, |key| {
+            with_bytes(value, |value| {
+                if self.quick_writes() && value.len() < 1 << 16 {
+                    return self.blobs.put(key, value).or_raise();
+                }
+                py.detach(|| self.blobs.put(key, value)).or_raise()
+            })
+        })
+    }
+
+    fn put_many(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let values = self::values(values)?;
+        keys.with_list(|keys| py.detach(|| self.blobs.put_many(keys, &values)))?.or_raise()
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.delete(py, key)? {
+            return Ok(());
+        }
+        Err(PyKeyError::new_err(key.clone().unbind()))
+    }
+
+    fn delete(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        with_key(self.blobs.def().key, key, |key| {
+            if self.quick_writes() {
+                return self.blobs.delete(key).or_raise();
+            }
+            py.detach(|| self.blobs.delete(key)).or_raise()
+        })
+    }
+
+    fn delete_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let mut deleted = Vec::new();
+        keys.with_list(|keys| py.detach(|| self.blobs.delete_many(keys, &mut deleted)))?
+            .or_raise()?;
+        Ok(arrays::flags(py, &deleted))
+    }
+
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.blobs.clear()).or_raise()
+    }
+
+    #[pyo3(signature = (start=None, count=100, *, backward=false))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        count: usize,
+        backward: bool,
+    ) -> PyResult<Table> {
+        with_bound(self.blobs.def().key, start, |start| {
+            self.rows(py, |blobs, rows| match backward {
+                false => blobs.scan(start, count, rows),
+                true => blobs.scan_back(start, count, rows),
+            })
+        })
+    }
+
+    #[pyo3(signature = (start=None, stop=None))]
+    fn range(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<TableStream> {
+        let of = self.blobs.def().key;
+        let scan = |start: Option<KeyOf<'_>>| {
+            with_bound(of, stop, |stop| py.detach(|| self.blobs.range(start, stop)).or_raise())
+        };
+        let mut scan = with_bound(of, start, scan)?;
+        let empty = record_batch(BlobRows::new(of)).or_raise()?.schema();
+        let next = move || -> quipu::Result<Option<RecordBatch>> {
+            let mut rows = BlobRows::new(of);
+            let more = scan.next_rows(ROWS_A_BATCH, &mut rows)?;
+            more.then(|| record_batch(rows)).transpose()
+        };
+        Ok(TableStream::new(empty, Box::new(next)))
+    }
+
+    #[pyo3(signature = (count, *, seed=0))]
+    fn sample(&self, py: Python<'_>, count: usize, seed: u64) -> PyResult<Table> {
+        self.rows(py, |blobs, rows| blobs.sample(count, seed, rows))
+    }
+
+    #[pyo3(signature = (start=None, stop=None))]
+    fn measure<'py>(
+        &self,
+        py: Python<'py>,
+        start: Option<&Bound<'py, PyAny>>,
+        stop: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let of = self.blobs.def().key;
+        let measure = with_bound(of, start, |start| {
+            with_bound(of, stop, |stop| self.blobs.measure(start, stop).or_raise())
+        })?;
+        let out = PyDict::new(py);
+        out.set_item("rows", measure.rows)?;
+        out.set_item("bytes", measure.bytes)?;
+        Ok(out)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(py.detach(|| self.blobs.len()).or_raise()? as usize)
+    }
+
+    fn reader(&self, key: &Bound<'_, PyAny>) -> PyResult<BlobReader> {
+        let reader = with_key(self.blobs.def().key, key, |key| self.blobs.reader(key).or_raise())?;
+        reader.map(BlobReader::new).ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+    }
+
+    fn writer(&self, key: &Bound<'_, PyAny>) -> PyResult<BlobWriter> {
+        with_key(self.blobs.def().key, key, |key| self.blobs.writer(key).or_raise())
+            .map(BlobWriter::new)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<quipu.Blobs {:?}, keys {}>", self.blobs.name(), self.key())
+    }
+}

@@ -1,0 +1,285 @@
+//! `Counters`: numbers by key that grow without being read, for Python.
+
+use crate::columns::{Column, KEY, as_array, column, slice};
+use crate::error::{OrRaise, invalid};
+use crate::keys::{number_array, with_bound, with_key};
+use crate::table::{Table, TableStream, vertex_array};
+use arrow_array::RecordBatch;
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use quipu::{
+    Combine, CounterRows, KeyColumn, KeyOf, KeyType, Number, NumberColumn, NumberList, NumberType,
+};
+
+/// Rows asked of a stream at once.
+const ROWS_A_BATCH: usize = 1 << 16;
+
+/// Counters, seen through the database or a transaction.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct Counters {
+    pub(crate) counters: quipu::Counters,
+    pub(crate) database: quipu::Database,
+}
+
+impl Counters {
+    fn key_type(&self) -> KeyType {
+        self.counters.def().key
+    }
+
+    /// A call that may be a commit: it keeps the interpreter lock where that takes about a microsecond.
+    fn write(&self, py: Python<'_>, f: impl FnOnce() -> quipu::Result<()> + Send) -> PyResult<()> {
+        if self.database.options().durability != quipu::Durability::Sync {
+            return f().or_raise();
+        }
+        py.detach(f).or_raise()
+    }
+
+    fn number(&self, value: &Bound<'_, PyAny>) -> PyResult<Number> {
+        let wrong = |what: &str| {
+            PyTypeError::new_err(format!(
+                "these counters hold {what}, {} was given",
+                value.get_type()
+            ))
+        };
+        Ok(match self.counters.def().number {
+            NumberType::Int => Number::Int(value.extract().map_err(|error| {
+                crate::columns::explain(
+                    value,
+                    error,
+                    "a number here is an integer from -2**63 + 1 to 2**63 - 2",
+                )
+            })?),
+            NumberType::Float => Number::Float(value.extract().map_err(|_| wrong("floats"))?),
+        })
+    }
+}
+
+/// Rows as Arrow columns `key` and `count`.
+fn record_batch(rows: CounterRows) -> quipu::Result<RecordBatch> {
+    let columns = [("key", vertex_array(rows.keys)), ("count", number_array(rows.numbers))];
+    RecordBatch::try_from_iter(columns)
+        .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
+}
+
+fn plain<'py>(py: Python<'py>, number: Number) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match number {
+        Number::Int(number) => number.into_pyobject(py)?.into_any(),
+        Number::Float(number) => number.into_pyobject(py)?.into_any(),
+    })
+}
+
+#[pymethods]
+impl Counters {
+    #[getter]
+    fn name(&self) -> &str {
+        self.counters.name()
+    }
+
+    #[getter]
+    fn key(&self) -> &'static str {
+        crate::arrays::key_type(self.key_type())
+    }
+
+    #[getter]
+    fn number_type(&self) -> &'static str {
+        match self.counters.def().number {
+            NumberType::Int => "int64",
+            NumberType::Float => "float64",
+        }
+    }
+
+    #[getter]
+    fn combine(&self) -> &'static str {
+        match self.counters.def().combine {
+            Combine::Sum => "sum",
+            Combine::Min => "min",
+            Combine::Max => "max",
+        }
+    }
+
+    #[pyo3(signature = (key, number=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        number: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let number = number.map_or(Ok(Number::Int(1)), |number| self.number(number))?;
+        with_key(self.key_type(), key, |key| self.write(py, || self.counters.add(key, number)))
+    }
+
+    #[pyo3(signature = (keys, numbers=None))]
+    fn add_many(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        numbers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let keys = column(self.key_type(), KEY, keys)?;
+        let add = |numbers: NumberList<'_>| {
+            keys.with_list(|keys| py.detach(|| self.counters.add_many(keys, numbers)))?.or_raise()
+        };
+        let Some(numbers) = numbers.filter(|numbers| !numbers.is_none()) else {
+            return add(NumberList::Ones);
+        };
+        let array = as_array(numbers)?;
+        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+        let numpy = py.import("numpy")?;
+        match self.counters.def().number {
+            NumberType::Int if kind != "f" => {
+                let array = numpy.call_method1("ascontiguousarray", (array, "int64"))?;
+                let array = array.cast_into::<PyArray1<i64>>()?.try_readonly()?;
+                add(NumberList::Int(slice(&array)?))
+            }
+            NumberType::Int => Err(invalid("these counters hold integers, floats were given")),
+            NumberType::Float => {
+                let array = numpy.call_method1("ascontiguousarray", (array, "float64"))?;
+                let array = array.cast_into::<PyArray1<f64>>()?.try_readonly()?;
+                add(NumberList::Float(slice(&array)?))
+            }
+        }
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let number = with_key(self.key_type(), key, |key| self.counters.get(key).or_raise())?;
+        plain(py, number)
+    }
+
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let number = with_key(self.key_type(), key, |key| self.counters.find(key).or_raise())?;
+        Ok(number.map(|number| plain(py, number)).transpose()?.or(default))
+    }
+
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let keys: Column<'_> = column(self.key_type(), KEY, keys)?;
+        let numbers =
+            keys.with_list(|keys| py.detach(|| self.counters.get_many(keys)))?.or_raise()?;
+        Ok(match numbers {
+            NumberColumn::Int(numbers) => PyArray1::from_vec(py, numbers).into_any(),
+            NumberColumn::Float(numbers) => PyArray1::from_vec(py, numbers).into_any(),
+        })
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let number = with_key(self.key_type(), key, |key| self.counters.find(key).or_raise())?;
+        Ok(number.is_some())
+    }
+
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        number: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.set(py, key, number)
+    }
+
+    fn set(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        number: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let number = self.number(number)?;
+        with_key(self.key_type(), key, |key| self.write(py, || self.counters.set(key, number)))
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.remove(py, key)? {
+            return Ok(());
+        }
+        Err(PyKeyError::new_err(key.clone().unbind()))
+    }
+
+    fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        with_key(self.key_type(), key, |key| py.detach(|| self.counters.remove(key)).or_raise())
+    }
+
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.counters.reset()).or_raise()
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.counters.flush()).or_raise()
+    }
+
+    #[pyo3(signature = (count=10))]
+    fn top(&self, py: Python<'_>, count: usize) -> PyResult<Table> {
+        let batch = py.detach(|| record_batch(self.counters.top(count)?));
+        Ok(Table::of_batch(batch.or_raise()?))
+    }
+
+    #[pyo3(signature = (start=None, count=100, *, backward=false))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        count: usize,
+        backward: bool,
+    ) -> PyResult<Table> {
+        let batch = with_bound(self.key_type(), start, |start| {
+            py.detach(|| {
+                record_batch(match backward {
+                    false => self.counters.scan(start, count)?,
+                    true => self.counters.scan_back(start, count)?,
+                })
+            })
+            .or_raise()
+        });
+        Ok(Table::of_batch(batch?))
+    }
+
+    #[pyo3(signature = (start=None, stop=None))]
+    fn range(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<TableStream> {
+        let of = self.key_type();
+        let scan = |start: Option<KeyOf<'_>>| {
+            with_bound(of, stop, |stop| py.detach(|| self.counters.range(start, stop)).or_raise())
+        };
+        let mut scan = with_bound(of, start, scan)?;
+        let keys = match of {
+            KeyType::U64 => KeyColumn::U64(Vec::new()),
+            KeyType::I64 => KeyColumn::I64(Vec::new()),
+            KeyType::Str => KeyColumn::Str(quipu::BytesColumn::default()),
+        };
+        let numbers = match self.counters.def().number {
+            NumberType::Int => NumberColumn::Int(Vec::new()),
+            NumberType::Float => NumberColumn::Float(Vec::new()),
+        };
+        let schema = record_batch(CounterRows { keys, numbers }).or_raise()?.schema();
+        let next = move || scan.next_rows(ROWS_A_BATCH)?.map(record_batch).transpose();
+        Ok(TableStream::new(schema, Box::new(next)))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(py.detach(|| self.counters.len()).or_raise()? as usize)
+    }
+
+    fn __repr__(&self) -> String {
+        let (name, key) = (self.counters.name(), self.key());
+        format!(
+            "<quipu.Counters {name:?}, keys {key}, {} of {}>",
+            self.combine(),
+            self.number_type()
+        )
+    }
+}

@@ -1,0 +1,128 @@
+//! Keys and values of blobs and counters on the way in and out.
+
+use crate::columns::explain;
+use crate::error::invalid;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeBinaryArray};
+use arrow_schema::DataType;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+use quipu::{BytesColumn, KeyOf, KeyType, NumberColumn};
+use std::sync::Arc;
+
+/// Calls `f` with one key.
+#[inline]
+pub(crate) fn with_key<R>(
+    of: KeyType,
+    value: &Bound<'_, PyAny>,
+    f: impl FnOnce(KeyOf<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    match of {
+        KeyType::U64 => {
+            f(KeyOf::U64(value.extract().map_err(|error| {
+                explain(value, error, "a key is an integer from 0 to 2**64 - 1")
+            })?))
+        }
+        KeyType::I64 => f(KeyOf::I64(value.extract().map_err(|error| {
+            explain(value, error, "a key is an integer from -2**63 to 2**63 - 1")
+        })?)),
+        KeyType::Str => {
+            let text = value.cast::<PyString>().map_err(|_| {
+                PyTypeError::new_err(format!("a key here is text, not {}", value.get_type()))
+            })?;
+            f(KeyOf::Str(text.to_str()?))
+        }
+    }
+}
+
+/// A key, or none.
+pub(crate) fn with_bound<R>(
+    of: KeyType,
+    value: Option<&Bound<'_, PyAny>>,
+    f: impl FnOnce(Option<KeyOf<'_>>) -> PyResult<R>,
+) -> PyResult<R> {
+    match value.filter(|value| !value.is_none()) {
+        None => f(None),
+        Some(value) => with_key(of, value, |key| f(Some(key))),
+    }
+}
+
+/// Calls `f` with the bytes of one value.
+pub(crate) fn with_bytes<R>(
+    value: &Bound<'_, PyAny>,
+    f: impl FnOnce(&[u8]) -> PyResult<R>,
+) -> PyResult<R> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return f(bytes.as_bytes());
+    }
+    if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
+        let bytes = value.py().get_type::<PyBytes>().call1((value,))?;
+        return f(bytes.cast::<PyBytes>()?.as_bytes());
+    }
+    let hint =
+        if value.is_instance_of::<PyString>() { "; text.encode() makes bytes of it" } else { "" };
+    Err(PyTypeError::new_err(format!("a value is bytes, not {}{hint}", value.get_type())))
+}
+
+/// A column of values: any iterable of bytes, or an Arrow array of binary or text.
+pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
+    let mut column = BytesColumn::default();
+    if crate::table::speaks_arrow(value)? {
+        let arrays = if value.hasattr("__arrow_c_array__")? {
+            crate::table::arrow_arrays(value)?
+        } else {
+            // A chunked array hands its chunks out.
+            let chunks = value
+                .getattr("chunks")
+                .and_then(|chunks| chunks.extract::<Vec<Bound<'_, PyAny>>>());
+            let combined = match chunks {
+                Ok(chunks) => chunks,
+                Err(_) => vec![value.call_method0("to_arrow")?],
+            };
+            let arrays = combined.iter().map(crate::table::arrow_arrays);
+            arrays.collect::<PyResult<Vec<_>>>()?.into_iter().flatten().collect()
+        };
+        for array in arrays {
+            let array = arrow_cast::cast(&array, &DataType::LargeBinary)
+                .map_err(crate::table::arrow_error)?;
+            let array = array.as_binary::<i64>();
+            if array.null_count() > 0 {
+                return Err(invalid("the column holds nulls\nhint: a blob may be empty, not null"));
+            }
+            (0..array.len()).for_each(|i| column.push(Some(array.value(i))));
+        }
+        return Ok(column);
+    }
+    if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("a list of bytes is needed, not one value"));
+    }
+    for item in value.try_iter()? {
+        with_bytes(&item?, |bytes| {
+            column.push(Some(bytes));
+            Ok(())
+        })?;
+    }
+    Ok(column)
+}
+
+/// Values as an Arrow array, without a copy.
+pub(crate) fn binary_array(values: BytesColumn) -> ArrayRef {
+    let offsets: Vec<i64> = values.offsets.iter().map(|offset| offset.cast_signed()).collect();
+    let nulls = values.validity.0.map(|words| {
+        let count = offsets.len() - 1;
+        let buffer =
+            arrow_buffer::BooleanBuffer::new(arrow_buffer::Buffer::from_vec(words), 0, count);
+        arrow_buffer::NullBuffer::new(buffer)
+    });
+    let offsets = arrow_buffer::OffsetBuffer::new(offsets.into());
+    Arc::new(LargeBinaryArray::new(offsets, values.heap.into(), nulls))
+}
+
+/// Numbers as an Arrow array.
+pub(crate) fn number_array(numbers: NumberColumn) -> ArrayRef {
+    match numbers {
+        NumberColumn::Int(numbers) => Arc::new(Int64Array::from(numbers)),
+        NumberColumn::Float(numbers) => Arc::new(Float64Array::from(numbers)),
+    }
+}
