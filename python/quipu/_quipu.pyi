@@ -241,8 +241,8 @@ class Database:
 
         Returns:
             ``disk_bytes``, ``log_bytes``, ``cache_bytes``, ``commits``, and ``graphs``: for each a dict of ``name``,
-            ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and ``tables``. ``blobs`` and ``counters``: for each a
-            dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and ``tables``.
+            ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and ``tables``. ``blobs`` and ``counters``: for
+            each a dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and ``tables``.
         """
     def check(self) -> dict[str, Any]:
         """Read every file; verify all checksums, the order of all rows, and that both directions of each graph agree.
@@ -338,12 +338,12 @@ class Blobs:
     >>> b[7]
     b'seven'
 
-    A key is an ``int``, or a ``str`` in blobs of ``key="str"``; a value is ``bytes``, a ``bytearray`` or a ``memoryview``.
+    A key is an ``int``, or a ``str`` in blobs of ``key="str"``; a value is ``bytes``, ``bytearray`` or ``memoryview``.
 
     Any call raises :class:`quipu.InvalidInputError` after the blobs were dropped, their database closed or their
-    transaction ended, and where a key is out of range; :class:`TypeError` where a key or a value is of another type. Any
-    write raises :class:`quipu.PoisonedError` after a failed write, and :class:`quipu.LimitError` for a value past 1 GiB or, in
-    a transaction, past a quarter of the memory limit.
+    transaction ended, and where a key is out of range; :class:`TypeError` where a key or a value is of another type.
+    Any write raises :class:`quipu.PoisonedError` after a failed write, and :class:`quipu.LimitError` for a value past
+    1 GiB or, in a transaction, past a quarter of the memory limit.
     """
 
     @property
@@ -516,8 +516,8 @@ class Counters:
     4
 
     Reading a sum of integers that left the range of ``int64`` raises :class:`quipu.LimitError`. Any call raises
-    :class:`quipu.InvalidInputError` after the counters were dropped, their database closed or their transaction ended, and
-    where a key is out of range; :class:`TypeError` where a key or a number is of another type. Any write raises
+    :class:`quipu.InvalidInputError` after the counters were dropped, their database closed or their transaction ended,
+    and where a key is out of range; :class:`TypeError` where a key or a number is of another type. Any write raises
     :class:`quipu.PoisonedError` after a failed write.
     """
 
