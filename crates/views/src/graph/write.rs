@@ -17,7 +17,7 @@ impl Graph {
     /// Inserts the edge from `u` to `v`, or gives it a new weight. `None` weighs 1.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the weight is not of the graph's type, or its vertices are text
+    /// [`store::ErrorKind::InvalidInput`]: the weight is not of the graph's type, or its vertices are text
     /// (see [`Graph::upsert_list`]).
     pub fn upsert(&self, u: u64, v: u64, weight: Option<Weight>) -> Result<()> {
         self.refuse_words_of_text()?;
@@ -35,7 +35,7 @@ impl Graph {
     /// once. Where a pair is named twice, the last weight wins. Without weights each weighs 1.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: columns of different lengths, weights not of the graph's type,
+    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, weights not of the graph's type,
     /// or a graph whose vertices are text (see [`Graph::upsert_list`]).
     pub fn upsert_many(
         &self,
@@ -65,7 +65,7 @@ impl Graph {
     /// there. A pair named twice is removed once: its second flag is false.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
+    /// [`store::ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
     pub fn remove_many(&self, us: &[u64], vs: &[u64], removed: &mut Vec<bool>) -> Result<()> {
         check_pairs(us, vs)?;
         removed.clear();
@@ -97,7 +97,7 @@ impl Graph {
     /// Removes every edge that `v` is an end of; how many there were.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where other writers keep changing the same edges.
+    /// [`store::ErrorKind::Conflict`] where other writers keep changing the same edges.
     pub fn remove_vertex(&self, v: u64) -> Result<u64> {
         let Source::Store(store) = &self.source else {
             let mut edges = Edges::default();
@@ -129,7 +129,7 @@ impl Graph {
     /// Drops the graph with all that belongs to it, at once. It cannot be used afterwards.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] inside a transaction, and for a graph at a snapshot.
+    /// [`store::ErrorKind::InvalidInput`] inside a transaction, and for a graph at a snapshot.
     pub fn drop_graph(self) -> Result<()> {
         let Source::Store(store) = &self.source else {
             return Err(invalid("a graph cannot be dropped inside a transaction"));
