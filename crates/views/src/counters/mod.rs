@@ -10,7 +10,7 @@
 //! later see them too, because what waits is written before they begin. Under `os` and `sync` each call is a commit.
 //!
 //! # Invariants
-//! 1. There is one [`Core`] of some counters in a database, whoever opened them: what waits, waits in one place.
+//! 1. There is one `Core` of some counters in a database, whoever opened them: what waits, waits in one place.
 //! 2. A number is never wrong: a sum of integers that left the range of `i64` is an error when it is read.
 
 mod buffer;
