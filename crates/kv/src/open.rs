@@ -36,6 +36,10 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     }
     crate::restore::finish_interrupted(&*env, folder)?;
     let exists = env.exists(&folder.join(CURRENT));
+    if exists && let Some(parent) = folder.parent() {
+        // A restore may have been killed between its last renaming and the sync of it.
+        sync_if_ours(&*env, parent)?;
+    }
     if !exists {
         if !options.create {
             return Err(missing(folder));
@@ -121,20 +125,25 @@ fn new_identity(env: &dyn Env) -> u128 {
 /// life may have created them, and failed to sync a name far up.
 pub(crate) fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
     create_folder_within(env, folder)?;
-    for above in folder.ancestors().skip(2) {
-        match env.sync_folder(or_here(above)) {
-            // Not ours to sync, so not ours to have created.
-            Err(EnvError::Io { source, .. })
-                if matches!(
-                    source.kind(),
-                    ErrorKindIo::PermissionDenied
-                        | ErrorKindIo::InvalidInput
-                        | ErrorKindIo::Unsupported
-                ) => {}
-            synced => synced.map_err(env_error)?,
+    folder.ancestors().skip(2).try_for_each(|above| sync_if_ours(env, above))
+}
+
+/// Makes the names in a folder durable, where it is ours.
+fn sync_if_ours(env: &dyn Env, folder: &Path) -> Result<()> {
+    match env.sync_folder(or_here(folder)) {
+        // Not ours to sync, so not ours to have created anything in.
+        Err(EnvError::Io { source, .. })
+            if matches!(
+                source.kind(),
+                ErrorKindIo::PermissionDenied
+                    | ErrorKindIo::InvalidInput
+                    | ErrorKindIo::Unsupported
+            ) =>
+        {
+            Ok(())
         }
+        synced => synced.map_err(env_error),
     }
-    Ok(())
 }
 
 /// Creates a folder and makes its name durable, within one whose own name is.
