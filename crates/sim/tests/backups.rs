@@ -118,3 +118,19 @@ fn a_restore_whose_renamings_fail_leaves_the_old_database_or_the_new() {
     assert!(tally.restored > 600, "{tally:?}");
     assert!(mark::hits(Mark::RestoreUndone) > 0, "no failure came to it");
 }
+
+#[test]
+fn a_database_that_a_killed_restore_left_is_durable_once_it_was_opened_for_writing() {
+    let first = life(&[put(1), backup(Way::Folder)], End::Close);
+    let look = life(&[Step::Look(0)], End::Crash(1 << 20, Crash::Power));
+    for seed in 0..4 {
+        for at in 130..180 {
+            let cut = life(&[restore()], End::Crash(at, Crash::Kill));
+            let lives = vec![first.clone(), cut, look.clone()];
+            let plan = Plan { seed, swarm: swarm(FaultPlan::none()), lives };
+            if let Some(broken) = run(&plan).broken {
+                panic!("life {}: {}\n{plan}", broken.life, broken.why);
+            }
+        }
+    }
+}

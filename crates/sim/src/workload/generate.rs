@@ -6,7 +6,9 @@
 
 use crate::faults::{Crash, Fault, FaultPlan};
 use crate::workload::dice::Dice;
-use crate::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
+use crate::workload::plan::{
+    End, GraphStep, ImportStep, Life, Plan, RowStep, Step, Swarm, TableStep,
+};
 use crate::workload::read::{ReadStep, What, has_words};
 use crate::workload::spaces::{FORWARD, KEYS, REVERSE, SLOTS, Slot, Span, shape};
 use crate::workload::vault::{BackupStep, PLACES, RestoreStep, Way};
@@ -33,9 +35,10 @@ enum Habit {
     Reopen,
     Check,
     Backup,
+    Graph,
 }
 
-const HABITS: [Habit; 13] = [
+const HABITS: [Habit; 14] = [
     Habit::Transactions,
     Habit::Ranges,
     Habit::Merges,
@@ -49,6 +52,7 @@ const HABITS: [Habit; 13] = [
     Habit::Reopen,
     Habit::Check,
     Habit::Backup,
+    Habit::Graph,
 ];
 
 /// The plan that a seed stands for, for ever.
@@ -199,6 +203,7 @@ impl<'a> Generator<'a> {
             1 if self.has(Habit::Keyspaces) => vec![Step::Create(self.droppable())],
             2 if self.has(Habit::Keyspaces) => vec![Step::Drop(self.droppable())],
             3 => vec![Step::Read(self.read())],
+            4..9 if self.has(Habit::Graph) => vec![Step::Graph(self.graph())],
             _ => {
                 let existed = self.dice.one_in(5);
                 vec![Step::Write(self.tables(6), existed)]
@@ -230,6 +235,28 @@ impl<'a> Generator<'a> {
             });
         }
         steps
+    }
+
+    fn graph(&mut self) -> GraphStep {
+        match self.dice.below(12) {
+            0..4 => GraphStep::Upsert(self.edges(6)),
+            4..7 => GraphStep::Remove((0..self.dice.between(1, 4)).map(|_| self.key()).collect()),
+            7 => GraphStep::Clear,
+            8 | 9 => {
+                let (text, spill) = (self.dice.one_in(2), self.dice.one_in(2));
+                GraphStep::Import(ImportStep { rows: self.edges(20), text, spill })
+            }
+            _ => GraphStep::Check(self.key()),
+        }
+    }
+
+    fn edges(&mut self, rows_max: u64) -> Vec<RowStep> {
+        let rows = self.dice.between(1, rows_max);
+        let edge = |_| {
+            self.seeds += 1;
+            RowStep { key: self.key(), kind: Kind::Put, seed: self.seeds }
+        };
+        (0..rows).map(edge).collect()
     }
 
     fn keeper(&mut self) -> Vec<Step> {

@@ -19,6 +19,7 @@ pub mod generate;
 pub mod model;
 pub mod plan;
 pub mod read;
+pub mod recorder;
 pub mod run;
 pub mod shrink;
 pub mod spaces;

@@ -75,6 +75,8 @@ pub enum Step {
     FollowRead(ReadStep),
     /// Closes the database and opens it again, beside the other tasks.
     Reopen,
+    /// Works on the graph through its view.
+    Graph(GraphStep),
     /// Takes a backup.
     Backup(BackupStep),
     /// Removes the backup made so many before the newest.
@@ -85,6 +87,32 @@ pub enum Step {
     Look(u8),
     /// Lets others run.
     Pause,
+}
+
+/// One call of the graph's view. Edges are rows of the forward direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GraphStep {
+    /// Inserts edges, or gives them new weights.
+    Upsert(Vec<RowStep>),
+    /// Removes edges.
+    Remove(Vec<u16>),
+    /// Removes all.
+    Clear,
+    /// Imports edges.
+    Import(ImportStep),
+    /// Compares the directions of a moment, and reads the edges at the ends of one.
+    Check(u16),
+}
+
+/// An import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportStep {
+    /// Edges, some of them twice.
+    pub rows: Vec<RowStep>,
+    /// As text; otherwise as columns.
+    pub text: bool,
+    /// With so little memory that sorted runs are spilled.
+    pub spill: bool,
 }
 
 /// How a life ends.
@@ -298,12 +326,36 @@ impl fmt::Display for Step {
                 write!(f, "{}", if *commit { "" } else { ", given up" })
             }
             Self::Create(slot) => write!(f, "create {}", NAMES[usize::from(*slot)]),
+            Self::Graph(step) => write!(f, "{step}"),
             Self::Backup(step) => write!(f, "{step}"),
             Self::Restore(step) => write!(f, "{step}"),
             Self::Discard(which) => write!(f, "remove the last backup but {which}"),
             Self::Look(place) => write!(f, "open place {place}"),
             Self::Drop(slot) => write!(f, "drop {}", NAMES[usize::from(*slot)]),
             other => write!(f, "{}", format!("{other:?}").to_lowercase()),
+        }
+    }
+}
+
+impl fmt::Display for GraphStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let edges = |f: &mut fmt::Formatter<'_>, rows: &[RowStep]| {
+            rows.iter().try_for_each(|row| write!(f, " {}={}", row.key, row.seed))
+        };
+        match self {
+            Self::Upsert(rows) => {
+                write!(f, "graph: upsert")?;
+                edges(f, rows)
+            }
+            Self::Import(step) => {
+                let text = if step.text { " text" } else { "" };
+                let spill = if step.spill { ", spilling" } else { "" };
+                write!(f, "graph: import{text}{spill}")?;
+                edges(f, &step.rows)
+            }
+            Self::Remove(keys) => write!(f, "graph: remove {keys:?}"),
+            Self::Clear => write!(f, "graph: clear"),
+            Self::Check(key) => write!(f, "graph: check, read the ends of {key}"),
         }
     }
 }

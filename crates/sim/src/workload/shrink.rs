@@ -9,7 +9,7 @@
 
 use crate::NameOrder;
 use crate::faults::FaultPlan;
-use crate::workload::plan::{End, Plan, Step};
+use crate::workload::plan::{End, GraphStep, Plan, Step};
 use crate::workload::run::{Broken, run};
 use crate::workload::vault::{BackupStep, Way};
 
@@ -189,6 +189,16 @@ fn place(plan: &Plan, at: usize) -> Option<(usize, usize, usize)> {
 fn without(step: &Step, part: usize) -> Option<Step> {
     let mut step = step.clone();
     let tables = match &mut step {
+        Step::Graph(GraphStep::Upsert(rows)) if rows.len() > 1 && part < rows.len() => {
+            rows.remove(part);
+            return Some(step);
+        }
+        Step::Graph(GraphStep::Import(import))
+            if import.rows.len() > 1 && part < import.rows.len() =>
+        {
+            import.rows.remove(part);
+            return Some(step);
+        }
         Step::Backup(backup) => return simpler_backup(*backup, part).map(Step::Backup),
         Step::Write(tables, _) | Step::TxWrite(tables) | Step::Bulk(tables, _, _) => tables,
         _ => return None,

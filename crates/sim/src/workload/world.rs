@@ -2,13 +2,14 @@
 
 use crate::SimEnv;
 use crate::workload::model::Model;
-use crate::workload::plan::{Step, Swarm};
+use crate::workload::plan::{GraphStep, Step, Swarm};
 use crate::workload::read::{Answer, Ids, ReadStep};
 use crate::workload::spaces::{FORWARD, NAMES, REVERSE, Slot, shape};
 use crate::workload::vault::Vault;
 use base::{Corruption, KeyspaceId};
 use env::{Env, Signal};
 use kv::{Kv, KvOptions};
+use relation::{Definition, GraphDef, GraphPart, VertexType, WeightType};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +19,8 @@ use store::{Error, ErrorKind, Store};
 
 /// Where the database lies.
 pub const FOLDER: &str = "/db";
+/// Where imports spill.
+pub const SPILL: &str = "/db/tmp";
 
 /// What was done and seen, over all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -164,7 +167,12 @@ impl World {
         let options = KvOptions { read_only, ..self.swarm.options() };
         let env: Arc<dyn Env> =
             if read_only { Arc::clone(&self.second) as _ } else { Arc::clone(&self.env) as _ };
-        Kv::open(env, Path::new(FOLDER), options)
+        let kv = Kv::open(Arc::clone(&env), Path::new(FOLDER), options)?;
+        if !read_only {
+            // Best effort: a run that stays takes space, and is in nobody's way.
+            let _ = views::import::remove_stale_runs(&*env, Path::new(SPILL));
+        }
+        Ok(kv)
     }
 
     /// Hands the tasks a store.
@@ -244,6 +252,9 @@ impl World {
             Step::Follow => "follow",
             Step::FollowRead(_) => "read in the follower",
             Step::Reopen => "reopen",
+            Step::Graph(GraphStep::Import(_)) => "import",
+            Step::Graph(GraphStep::Check(_)) => "check the graph",
+            Step::Graph(_) => "write through the view",
             Step::Backup(_) => "backup",
             Step::Discard(_) => "discard",
             Step::Restore(_) => "restore",
@@ -378,5 +389,12 @@ pub fn listed(kv: &Kv) -> Result<BTreeMap<Slot, KeyspaceId>, String> {
 /// What a keyspace of the workload is created with.
 #[must_use]
 pub fn definition(slot: Slot) -> Vec<u8> {
-    vec![slot; usize::from(slot)]
+    let part = match slot {
+        FORWARD => GraphPart::Forward,
+        REVERSE => GraphPart::Reverse,
+        _ => return vec![slot; usize::from(slot)],
+    };
+    // What the view knows its graph by.
+    let def = GraphDef::new(NAMES[usize::from(FORWARD)], VertexType::U64, WeightType::Int);
+    Definition::Graph(def, part).encode()
 }

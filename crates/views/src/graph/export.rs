@@ -2,6 +2,7 @@
 
 use super::{Edges, Graph, VertexColumn, VertexType, WeightType, Weights, damaged};
 use ingest::EdgeChunk;
+#[cfg(feature = "columnar")]
 use ingest::parquet_edges::ParquetEdgeWriter;
 use std::io::Write;
 use store::{Error, ErrorKind, Result};
@@ -41,6 +42,7 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::export_csv`].
+    #[cfg(feature = "columnar")]
     pub fn export_parquet(
         &self,
         out: impl Write + Send,
@@ -120,6 +122,7 @@ fn io_error(error: std::io::Error) -> Error {
     Error::caused(ErrorKind::Io, error)
 }
 
+#[cfg(feature = "columnar")]
 fn export_error(error: ingest::Error) -> Error {
     let kind = match error {
         ingest::Error::Io { .. } => ErrorKind::Io,

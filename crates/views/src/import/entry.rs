@@ -1,17 +1,26 @@
 //! The calls that a user sees.
 
-use super::feed::{BatchFeed, ColumnFeed, Feed, FileReader, ParquetFeed, TextFeed};
+#[cfg(feature = "columnar")]
+use super::feed::{BatchFeed, ParquetFeed};
+use super::feed::{ColumnFeed, Feed, FileReader, TextFeed};
 use super::progress::{ProgressFn, Watch};
 use super::report::{ImportOptions, ImportReport};
 use super::run::Run;
 use crate::graph::{Graph, VertexList, WeightsRef};
+#[cfg(feature = "columnar")]
 use arrow_array::RecordBatch;
-use env::{Env, ReadOptions};
+use env::Env;
+#[cfg(feature = "columnar")]
+use env::ReadOptions;
 
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use store::{Error, ErrorKind, Result};
+#[cfg(feature = "columnar")]
+use store::Error;
+#[allow(unused_imports, reason = "the docs below name the kinds of errors")]
+use store::ErrorKind;
+use store::Result;
 
 /// # Imports
 ///
@@ -62,6 +71,7 @@ impl Graph {
     }
 
     /// Imports a Parquet file with two or three columns, or some that are named as edges' are.
+    #[cfg(feature = "columnar")]
     pub fn import_parquet(
         &self,
         env: &Arc<dyn Env>,
@@ -85,6 +95,7 @@ impl Graph {
 
     /// Imports Arrow record batches, whose columns are found as in Parquet; `name` is for messages.
     /// An error of the iterator ends the import and is handed through.
+    #[cfg(feature = "columnar")]
     pub fn import_arrow(
         &self,
         env: &Arc<dyn Env>,

@@ -6,13 +6,18 @@
 use super::progress::Counters;
 use super::spill::io;
 use crate::graph::{Graph, VertexList, WeightsRef};
+#[cfg(feature = "columnar")]
 use arrow_array::RecordBatch;
 use env::{Env, RandomReadFile, ReadOptions};
+#[cfg(feature = "columnar")]
+use ingest::EdgeOptions;
+#[cfg(feature = "columnar")]
 use ingest::arrow_edges::read_batch;
+#[cfg(feature = "columnar")]
 use ingest::parquet_edges::{ParquetEdges, ReadAt};
 use ingest::{
-    Chunk, Dialect, EdgeChunk, EdgeOptions, InputError, Splitter, TextOptions, Weights,
-    decompressor, i64_to_word, parse_chunk, sniff,
+    Chunk, Dialect, EdgeChunk, InputError, Splitter, TextOptions, Weights, decompressor,
+    i64_to_word, parse_chunk, sniff,
 };
 use std::io::Read;
 use std::path::Path;
@@ -33,14 +38,19 @@ pub(super) struct Piece {
 
 pub(super) enum Content {
     Text(Chunk, Arc<Dialect>),
+    #[cfg(feature = "columnar")]
     RowGroup(Arc<ParquetFile>, usize),
+    #[cfg(feature = "columnar")]
     Batch(RecordBatch, Arc<BatchPlace>),
     Edges(EdgeChunk),
 }
 
+#[cfg(feature = "columnar")]
 pub(super) type ParquetFile = ParquetEdges<ReadAt<ReadExactAt>>;
+#[cfg(feature = "columnar")]
 type ReadExactAt = Box<dyn Fn(u64, &mut [u8]) -> std::io::Result<()> + Send + Sync>;
 
+#[cfg(feature = "columnar")]
 pub(super) struct BatchPlace {
     name: String,
     first_row: u64,
@@ -50,6 +60,7 @@ pub(super) struct BatchPlace {
 /// Pieces that jobs take.
 pub(super) enum Feed {
     Text(TextFeed),
+    #[cfg(feature = "columnar")]
     Parquet(ParquetFeed),
 }
 
@@ -58,6 +69,7 @@ impl Feed {
     pub(super) fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Piece>> {
         match self {
             Self::Text(feed) => feed.next(buffer),
+            #[cfg(feature = "columnar")]
             Self::Parquet(feed) => Ok(feed.next()),
         }
     }
@@ -84,9 +96,11 @@ impl Piece {
                 parsed.map_err(wrong)?;
                 each(&buffers.edges)
             }
+            #[cfg(feature = "columnar")]
             Content::RowGroup(file, index) => {
                 file.read_row_group(index).map_err(failed)?.iter().try_for_each(each)
             }
+            #[cfg(feature = "columnar")]
             Content::Batch(batch, place) => {
                 let BatchPlace { name, first_row, edges } = &*place;
                 read_batch(&batch, name, *first_row, edges, &mut buffers.edges).map_err(wrong)?;
@@ -140,11 +154,13 @@ impl TextFeed {
 }
 
 /// A Parquet file in row groups.
+#[cfg(feature = "columnar")]
 pub(super) struct ParquetFeed {
     file: Arc<ParquetFile>,
     next: usize,
 }
 
+#[cfg(feature = "columnar")]
 impl ParquetFeed {
     pub(super) fn open(
         file: Arc<dyn RandomReadFile>,
@@ -180,6 +196,7 @@ pub(super) trait LocalFeed {
 }
 
 /// Record batches of an iterator.
+#[cfg(feature = "columnar")]
 pub(super) struct BatchFeed<'a> {
     batches: &'a mut dyn Iterator<Item = Result<RecordBatch>>,
     name: String,
@@ -188,6 +205,7 @@ pub(super) struct BatchFeed<'a> {
     rows: u64,
 }
 
+#[cfg(feature = "columnar")]
 impl<'a> BatchFeed<'a> {
     pub(super) fn new(
         batches: &'a mut dyn Iterator<Item = Result<RecordBatch>>,
@@ -198,6 +216,7 @@ impl<'a> BatchFeed<'a> {
     }
 }
 
+#[cfg(feature = "columnar")]
 impl LocalFeed for BatchFeed<'_> {
     fn next(&mut self, counters: &Counters) -> Result<Option<Piece>> {
         let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };

@@ -5,6 +5,7 @@
 
 mod backup;
 mod follow;
+mod graph;
 mod transaction;
 mod write;
 
@@ -95,6 +96,7 @@ impl Task {
             Step::Follow => self.follow(),
             Step::FollowRead(read) => self.follow_read(read),
             Step::Reopen => self.reopen(&opened),
+            Step::Graph(graph) => self.graph(&opened, graph),
             Step::Backup(backup) => self.backup(&opened, backup),
             Step::Discard(which) => self.discard(*which),
             Step::Restore(restore) => self.restore(restore),

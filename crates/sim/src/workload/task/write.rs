@@ -1,11 +1,12 @@
 //! Commits without a transaction, and loads in bulk.
 
 use super::{Outcome, Task, build, slots_of};
-use crate::workload::model::{SpaceWrites, State, push_row, to_batch};
+use crate::workload::model::{SpaceWrites, State, Writes, push_row, to_batch};
 use crate::workload::plan::TableStep;
+use crate::workload::read::Ids;
 use crate::workload::spaces::{NAMES, shape};
 use crate::workload::world::Opened;
-use base::{Batch, Key, KeyspaceId, Kind};
+use base::{Batch, Key, KeyspaceId, Kind, SeqNo};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use store::{SortedRows, Store};
@@ -19,13 +20,28 @@ impl Task {
         if batch.is_empty() {
             return Ok(());
         }
+        self.commit_with(opened, &ids, writes, tell, |existed| {
+            opened.kv.write(&batch, tell.then_some(existed))
+        })
+    }
+
+    /// A commit that `call` makes, and that tells which keys were there, where it shall.
+    pub(super) fn commit_with(
+        &self,
+        opened: &Opened,
+        ids: &Ids,
+        writes: Writes,
+        tell: bool,
+        call: impl FnOnce(&mut Vec<bool>) -> store::Result<SeqNo>,
+    ) -> Outcome {
+        let world = &self.world;
         let poisoned = world.poisoned.get();
         let (op, before) = {
             let mut model = world.model.borrow_mut();
             (model.begin(writes.clone()), model.acknowledged)
         };
         let mut existed = Vec::new();
-        let done = opened.kv.write(&batch, tell.then_some(&mut existed));
+        let done = call(&mut existed);
         let mut model = world.model.borrow_mut();
         let seq = match done {
             Ok(seq) => seq.0,
@@ -34,7 +50,7 @@ impl Task {
                     model.cancel(op);
                 }
                 drop(model);
-                return world.tolerate("write", &error, &ids, opened.generation);
+                return world.tolerate("write", &error, ids, opened.generation);
             }
         };
         let mut nothing = false;
