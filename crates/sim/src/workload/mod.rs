@@ -5,6 +5,9 @@
 //! [`crate::Sim`]: a life begins with an opening that is compared with the `model` row by row, its tasks
 //! (`task`) run beside each other, and a crash ends it. `shrink` takes away what a failure does not need.
 //!
+//! Two kinds of things outlive lives besides: backups (`vault`), and what they were restored to. Some writes go through the graph's
+//! view (`task/graph`), of which a `recorder` tells where they stand in the order.
+//!
 //! # What is judged
 //! 1. Every read equals the same read of the model at its moment.
 //! 2. A transaction is refused if and only if another commit stands in its way.
