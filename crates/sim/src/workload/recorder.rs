@@ -5,8 +5,8 @@ use env::sync::Mutex;
 use kv::Kv;
 use std::sync::Arc;
 use store::{
-    BulkLoad, BulkWritten, CheckReport, Isolation, KeyspaceInfo, NewKeyspace, Progress, Read,
-    Result, Scan, Snapshot, SortedRows, Store, StoreStats, Transaction, WriteBatch,
+    BulkLoad, BulkWritten, CheckReport, Estimate, Isolation, KeyspaceInfo, NewKeyspace, Progress,
+    Read, Result, Scan, Snapshot, SortedRows, Store, StoreStats, Transaction, WriteBatch,
 };
 
 /// The last commit through one [`Recorder`].
@@ -93,6 +93,21 @@ impl Read for Recorder {
 
     fn count(&self, id: KeyspaceId) -> Result<u64> {
         self.kv.count(id)
+    }
+
+    fn estimate(&self, id: KeyspaceId, range: &KeyRange) -> Result<Estimate> {
+        self.kv.estimate(id, range)
+    }
+
+    fn sample_into(
+        &self,
+        id: KeyspaceId,
+        rows: usize,
+        random: &mut dyn FnMut() -> u64,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.kv.sample_into(id, rows, random, projection, out)
     }
 
     fn first_words(&self, id: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
