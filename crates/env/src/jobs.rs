@@ -416,12 +416,15 @@ mod tests {
         };
         play(&signal, &turn, 0);
         other.join().unwrap();
-        assert_eq!(turn.load(Ordering::SeqCst), 20_000);
+        assert_eq!(turn.load(Ordering::SeqCst), 2 * TURNS);
     }
+
+    /// Of each thread. Miri is slow.
+    const TURNS: usize = if cfg!(miri) { 100 } else { 10_000 };
 
     /// Two threads take turns: one lost wake-up and both wait for ever.
     fn play(signal: &ThreadSignal, turn: &AtomicUsize, parity: usize) {
-        for _ in 0..10_000 {
+        for _ in 0..TURNS {
             signal.wait_until(&mut || turn.load(Ordering::SeqCst) % 2 == parity);
             turn.fetch_add(1, Ordering::SeqCst);
             signal.notify();

@@ -93,7 +93,7 @@ fn readers_beside_a_writer_see_whole_entries_in_order() {
 /// Whatever lies between a fence and the bound it was asked for is little and is not nothing.
 #[test]
 fn a_fence_cuts_off_a_few_entries_before_a_key() {
-    const ENTRIES: u64 = if cfg!(miri) { 400 } else { 5_000 };
+    const ENTRIES: u64 = if cfg!(miri) { 100 } else { 5_000 };
     for arrival in [Arrival::Ascending, Arrival::Descending, Arrival::Scattered] {
         let memtable = Memtable::new(&edge_shape());
         for i in 0..ENTRIES {
@@ -129,7 +129,7 @@ fn a_fence_cuts_off_a_few_entries_before_a_key() {
 
 #[test]
 fn an_estimate_of_entries_is_wrong_by_three_at_most() {
-    const ENTRIES: u64 = if cfg!(miri) { 400 } else { 20_000 };
+    const ENTRIES: u64 = if cfg!(miri) { 100 } else { 20_000 };
     for arrival in [Arrival::Ascending, Arrival::Descending, Arrival::Scattered] {
         let memtable = Memtable::new(&edge_shape());
         let mut keys: Vec<u64> = (0..ENTRIES).map(|i| arrival.key(i)).collect();
