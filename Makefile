@@ -79,11 +79,11 @@ define by_seed
 	echo "seeds $(SEED) to $$((seed - 1)) passed"
 endef
 
-flips: ## every byte of a small database flipped, every file cut at every length, opened and read
+flips: ## every byte of a small database flipped, every file cut at every length; opened, followed, repaired
 	QUIPU_FLIPS=all cargo test --locked -p quipu-hostile --test flips -- --nocapture
 
 # Of the nightly toolchain, and cargo-fuzz: cargo install cargo-fuzz. Seeds are made of files that the engine writes.
-FUZZ_TARGETS ?= table log manifest codecs edit text parquet archive
+FUZZ_TARGETS ?= table log manifest codecs edit text parquet archive repair
 fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; one alone: FUZZ_TARGETS=table
 	cargo run --locked -p quipu-hostile --features sabotage --example seeds -- fuzz/seeds
 	cargo +$(NIGHTLY) fuzz build

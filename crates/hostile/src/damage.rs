@@ -1,11 +1,11 @@
 //! Flips every byte and cuts every file of a database, and sorts what comes of each.
 
 use crate::image::Image;
-use crate::specimen::{content, options, other_ways, rows};
+use crate::specimen::{content, ever, options, other_ways, rows};
 use base::{Batch, Corruption, KeyspaceId};
 use env::Env;
 use kv::Kv;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Damage {
     }
 }
 
-/// What came of a damage, from best to worst.
+/// What came of a damage: of opening it from best to worst, of a repair, of reading it beside a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// All answers are right, and the check found nothing: the byte means nothing, or is there twice.
@@ -57,6 +57,18 @@ pub enum Outcome {
     RefusedAtReading,
     /// The end of a log that was not closed is missing: what is there is a state that was acknowledged.
     Prefix,
+    /// A repair says that nothing is lost, and it is so.
+    RepairedWhole,
+    /// A repair says that something may be lost, and invents nothing.
+    RepairedInPart,
+    /// A repair says that nothing can be saved.
+    RepairRefused,
+    /// A follower's answers are right.
+    FollowedRight,
+    /// A follower waits at an earlier acknowledged state.
+    FollowedEarlier,
+    /// A follower says where the damage is.
+    FollowerRefused,
 }
 
 /// A database to be damaged, and what it must answer.
@@ -64,28 +76,47 @@ pub enum Outcome {
 pub struct Subject {
     /// Its files.
     pub image: Image,
-    folder: PathBuf,
-    want: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) want: String,
     others: String,
     known: Vec<(KeyspaceId, Batch)>,
-    /// What the commits that are in the log alone made of it, oldest first.
-    states: Vec<String>,
+    /// What the last commits made of it, oldest first.
+    pub(crate) states: Vec<String>,
+    /// Whether they are in the log alone.
+    pub(crate) killed: bool,
+    /// See [`ever`].
+    pub(crate) ever: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// How often each outcome was seen, by kind of file.
 pub type Counts = BTreeMap<(&'static str, Outcome), u64>;
 
 impl Subject {
-    /// Takes down what the undamaged files answer. A log that is cut may end in one of `states`.
+    /// Takes down what the undamaged files answer. Where the database was `killed`, a log that is cut may end in one
+    /// of `states`.
     ///
     /// # Errors
     /// Whatever opening and reading says.
-    pub fn new(image: Image, folder: &Path, states: Vec<String>) -> store::Result<Self> {
+    pub fn new(
+        image: Image,
+        folder: &Path,
+        states: Vec<String>,
+        killed: bool,
+    ) -> store::Result<Self> {
         let env = image.whole().map_err(|error| Error::caused(ErrorKind::Io, error))?;
         let store: Arc<dyn Store> = Arc::new(Kv::open(env, folder, options())?);
         let known = rows(&*store)?;
         let (want, others) = (content(&*store)?, other_ways(&store, &known)?);
-        Ok(Self { image, folder: folder.to_owned(), want, others, known, states })
+        Ok(Self {
+            image,
+            folder: folder.to_owned(),
+            want,
+            others,
+            known,
+            states,
+            killed,
+            ever: ever()?,
+        })
     }
 
     /// What kind of file a path is.
@@ -131,7 +162,9 @@ impl Subject {
                         Ok(()) => Ok(Outcome::Right),
                         Err(error) => named(&error, file).map(|()| Outcome::RightAndFound),
                     },
-                    false if cut && self.states.contains(&content) => Ok(Outcome::Prefix),
+                    false if cut && self.killed && self.states.contains(&content) => {
+                        Ok(Outcome::Prefix)
+                    }
                     false => Err(format!("another answer: {}", difference(&self.want, &content))),
                 }
             }
@@ -168,7 +201,7 @@ enum Seen {
 }
 
 /// The error must be of kind `Corruption`, with a file and a place; the file is the damaged one.
-fn named(error: &Error, file: &str) -> Result<(), String> {
+pub(crate) fn named(error: &Error, file: &str) -> Result<(), String> {
     if error.kind() != ErrorKind::Corruption {
         return Err(format!("an error of kind {:?}: {error}", error.kind()));
     }
@@ -184,7 +217,7 @@ fn named(error: &Error, file: &str) -> Result<(), String> {
 }
 
 /// The first line in which two contents differ.
-fn difference(want: &str, found: &str) -> String {
+pub(crate) fn difference(want: &str, found: &str) -> String {
     let mut lines = want.lines().zip(found.lines());
     match lines.find(|(want, found)| want != found) {
         Some((want, found)) => format!("{found:?} instead of {want:?}"),

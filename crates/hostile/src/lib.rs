@@ -9,9 +9,11 @@
 //! - [`specimen`] makes a small database with something of everything in it, and writes down what it holds.
 //! - [`image`] is a database's files as bytes, to be changed and opened.
 //! - [`damage`] flips and cuts them, one byte after the other, and sorts what comes of it.
+//! - [`aftermath`] repairs them, and reads them beside a writer.
 //! - [`targets`] are the bodies of the fuzz targets in `fuzz/`; the tests run them over what fuzzing found.
 //! - [`seeds`] makes the inputs that fuzzing starts from.
 
+pub mod aftermath;
 pub mod damage;
 pub mod image;
 pub mod seeds;

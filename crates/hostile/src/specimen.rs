@@ -8,6 +8,9 @@ use env::Env;
 use kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
+use model::Type;
+use relation::{Definition, KeyColumn, Schema, ValueColumn};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,10 +57,110 @@ pub struct Specimen {
     named: Graph,
 }
 
+/// One change.
+type Step = fn(&Specimen) -> Result<()>;
+
+/// What [`Specimen::fill`] does.
+const FIRST_STEPS: [Step; 13] = [
+    Specimen::load_plain,
+    |specimen| specimen.merges(0),
+    |specimen| specimen.texts(0),
+    |specimen| specimen.edges(0),
+    |specimen| specimen.store.flush(),
+    |specimen| specimen.store.compact(),
+    |specimen| specimen.merges(1),
+    |specimen| specimen.texts(1),
+    |specimen| specimen.edges(1),
+    |specimen| specimen.store.flush(),
+    |specimen| specimen.merges(2),
+    Specimen::remove,
+    |specimen| specimen.store.flush(),
+];
+
+/// What [`Specimen::last_writes`] does.
+const LAST_STEPS: [Step; 6] = [
+    |specimen| specimen.merges(3),
+    |specimen| specimen.weighted.upsert(3, 4, Some(views::graph::Weight::Float(0.125))),
+    |specimen| specimen.plain.remove(4, 9).map(drop),
+    Specimen::name_two,
+    |specimen| specimen.texts(2),
+    Specimen::remove_pages,
+];
+
+/// The steps of both that change counts.
+const COUNT_STEPS: [Step; 5] = [
+    |specimen| specimen.merges(0),
+    |specimen| specimen.merges(1),
+    |specimen| specimen.merges(2),
+    Specimen::remove_counts,
+    |specimen| specimen.merges(3),
+];
+
+/// Every row that the specimen has or ever had, as lines of [`content`], by keyspace. A count is a sum of
+/// rows: here are all that can be left where some of its parts are lost.
+///
+/// # Errors
+/// Failures of the environment.
+pub fn ever() -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let new = || {
+        let env: Arc<dyn Env> = Arc::new(env::MemoryEnv::new(1));
+        Specimen::new(&env, Path::new("/db"))
+    };
+    let mut rows = BTreeMap::new();
+    let specimen = new()?;
+    for step in FIRST_STEPS.iter().chain(&LAST_STEPS) {
+        step(&specimen)?;
+        by_keyspace(&content(&*specimen.store)?, &mut rows);
+    }
+    for chosen in 0..1 << COUNT_STEPS.len() {
+        let specimen = new()?;
+        for (i, step) in COUNT_STEPS.iter().enumerate() {
+            if chosen >> i & 1 == 1 {
+                step(&specimen)?;
+            }
+        }
+        by_keyspace(&content(&*specimen.store)?, &mut rows);
+    }
+    Ok(rows)
+}
+
+/// The lines of a [`content`], by that of their keyspace.
+pub fn by_keyspace(content: &str, rows: &mut BTreeMap<String, BTreeSet<String>>) {
+    let mut head = "";
+    for line in content.lines() {
+        // Of rows, words begin with a bracket and names with a letter.
+        if line.starts_with(|first: char| first.is_ascii_digit()) {
+            head = line;
+            rows.entry(head.to_owned()).or_default();
+        } else if let Some(lines) = rows.get_mut(head) {
+            lines.insert(line.to_owned());
+        }
+    }
+}
+
 fn counts_shape() -> Shape {
     let word = |merge| ColumnShape::Word { merge };
     let values = vec![word(Some(Merge::AddInt)), word(Some(Merge::Min)), word(None)];
     Shape { key: KeyShape::Words(2), values }
+}
+
+fn counts_schema() -> Schema {
+    let keys = ["a", "b"].map(|name| KeyColumn::new(name, Type::Int)).to_vec();
+    let value = |name: &str, merge| ValueColumn {
+        nullable: true,
+        merge,
+        ..ValueColumn::new(name, Type::Int)
+    };
+    let values = [("n", Some(Merge::AddInt)), ("least", Some(Merge::Min)), ("last", None)];
+    let values = values.map(|(name, merge)| value(name, merge)).to_vec();
+    Schema { name: "counts".to_owned(), keys, values }
+}
+
+fn pages_schema() -> Schema {
+    let keys = vec![KeyColumn::new("name", Type::String)];
+    let value = |name: &str, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
+    let values = vec![value("text", Type::String), value("score", Type::Float)];
+    Schema { name: "pages".to_owned(), keys, values }
 }
 
 fn pages_shape() -> Shape {
@@ -72,9 +175,12 @@ impl Specimen {
     /// Failures of the environment.
     pub fn new(env: &Arc<dyn Env>, folder: &Path) -> Result<Self> {
         let kv = Arc::new(Kv::open(Arc::clone(env), folder, options())?);
-        let new = |name: &str, shape| NewKeyspace { name: name.into(), shape, definition: vec![7] };
-        let ids =
-            kv.create_keyspaces(&[new("counts", counts_shape()), new("pages", pages_shape())])?;
+        let new = |schema: Schema| NewKeyspace {
+            name: schema.name.clone(),
+            shape: schema.shape(),
+            definition: Definition::Relation(schema).encode(),
+        };
+        let ids = kv.create_keyspaces(&[new(counts_schema()), new(pages_schema())])?;
         let graph = |name: &str, vertex, weight| {
             Graph::open(Arc::clone(&kv) as Arc<dyn Store>, GraphDef::new(name, vertex, weight))
         };
@@ -90,19 +196,7 @@ impl Specimen {
     /// # Errors
     /// Failures of the environment.
     pub fn fill(&self) -> Result<()> {
-        self.load_plain()?;
-        self.merges(0)?;
-        self.texts(0)?;
-        self.edges(0)?;
-        self.store.flush()?;
-        self.store.compact()?;
-        self.merges(1)?;
-        self.texts(1)?;
-        self.edges(1)?;
-        self.store.flush()?;
-        self.merges(2)?;
-        self.remove()?;
-        self.store.flush()
+        FIRST_STEPS.iter().try_for_each(|step| step(self))
     }
 
     /// Commits that stay in the log: each is one state that a cut log may end in.
@@ -111,29 +205,22 @@ impl Specimen {
     /// Failures of the environment.
     pub fn last_writes(&self) -> Result<Vec<String>> {
         let mut states = vec![content(&*self.store)?];
-        let mut step = |done: Result<()>| -> Result<()> {
-            done?;
+        for step in LAST_STEPS {
+            step(self)?;
             states.push(content(&*self.store)?);
-            Ok(())
-        };
-        step(self.merges(3))?;
-        step(self.weighted.upsert(3, 4, Some(views::graph::Weight::Float(0.125))))?;
-        step(self.plain.remove(4, 9).map(drop))?;
-        let named = ["new", "vertices"];
-        let weights = Some(WeightsRef::Int(&[-5, 6]));
-        step(self.named.upsert_list(
-            VertexList::Str(&named),
-            VertexList::Str(&["a", "b"]),
-            weights,
-        ))?;
-        step(self.texts(2))?;
-        step(self.write(
-            self.pages,
-            Batch::new(&pages_shape()),
-            Kind::Put,
-            vec![KeyRange::prefix_bytes(b"page/001")],
-        ))?;
+        }
         Ok(states)
+    }
+
+    fn name_two(&self) -> Result<()> {
+        let (us, vs) = (["new", "vertices"], ["a", "b"]);
+        let weights = Some(WeightsRef::Int(&[-5, 6]));
+        self.named.upsert_list(VertexList::Str(&us), VertexList::Str(&vs), weights)
+    }
+
+    fn remove_pages(&self) -> Result<()> {
+        let range = vec![KeyRange::prefix_bytes(b"page/001")];
+        self.write(self.pages, Batch::new(&pages_shape()), Kind::Put, range)
     }
 
     fn write(
@@ -267,6 +354,10 @@ impl Specimen {
         let vs: Vec<u64> = us.iter().map(|u| (u * 5 + 4) % 41).collect();
         self.plain.remove_many(&us, &vs, &mut Vec::new())?;
         self.weighted.remove_vertex(int_to_word(3))?;
+        self.remove_counts()
+    }
+
+    fn remove_counts(&self) -> Result<()> {
         let mut gone = Batch::new(&counts_shape());
         for i in [9, 30, 77] {
             gone.keys.push(Key::words(&[i / 9, i * i]).as_ref());

@@ -1,6 +1,8 @@
 //! Every byte of a small database flipped, every file cut at every length: the right answer, or an error of
 //! kind `Corruption` that names file and place.
 //!
+//! Each is also repaired, and read by a follower: see `aftermath`.
+//!
 //! The normal test run takes a slice; `make flips` takes all (`QUIPU_FLIPS=all`).
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -17,6 +19,8 @@ use std::sync::Arc;
 const LIMIT_BYTES: usize = 256 << 20;
 /// Of each file, every so manieth byte and length is tried where not all are.
 const STRIDE: usize = 23;
+/// The same for repairs and followers, which take longer.
+const AFTERMATH_STRIDE: usize = 97;
 
 fn subject(closed: bool) -> Subject {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
@@ -28,19 +32,21 @@ fn subject(closed: bool) -> Subject {
         drop(specimen);
     }
     let image = Image::of(&*env, folder).unwrap();
-    Subject::new(image, folder, if closed { Vec::new() } else { states }).unwrap()
+    Subject::new(image, folder, states, !closed).unwrap()
 }
 
-fn try_all(closed: bool) {
+type Judge = fn(&Subject, &Path, Damage) -> Result<Outcome, String>;
+
+fn try_all(closed: bool, stride: usize, judge: Judge) -> (Counts, usize) {
     let all = std::env::var("QUIPU_FLIPS").is_ok_and(|what| what == "all");
-    let stride = if all { 1 } else { STRIDE };
+    let stride = if all { 1 } else { stride };
     let subject = subject(closed);
     let (mut counts, mut broken, mut tried) = (Counts::new(), Vec::new(), 0);
     for path in subject.image.files.keys() {
         for damage in subject.damages(path, stride, tried % stride) {
             let about = format!("{} {damage:?}, closed: {closed}", path.display());
             tried += 1;
-            match capped::within(LIMIT_BYTES, &about, || subject.judge(path, damage)) {
+            match capped::within(LIMIT_BYTES, &about, || judge(&subject, path, damage)) {
                 Ok(outcome) => *counts.entry((subject.kind(path), outcome)).or_default() += 1,
                 Err(what) => broken.push(format!("{about}: {what}")),
             }
@@ -52,19 +58,47 @@ fn try_all(closed: bool) {
     }
     let shown = broken[..broken.len().min(40)].join("\n");
     assert!(broken.is_empty(), "{} promises broken:\n{shown}", broken.len());
-    // A test that cannot fail would see nothing but right answers.
-    let refused = counts.iter().filter(|((_, outcome), _)| *outcome > Outcome::Right);
-    assert!(refused.map(|(_, count)| count).sum::<u64>() > tried as u64 / 2);
+    (counts, tried)
+}
+
+/// A test that cannot fail would see nothing but right answers.
+fn few_were((counts, tried): (Counts, usize), right: Outcome) {
+    let worse = counts.iter().filter(|((_, outcome), _)| *outcome > right);
+    assert!(worse.map(|(_, count)| count).sum::<u64>() > tried as u64 / 2);
 }
 
 #[test]
 fn a_closed_database_damaged_anywhere_answers_right_or_says_where() {
-    try_all(true);
+    few_were(try_all(true, STRIDE, Subject::judge), Outcome::Right);
 }
 
 #[test]
 fn a_killed_database_damaged_anywhere_answers_right_or_says_where_or_ends_its_log_early() {
-    try_all(false);
+    few_were(try_all(false, STRIDE, Subject::judge), Outcome::Right);
+}
+
+#[test]
+fn a_repair_of_any_damage_ends_sound_and_invents_nothing() {
+    for closed in [true, false] {
+        let (counts, tried) = try_all(closed, AFTERMATH_STRIDE, Subject::judge_repair);
+        let of = |wanted| {
+            let these = counts.iter().filter(|((_, outcome), _)| *outcome == wanted);
+            these.map(|(_, count)| *count).sum::<u64>() as usize
+        };
+        // Most damages are of one direction of a graph, or of a part that is there twice, but not all are.
+        let [whole, part] = [Outcome::RepairedWhole, Outcome::RepairedInPart].map(of);
+        assert!(whole > tried / 10 && part > tried / 10, "{whole} whole, {part} in part");
+    }
+}
+
+#[test]
+fn a_follower_of_a_database_damaged_anywhere_answers_right_or_says_where() {
+    for closed in [true, false] {
+        few_were(
+            try_all(closed, AFTERMATH_STRIDE, Subject::judge_follower),
+            Outcome::FollowedEarlier,
+        );
+    }
 }
 
 /// Under `sync`, a flip is never taken for a log that a crash cut short.

@@ -8,7 +8,8 @@
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::open::{
-    Replayed, WAL, assemble, context, missing, open_trees, replay, table_folder_names,
+    Replayed, TABLES, WAL, assemble, context, missing, missing_table, open_trees, replay,
+    table_folder_names,
 };
 use crate::options::KvOptions;
 use crate::trees::Trees;
@@ -16,7 +17,7 @@ use crate::wal::{Follow, WalReader};
 use base::Corruption;
 use env::Env;
 use lsm::manifest::{CURRENT, Manifest, State};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
@@ -34,10 +35,7 @@ pub(crate) struct Position {
 }
 
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
-    if !env.exists(&folder.join(CURRENT)) {
-        return Err(missing(folder));
-    }
-    let state = Manifest::read(&*env, folder).map_err(tree_error)?;
+    let state = read_manifest(&*env, folder)?;
     let names = table_folder_names(&state, folder, &[])?;
     let folders = names.iter().map(|name| folder.join(name)).collect();
     let context = context(&env, &options, folders, &state);
@@ -50,6 +48,10 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
 pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
     let mut position = inner.follower.lock();
     let mut last_error = None;
+    // The place in the log behind what was shown, where it is no longer there.
+    let mut gone: Option<(PathBuf, u64)> = None;
+    // Attempts at which a segment was missing though the manifest stayed as it was.
+    let mut missing_segment = 0;
     let mut end_us = None;
     let patient = |attempt: &usize| {
         if *attempt < ATTEMPTS {
@@ -59,7 +61,7 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
         now_us < *end_us.get_or_insert(now_us.saturating_add(PATIENCE_US))
     };
     for _ in (0..).take_while(patient) {
-        let state = Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)?;
+        let state = read_manifest(&*inner.env, &inner.folder)?;
         if let Some(now) = position.as_mut().filter(|now| now.state == state) {
             let trees = inner.trees.load_full();
             match follow(&trees, now, &inner.folder)? {
@@ -75,6 +77,7 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                 // What was read of the log is no longer where it stands.
                 Followed::StartOver => {
                     base::mark::hit(base::mark::Mark::FollowerBeganAgain);
+                    gone = Some((now.log.path(), now.log.position().offset));
                     *position = None;
                 }
             }
@@ -90,9 +93,10 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
             {
                 // What was shown before came from the log, which has been damaged since.
                 let shown = inner.snapshots.visible();
-                let what =
-                    format!("the log ends at commit {}, and {shown} was read", whole.1.last_seq);
-                return Err(tree_error(Corruption::new(&inner.folder.join(WAL), 0, what).into()));
+                let Position { log, last_seq, .. } = whole.1;
+                let what = format!("the log ends at commit {last_seq}, and {shown} was read");
+                let (file, offset) = gone.unwrap_or_else(|| (log.path(), log.position().offset));
+                return Err(tree_error(Corruption::new(&file, offset, what).into()));
             }
             Ok(Rebuilt::Whole(whole)) if is_current(inner, &state)? => {
                 let (trees, new) = *whole;
@@ -101,10 +105,23 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                 *position = Some(new);
                 return Ok(());
             }
-            Ok(Rebuilt::Whole(..) | Rebuilt::StartOver) => {}
-            // A table that is gone although the manifest named it: the writer replaced it since.
+            Ok(Rebuilt::Whole(..)) => {}
+            Ok(Rebuilt::StartOver(segment)) => {
+                // A writer that closes or opens changes segments without an edit, but not for ever.
+                missing_segment = if is_current(inner, &state)? { missing_segment + 1 } else { 0 };
+                if missing_segment == ATTEMPTS {
+                    let what = "the segment is missing or cut, but the manifest names it";
+                    return Err(tree_error(Corruption::new(&segment, 0, what).into()));
+                }
+            }
+            // A table that is gone although the manifest named it: the writer replaced it since, and its edit
+            // came before the table went.
             Err(lsm::Error::Env(error)) if error.is_not_found() => {
-                last_error = Some(env_error(error));
+                let error = env_error(error);
+                if is_current(inner, &state)? {
+                    return Err(missing_table(error));
+                }
+                last_error = Some(error);
             }
             Err(error) => return Err(tree_error(error)),
         }
@@ -117,11 +134,30 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
     }))
 }
 
+/// Reads the manifest. One that is not there is damage where there is anything that came after it.
+fn read_manifest(env: &dyn Env, folder: &Path) -> Result<State> {
+    let current = folder.join(CURRENT);
+    if !env.exists(&current) {
+        let left = [TABLES, WAL].map(|name| folder.join(name));
+        let left = left.iter().find(|f| env.list(f).is_ok_and(|names| !names.is_empty()));
+        // Another look: a writer may be creating the database just now.
+        return match left.filter(|_| !env.exists(&current)) {
+            Some(left) => {
+                let what = format!("it is missing, but {} is not empty", left.display());
+                Err(tree_error(Corruption::new(&current, 0, what).into()))
+            }
+            None if env.exists(&current) => Manifest::read(env, folder).map_err(tree_error),
+            None => Err(missing(folder)),
+        };
+    }
+    Manifest::read(env, folder).map_err(tree_error)
+}
+
 /// Whether the manifest still says what it said before the log was read. The writer lets a segment go
 /// only after the manifest stopped naming it; so if nothing changed, the end that was found is the
 /// log's end, and not the end of what was left of it.
 fn is_current(inner: &Inner, state: &State) -> Result<bool> {
-    Ok(Manifest::read(&*inner.env, &inner.folder).map_err(tree_error)? == *state)
+    Ok(read_manifest(&*inner.env, &inner.folder)? == *state)
 }
 
 enum Followed {
@@ -134,7 +170,8 @@ enum Followed {
 
 enum Rebuilt {
     Whole(Box<(Trees, Position)>),
-    StartOver,
+    /// A segment that the manifest names was not there.
+    StartOver(PathBuf),
     Gap(Corruption),
 }
 
@@ -176,7 +213,7 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     let mut position = Position { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {
         Ok(Followed::UpToDate) => Ok(Rebuilt::Whole(Box::new((trees, position)))),
-        Ok(Followed::StartOver) => Ok(Rebuilt::StartOver),
+        Ok(Followed::StartOver) => Ok(Rebuilt::StartOver(position.log.path())),
         Ok(Followed::Gap(gap)) => Ok(Rebuilt::Gap(gap)),
         Err(error) => Err(as_tree_error(&error)),
     }

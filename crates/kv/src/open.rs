@@ -103,8 +103,8 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
 }
 
 /// A table that the manifest names and that is not there is damage: nobody else removes files of a folder
-/// whose lock is held.
-fn missing_table(error: Error) -> Error {
+/// whose lock is held, and its holder changes the manifest first.
+pub(crate) fn missing_table(error: Error) -> Error {
     match error.cause::<EnvError>() {
         Some(cause @ EnvError::Io { path, .. }) if cause.is_not_found() => {
             let what = "the table is missing, but the manifest names it";

@@ -34,6 +34,8 @@ use store::{Durability, Error, ErrorKind, Progress, Result, Store};
 
 /// Tables saved between two calls of the progress function, a worker.
 const TABLES_A_STEP: usize = 2;
+/// Cached blocks: each is read once.
+const CACHE_BYTES: u64 = 1 << 20;
 /// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 20;
 
@@ -154,7 +156,8 @@ struct Saved {
 }
 
 /// Writes a new database into `target`, of everything in `source` that is sound. The source is not
-/// changed, and should not be open for writing meanwhile. `progress` is told bytes of tables.
+/// changed, and should not be open for writing meanwhile. Commits of the log go through memtables of
+/// `memtable_bytes`, twice that at most. `progress` is told bytes of tables.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`]: no database in `source`, or `target` is not empty.
@@ -164,6 +167,7 @@ pub fn salvage(
     env: &Arc<dyn Env>,
     source: &Path,
     target: &Path,
+    memtable_bytes: u64,
     progress: Progress<'_>,
 ) -> Result<Salvaged> {
     if !env.exists(source) {
@@ -177,7 +181,7 @@ pub fn salvage(
     let source_files = files_of(env, source, &state)?;
     let folder = target.join(TABLES);
     create_folder_within(&**env, &folder)?;
-    let cache = Arc::new(BlockCache::new(1 << 20));
+    let cache = Arc::new(BlockCache::new(CACHE_BYTES));
     let (options, next) = (TreeOptions::default(), state.next_table_id().max(1));
     let context = Context::new(Arc::clone(env), cache, vec![folder], options, false, next);
     let context = Arc::new(context);
@@ -199,7 +203,17 @@ pub fn salvage(
         keyspace.stale_max = count_stale(keyspace, &placed, &context, &state)?;
     }
     let flushed = write_manifest(env, target, &state, &context, &placed)?;
-    save_log(env, source, target, &state, flushed, &mut salvaged)?;
+    let options = KvOptions {
+        durability: Durability::None,
+        memtable_bytes,
+        wal_segment_bytes: memtable_bytes,
+        cache_bytes: CACHE_BYTES,
+        auto_compaction: false,
+        ..KvOptions::default()
+    };
+    let kv = Kv::open(Arc::clone(env), target, options)?;
+    save_log(&kv, source, &state, flushed, &mut salvaged)?;
+    kv.close()?;
     if is_newest
         && let Ok(now) = Manifest::read(&**env, source)
         && now != state
@@ -495,22 +509,21 @@ fn write_manifest(
 
 /// Commits what the log holds past the tables, in its order.
 fn save_log(
-    env: &Arc<dyn Env>,
+    kv: &Kv,
     source: &Path,
-    target: &Path,
     state: &State,
     flushed: u64,
     salvaged: &mut Salvaged,
 ) -> Result<()> {
-    let options =
-        KvOptions { durability: Durability::None, auto_compaction: false, ..KvOptions::default() };
-    let kv = Kv::open(Arc::clone(env), target, options)?;
     let shapes: BTreeMap<_, _> = state.keyspaces().map(|k| (k.id, k.shape.clone())).collect();
     let mut failed: Option<Error> = None;
     let mut kept = 0;
     let mut damages = Vec::new();
-    let log =
-        wal::salvage(&**env, &source.join(WAL), state.wal_first_live(), &mut |place, payload| {
+    let log = wal::salvage(
+        &*kv.inner.env,
+        &source.join(WAL),
+        state.wal_first_live(),
+        &mut |place, payload| {
             if failed.is_some() {
                 return Ok(());
             }
@@ -523,11 +536,11 @@ fn save_log(
                 Err(what) => damages.push(Corruption::new(&place.file, place.offset, what)),
             }
             Ok(())
-        })?;
+        },
+    )?;
     if let Some(error) = failed {
         return Err(error);
     }
-    kv.close()?;
     salvaged.commits_kept = kept;
     salvaged.commits_incomplete = log.incomplete + damages.len() as u64;
     salvaged.log_lost_bytes = log.lost_bytes;

@@ -160,3 +160,28 @@ fn a_log_damaged_behind_a_follower_is_corruption_and_not_fewer_rows() {
     assert_eq!(refreshed, Err(store::ErrorKind::Corruption));
     assert_eq!(common::scan(&follower, ids[0]).unwrap().len(), 1);
 }
+
+/// Nothing changes the files beside the follower, so what is missing was not replaced.
+#[test]
+fn a_missing_file_is_corruption_for_a_follower_too() {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let folder = Path::new("/db");
+    let kv = writer(&env, folder);
+    let ids = create(&kv, &["out", "in"]).unwrap();
+    kv.write(&both(&ids, Kind::Put, &[(1, 2, 3)]), None).unwrap();
+    kv.flush().unwrap();
+    kv.write(&both(&ids, Kind::Put, &[(4, 5, 6)]), None).unwrap();
+    let table = env.list(&folder.join("tables")).unwrap().remove(0);
+    let segment = env.list(&folder.join("wal")).unwrap().remove(0);
+    for name in ["CURRENT".to_owned(), format!("tables/{table}"), format!("wal/{segment}")] {
+        let path = folder.join(name);
+        let bytes = env.read_file(&path).unwrap();
+        env.remove(&path).unwrap();
+        let read_only = KvOptions { read_only: true, create: false, ..KvOptions::default() };
+        let error = Kv::open(Arc::clone(&env), folder, read_only).unwrap_err();
+        assert_eq!(error.kind(), store::ErrorKind::Corruption, "{error}");
+        let damage: &base::Corruption = error.cause().unwrap();
+        assert_eq!(damage.file, path, "{error}");
+        env.create(&path).unwrap().append(&bytes).unwrap();
+    }
+}

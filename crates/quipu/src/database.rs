@@ -67,7 +67,11 @@ impl Database {
         Self::open_in(Arc::new(env), None, options)
     }
 
-    fn open_in(env: Arc<dyn Env>, folder: Option<PathBuf>, options: Options) -> Result<Self> {
+    pub(crate) fn open_in(
+        env: Arc<dyn Env>,
+        folder: Option<PathBuf>,
+        options: Options,
+    ) -> Result<Self> {
         let mut kv_options = KvOptions {
             durability: options.durability,
             cache_bytes: options.cache_bytes(),

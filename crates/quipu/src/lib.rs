@@ -37,7 +37,7 @@ pub use export::{ExportFormat, export_file};
 pub use ingest;
 pub use options::{BlobOptions, CounterOptions, GraphOptions, Options};
 pub use relation::Entry;
-pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair};
+pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use size::parse_bytes;
 pub use store::{Durability, Error, ErrorKind, Isolation, Result};
 pub use views::blobs::{BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, Measure};

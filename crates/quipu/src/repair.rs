@@ -93,11 +93,28 @@ pub fn repair(
         std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
     };
     let (source, target) = (absolute(source.as_ref())?, absolute(target.as_ref())?);
+    repair_in(&env, &source, &target, options, progress)
+}
+
+/// [`repair`] on a machine of the caller's, with absolute paths: so that tests can damage thousands of databases in
+/// memory.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_in(
+    env: &Arc<dyn Env>,
+    source: &Path,
+    target: &Path,
+    options: Options,
+    progress: Progress<'_>,
+) -> Result<RepairReport> {
     let start = env.monotonic_us();
     // A third each: tables, graphs, and the check of what was written.
-    let salvaged = kv::salvage(&env, &source, &target, &|done, all| progress(done, 3 * all))?;
+    let third = |done, all: u64| progress(done, 3 * all);
+    let salvaged = kv::salvage(env, source, target, options.memtable_bytes(), &third)?;
 
-    let database = Database::open(&target, Options { read_only: false, ..options })?;
+    let options = Options { read_only: false, ..options };
+    let database = Database::open_in(Arc::clone(env), Some(target.to_owned()), options)?;
     let disk: u64 = database.store().stats().keyspaces.iter().map(|(_, s)| s.disk_bytes).sum();
     let mut graphs = Vec::new();
     for def in database.graphs()? {

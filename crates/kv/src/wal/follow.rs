@@ -83,6 +83,12 @@ impl WalReader {
         self.pending.unwrap_or(Position { segment: self.segment, offset: self.offset })
     }
 
+    /// The segment that is read.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        segment_path(&self.folder, self.segment)
+    }
+
     /// The next payload, if it is there.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 
 use super::record::{HEADER_BYTES, record_bytes};
 use super::segment::{list_segments, segment_path};
-use super::{Follow, Position, Recovered, SyncHandle, Wal, WalError, WalOptions, WalReader};
+use super::{
+    Follow, Place, Position, Recovered, SyncHandle, Wal, WalError, WalOptions, WalReader, salvage,
+};
 
 const BEGIN: u64 = 40;
 
@@ -281,6 +283,38 @@ fn a_missing_segment_is_corruption() {
     }
     let empty = Log::new(256);
     is_corruption(empty.open(7), &empty.path(7), 0);
+}
+
+#[test]
+fn a_cut_segment_costs_a_salvage_its_own_payloads_alone() {
+    let log = Log::new(256);
+    let (mut wal, ..) = log.open(0).unwrap();
+    for i in 0..20 {
+        wal.append(&[&payload(i, 60)]).unwrap();
+    }
+    drop(wal);
+    let salvaged = |log: &Log| {
+        let mut kept = Vec::new();
+        let mut keep = |_: &Place, payload: &[u8]| {
+            kept.push(payload.to_vec());
+            Ok(())
+        };
+        let report = salvage(log.env.as_ref(), &log.folder, 0, &mut keep).unwrap();
+        (kept, report.damages)
+    };
+    let (all, damages) = salvaged(&log);
+    assert_eq!((all.len(), damages), (20, Vec::new()));
+    for bytes in [0, 100] {
+        let damaged = log.fork();
+        drop(damaged.env.open_append(&damaged.path(2), bytes).unwrap());
+        let (kept, damages) = salvaged(&damaged);
+        assert!(kept.len() < 20 && kept.len() > 14, "{} of 20 payloads", kept.len());
+        // What followed the first is no longer said, so its end is in doubt too.
+        assert!(damages.iter().any(|damage| damage.file == damaged.path(2)), "{damages:?}");
+        assert!(damages.iter().all(|damage| damage.file != damaged.path(3)), "{damages:?}");
+        let mut left = all.iter();
+        assert!(kept.iter().all(|one| left.any(|payload| payload == one)), "invented or moved");
+    }
 }
 
 #[test]
