@@ -35,6 +35,9 @@ pub(crate) struct Position {
 }
 
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
+    if !env.exists(&folder.join(CURRENT)) {
+        return Err(no_manifest(&*env, folder));
+    }
     let state = read_manifest(&*env, folder)?;
     let names = table_folder_names(&state, folder, &[])?;
     let folders = names.iter().map(|name| folder.join(name)).collect();
@@ -134,23 +137,28 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
     }))
 }
 
-/// Reads the manifest. One that is not there is damage where there is anything that came after it.
 fn read_manifest(env: &dyn Env, folder: &Path) -> Result<State> {
+    Manifest::read(env, folder).map_err(|error| match error {
+        lsm::Error::Env(error) if error.is_not_found() && !env.exists(&folder.join(CURRENT)) => {
+            no_manifest(env, folder)
+        }
+        error => tree_error(error),
+    })
+}
+
+/// No database; or a damaged one, where there is anything that comes after `CURRENT`.
+fn no_manifest(env: &dyn Env, folder: &Path) -> Error {
     let current = folder.join(CURRENT);
-    if !env.exists(&current) {
-        let left = [TABLES, WAL].map(|name| folder.join(name));
-        let left = left.iter().find(|f| env.list(f).is_ok_and(|names| !names.is_empty()));
-        // Another look: a writer may be creating the database just now.
-        return match left.filter(|_| !env.exists(&current)) {
-            Some(left) => {
-                let what = format!("it is missing, but {} is not empty", left.display());
-                Err(tree_error(Corruption::new(&current, 0, what).into()))
-            }
-            None if env.exists(&current) => Manifest::read(env, folder).map_err(tree_error),
-            None => Err(missing(folder)),
-        };
+    let left = [TABLES, WAL].map(|name| folder.join(name));
+    let left = left.iter().find(|f| env.list(f).is_ok_and(|names| !names.is_empty()));
+    // Another look: a writer may be creating the database just now.
+    match left.filter(|_| !env.exists(&current)) {
+        Some(left) => {
+            let what = format!("it is missing, but {} is not empty", left.display());
+            tree_error(Corruption::new(&current, 0, what).into())
+        }
+        None => missing(folder),
     }
-    Manifest::read(env, folder).map_err(tree_error)
 }
 
 /// Whether the manifest still says what it said before the log was read. The writer lets a segment go

@@ -29,6 +29,9 @@ pub(crate) const LOCK: &str = "LOCK";
 pub(crate) const TABLES: &str = "tables";
 pub(crate) const WAL: &str = "wal";
 
+/// Filters may take this part of the cache: what an import leaves of it (see `quipu::Options`).
+const FILTER_SHARE: u64 = 4;
+
 /// Opens or creates the database in `folder`.
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
     if options.read_only {
@@ -205,7 +208,7 @@ pub(crate) fn context(
 ) -> Arc<Context> {
     Arc::new(Context::new(
         Arc::clone(env),
-        Arc::new(BlockCache::new(options.cache_bytes)),
+        Arc::new(BlockCache::with_filters(options.cache_bytes, options.cache_bytes / FILTER_SHARE)),
         folders,
         options.tree.clone(),
         options.direct_reads,

@@ -12,9 +12,10 @@ pub struct Options {
     /// What an acknowledged commit survives. Default: [`Durability::Sync`].
     pub durability: Durability,
     /// Memory for cached blocks, filters and indexes, in bytes; at most half of the memory limit is
-    /// used. Default: 512 MiB.
+    /// used. Filters get a quarter of it; tables past that are read without. Default: 512 MiB.
     pub cache_bytes: u64,
-    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions.
+    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions, and 16 MiB
+    /// for the program itself.
     /// While an import runs it has three quarters of the cache too; one that needs more spills to
     /// disk. Default: 1 GiB.
     pub memory_limit_bytes: u64,
@@ -45,16 +46,24 @@ impl Default for Options {
     }
 }
 
+/// The program's own pages, and the stacks and buffers of its threads, are in the limit too: as measured.
+const OWN_BYTES: u64 = 16 << 20;
+
 impl Options {
+    /// What of the limit is shared out.
+    fn shared_bytes(&self) -> u64 {
+        self.memory_limit_bytes - OWN_BYTES.min(self.memory_limit_bytes / 4)
+    }
+
     /// Memtables get a sixteenth of the memory limit, between 64 KiB and 64 MiB: twice that much is
     /// held while a generation is flushed.
     pub(crate) fn memtable_bytes(&self) -> u64 {
-        (self.memory_limit_bytes / 16).clamp(64 << 10, 64 << 20)
+        (self.shared_bytes() / 16).clamp(64 << 10, 64 << 20)
     }
 
     /// The cache's part of the limit.
     pub(crate) fn cache_bytes(&self) -> u64 {
-        self.cache_bytes.min(self.memory_limit_bytes / 2)
+        self.cache_bytes.min(self.shared_bytes() / 2)
     }
 
     /// What of the cache an import has for its time: enough is left for filters and indexes.
@@ -65,7 +74,7 @@ impl Options {
     /// A table is closed at about this size. While it is written, the hashes of its keys take about twice
     /// as much, so a small limit needs small tables.
     pub(crate) fn table_bytes(&self) -> u64 {
-        (self.memory_limit_bytes / 16).clamp(1 << 20, 32 << 20)
+        (self.shared_bytes() / 16).clamp(1 << 20, 32 << 20)
     }
 
     /// What an import may hold: all but two generations of memtables, what is left of the cache, the
@@ -74,7 +83,7 @@ impl Options {
     pub(crate) fn import_bytes(&self, workers: u64) -> u64 {
         let cache = self.cache_bytes() - self.cache_lent_bytes();
         let others = 2 * self.memtable_bytes() + cache + 2 * workers * self.table_bytes();
-        let limit = self.memory_limit_bytes;
+        let limit = self.shared_bytes();
         limit.saturating_sub(others + limit / 16).max(limit / 4)
     }
 

@@ -39,7 +39,9 @@ impl RealAppendFile {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|e| EnvError::io("write", &self.path, e))?;
+        let needed = bytes.len() as u64;
+        let written = self.file.write_all(bytes);
+        written.map_err(|e| super::write_error("write", &self.path, needed, e))?;
         self.written_bytes += bytes.len() as u64;
         Ok(())
     }

@@ -105,8 +105,8 @@ impl DirectAppendFile {
         }))
     }
 
-    fn fail(&self, error: io::Error) -> EnvError {
-        EnvError::io("write", &self.path, error)
+    fn fail(&self, needed: usize, error: io::Error) -> EnvError {
+        super::write_error("write", &self.path, needed as u64, error)
     }
 
     /// Sends the full piece on its way and turns to a free one.
@@ -135,7 +135,7 @@ impl DirectAppendFile {
         } else {
             // No ring to be had just now: out of descriptors or locked memory.
             let written = self.direct.write_all_at(piece.bytes(), piece.offset);
-            written.map_err(|e| self.fail(e))?;
+            written.map_err(|e| self.fail(PIECE_BYTES, e))?;
         }
         let free = loop {
             if let Some(free) = self.pieces.iter().position(|piece| !piece.in_flight) {
@@ -172,7 +172,8 @@ impl DirectAppendFile {
                 if done < PIECE_BYTES {
                     let rest = &piece.bytes()[done..];
                     let written = self.plain.write_all_at(rest, piece.offset + done as u64);
-                    written.map_err(|e| EnvError::io("write", &self.path, e))?;
+                    let needed = rest.len() as u64;
+                    written.map_err(|e| super::write_error("write", &self.path, needed, e))?;
                 }
             }
             if reaped >= least {
@@ -203,7 +204,7 @@ impl AppendFile for DirectAppendFile {
         let piece = &self.pieces[self.filling];
         let tail = &piece.bytes()[self.flushed..self.filled];
         let written = self.plain.write_all_at(tail, piece.offset + self.flushed as u64);
-        written.map_err(|e| self.fail(e))?;
+        written.map_err(|e| self.fail(tail.len(), e))?;
         self.flushed = self.filled;
         Ok(())
     }

@@ -51,7 +51,7 @@ pub(super) fn create(
         drop(file);
         // The caller is told of the full disk; that an empty file may stay behind is the lesser news.
         let _ = std::fs::remove_file(path);
-        return Err(EnvError::io("reserve space for", path, e));
+        return Err(super::write_error("reserve space for", path, len_bytes, e));
     }
     wrap(file, path, len_bytes, mode, pool)
 }
@@ -113,7 +113,8 @@ impl LogFile for WrittenLog {
             return Err(past_end(&self.file.path));
         }
         let written = self.file.file.write_all_at(bytes, offset);
-        written.map_err(|e| EnvError::io("write", &self.file.path, e))
+        let needed = bytes.len() as u64;
+        written.map_err(|e| super::write_error("write", &self.file.path, needed, e))
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -258,3 +258,56 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     });
     copied.map_err(|e| EnvError::io("copy", from, e))
 }
+
+/// A failed write of `needed_bytes`. Of a full disk it says how much is free, since "no space" is said also where
+/// there is some, but less than was asked for at once.
+#[cold]
+pub(crate) fn write_error(
+    operation: &'static str,
+    path: &Path,
+    needed_bytes: u64,
+    error: std::io::Error,
+) -> EnvError {
+    if error.kind() != std::io::ErrorKind::StorageFull {
+        return EnvError::io(operation, path, error);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let free = match sys::free_bytes(folder.unwrap_or(Path::new("."))) {
+        Ok(bytes) => format!("{bytes} are free"),
+        Err(_) => "how many are free is not known".to_owned(),
+    };
+    let what = format!("{error}: {needed_bytes} bytes were needed, {free}");
+    EnvError::io(operation, path, std::io::Error::new(error.kind(), what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_says_how_much_was_needed_and_how_much_is_free() {
+        const ENOSPC: i32 = 28;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("000001.sst");
+        let full = std::io::Error::from_raw_os_error(ENOSPC);
+        let message = write_error("write", &path, 70_000, full).to_string();
+        let said = message
+            .split_once(": 70000 bytes were needed, ")
+            .unwrap_or_else(|| panic!("{message}"));
+        assert!(said.0.contains("000001.sst") && said.0.contains("No space left"), "{message}");
+        let free = said.1.strip_suffix(" are free").and_then(|bytes| bytes.parse::<u64>().ok());
+        assert!(free.is_some(), "{message}");
+        let gone = write_error(
+            "write",
+            Path::new("/no/such/folder/a"),
+            7,
+            std::io::Error::from_raw_os_error(ENOSPC),
+        );
+        assert!(
+            gone.to_string().ends_with("7 bytes were needed, how many are free is not known"),
+            "{gone}"
+        );
+        let other = write_error("write", &path, 7, std::io::ErrorKind::InvalidInput.into());
+        assert!(!other.to_string().contains("needed"), "{other}");
+    }
+}

@@ -37,6 +37,8 @@ const DEAD_MAX: u64 = 1024;
 #[derive(Debug)]
 pub struct BlockCache {
     budget_bytes: u64,
+    /// What of the budget filters may take.
+    filter_bytes_max: u64,
     counters: Arc<Counters>,
     queue: Mutex<VecDeque<Entry>>,
 }
@@ -44,6 +46,8 @@ pub struct BlockCache {
 #[derive(Debug, Default)]
 struct Counters {
     used_bytes: AtomicU64,
+    /// Those of them that are filters'.
+    filter_bytes: AtomicU64,
     blocks: AtomicU64,
     misses: AtomicU64,
 }
@@ -74,7 +78,20 @@ impl BlockCache {
     /// filters of open tables always stay; what is left of the budget is for blocks.
     #[must_use]
     pub fn new(budget_bytes: u64) -> Self {
-        Self { budget_bytes, counters: Arc::default(), queue: Mutex::default() }
+        Self::with_filters(budget_bytes, u64::MAX)
+    }
+
+    /// The same, where filters may take `filter_bytes_max`. A table that is opened when they are used up goes
+    /// without: filters grow with the data, and a limit is one only if nothing that grows is outside of it.
+    #[must_use]
+    pub fn with_filters(budget_bytes: u64, filter_bytes_max: u64) -> Self {
+        Self { budget_bytes, filter_bytes_max, counters: Arc::default(), queue: Mutex::default() }
+    }
+
+    /// Bytes that filters take.
+    #[must_use]
+    pub fn filter_bytes(&self) -> u64 {
+        self.counters.filter_bytes.load(Relaxed)
     }
 
     /// Bytes that blocks, indexes and filters take.
@@ -108,7 +125,21 @@ impl BlockCache {
         self.counters.used_bytes.fetch_add(bytes, Relaxed);
         let evicted = self.evict(&mut self.queue.lock());
         drop(evicted);
-        Reservation { bytes, counters: Arc::clone(&self.counters) }
+        Reservation { bytes, filter_bytes: 0, counters: Arc::clone(&self.counters) }
+    }
+
+    /// The same for a filter, where there is room for it. One of the bottom level, which answers for the oldest
+    /// rows, leaves a quarter of the room to newer tables: those are asked first and hold the key least often.
+    pub(super) fn reserve_filter(&self, bytes: u64, bottom: bool) -> Option<Reservation> {
+        let max = self.filter_bytes_max - if bottom { self.filter_bytes_max / 4 } else { 0 };
+        let before = self.counters.filter_bytes.fetch_add(bytes, Relaxed);
+        if before.saturating_add(bytes) > max {
+            self.counters.filter_bytes.fetch_sub(bytes, Relaxed);
+            return None;
+        }
+        let mut reservation = self.reserve(bytes);
+        reservation.filter_bytes = bytes;
+        Some(reservation)
     }
 
     /// Offers a block that was just read; returns the block to use, which is another reader's if
@@ -205,12 +236,15 @@ impl Drop for Slots {
 #[derive(Debug)]
 pub struct Reservation {
     bytes: u64,
+    /// Those of them that are a filter's.
+    filter_bytes: u64,
     counters: Arc<Counters>,
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.counters.used_bytes.fetch_sub(self.bytes, Relaxed);
+        self.counters.filter_bytes.fetch_sub(self.filter_bytes, Relaxed);
     }
 }
 

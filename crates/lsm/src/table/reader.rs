@@ -34,7 +34,7 @@ pub struct Table {
     key_filter: Option<Vec<u8>>,
     first_word_filter: Option<Vec<u8>>,
     tombstones: Vec<RangeTombstone>,
-    _reservation: Reservation,
+    _reserved: Vec<Reservation>,
 }
 
 impl Table {
@@ -72,10 +72,16 @@ impl Table {
     ) -> Arc<Self> {
         let Parts { index, tombstones, key_filter, first_word_filter } = parts;
         let slots = context.cache.slots(index.blocks());
-        let filters = [&key_filter, &first_word_filter].into_iter().flatten();
-        let memory_bytes = index.memory_bytes()
-            + slots.memory_bytes()
-            + filters.map(|filter| filter.capacity() as u64).sum::<u64>();
+        let mut reserved = vec![context.cache.reserve(index.memory_bytes() + slots.memory_bytes())];
+        // Tables of the bottom level have none for whole keys of several words.
+        let bottom = key_filter.is_none();
+        let mut kept = |filter: Option<Vec<u8>>| {
+            let filter = filter?;
+            let room = context.cache.reserve_filter(filter.capacity() as u64, bottom)?;
+            reserved.push(room);
+            Some(filter)
+        };
+        let (key_filter, first_word_filter) = (kept(key_filter), kept(first_word_filter));
         Arc::new(Self {
             meta: meta.clone(),
             shape: shape.clone(),
@@ -86,7 +92,7 @@ impl Table {
             key_filter,
             first_word_filter,
             tombstones,
-            _reservation: context.cache.reserve(memory_bytes),
+            _reserved: reserved,
         })
     }
 

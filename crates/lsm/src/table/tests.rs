@@ -697,6 +697,30 @@ fn the_cache_keeps_its_budget_and_the_blocks_that_are_hit() {
 }
 
 #[test]
+fn filters_past_their_share_are_left_out_and_nothing_is_denied() {
+    let (shape, rows) = edges(300, 5);
+    let mut context = context(1 << 20);
+    let how = How { bottom: false, ..How::default() };
+    let meta = build(&context, &shape, &rows, &how);
+    let both = {
+        let _table = Table::open(&context, &meta, &shape).unwrap();
+        context.cache.filter_bytes()
+    };
+    assert!(both > 0);
+    context.cache = Arc::new(BlockCache::with_filters(1 << 20, both + both / 2));
+    let tables: Vec<_> = (0..3).map(|_| Table::open(&context, &meta, &shape).unwrap()).collect();
+    assert!(context.cache.filter_bytes() <= both + both / 2, "{both}");
+    assert!(tables[0].filters_whole_keys() && !tables[2].filters_whole_keys());
+    for row in &rows {
+        assert!(tables.iter().all(|table| table.may_contain_key(row.key.as_ref())));
+    }
+    let used = context.cache.used_bytes();
+    assert!(used >= context.cache.filter_bytes());
+    drop(tables);
+    assert_eq!((context.cache.filter_bytes(), context.cache.used_bytes()), (0, 0));
+}
+
+#[test]
 fn readers_on_many_threads_share_a_cache_that_is_too_small() {
     let (shape, rows) = edges(100, 5);
     let context = context(40 << 10);
