@@ -14,8 +14,8 @@ pub struct Options {
     /// Memory for cached blocks, filters and indexes, in bytes; at most half of the memory limit is
     /// used. Filters get a quarter of it; tables past that are read without. Default: 512 MiB.
     pub cache_bytes: u64,
-    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions, and 16 MiB
-    /// for the program itself.
+    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions, and 24 MiB
+    /// for the program itself. Smaller limits than 64 MiB are not held.
     /// While an import runs it has three quarters of the cache too; one that needs more spills to
     /// disk. Default: 1 GiB.
     pub memory_limit_bytes: u64,
@@ -46,13 +46,14 @@ impl Default for Options {
     }
 }
 
-/// The program's own pages, and the stacks and buffers of its threads, are in the limit too: as measured.
-const OWN_BYTES: u64 = 16 << 20;
+/// The program's own pages, stacks and buffers of its threads, and what the allocator keeps between two uses are in
+/// the limit too: as measured.
+const OWN_BYTES: u64 = 24 << 20;
 
 impl Options {
     /// What of the limit is shared out.
     fn shared_bytes(&self) -> u64 {
-        self.memory_limit_bytes - OWN_BYTES.min(self.memory_limit_bytes / 4)
+        self.memory_limit_bytes - OWN_BYTES.min(self.memory_limit_bytes / 8 * 3)
     }
 
     /// Memtables get a sixteenth of the memory limit, between 64 KiB and 64 MiB: twice that much is
