@@ -172,7 +172,9 @@ fn a_missing_file_is_corruption_for_a_follower_too() {
     kv.flush().unwrap();
     kv.write(&both(&ids, Kind::Put, &[(4, 5, 6)]), None).unwrap();
     let table = env.list(&folder.join("tables")).unwrap().remove(0);
-    let segment = env.list(&folder.join("wal")).unwrap().remove(0);
+    // The newest: those before it hold nothing that is not in tables.
+    let segments = env.list(&folder.join("wal")).unwrap();
+    let segment = segments.into_iter().filter(|name| name.ends_with(".log")).max().unwrap();
     for name in ["CURRENT".to_owned(), format!("tables/{table}"), format!("wal/{segment}")] {
         let path = folder.join(name);
         let bytes = env.read_file(&path).unwrap();
