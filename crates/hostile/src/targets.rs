@@ -13,11 +13,10 @@ use ingest::{
     EdgeChunk, EdgeOptions, OnError, Splitter, TextOptions, VertexType, WeightType, decompressor,
     parse_chunk, sniff,
 };
-use kv::{Kv, KvOptions, RestoreOptions};
+use kv::{Kv, RestoreOptions};
 use lsm::codec::{bitmap::BitmapReader, bytes::BytesReader, filter::Filter};
 use lsm::codec::{runs::KeyReader, words::WordReader};
 use lsm::manifest::{State, VersionEdit};
-use quipu::Options;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -35,7 +34,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "table", run: table, seeds: || seeds_of("sst") },
     Target { name: "log", run: log, seeds: || seeds_of("log") },
     Target { name: "manifest", run: manifest, seeds: || seeds_of("") },
@@ -44,7 +43,6 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "text", run: text, seeds: crate::seeds::texts },
     Target { name: "parquet", run: parquet, seeds: crate::seeds::parquets },
     Target { name: "archive", run: archive, seeds: crate::seeds::archives },
-    Target { name: "repair", run: repair, seeds: whole_files },
 ];
 
 const FOLDER: &str = "/db";
@@ -78,12 +76,6 @@ fn seeds_of(ending: &str) -> Vec<Vec<u8>> {
     let with_number =
         |(i, path): (usize, &PathBuf)| [&[i as u8], &image().files[path][..]].concat();
     files(ending).into_iter().enumerate().map(with_number).collect()
-}
-
-/// The specimen's files by number.
-fn whole_files() -> Vec<Vec<u8>> {
-    let numbered = |(i, bytes): (usize, &Vec<u8>)| [&[i as u8], &bytes[..]].concat();
-    image().files.values().enumerate().map(numbered).collect()
 }
 
 /// Opens the specimen with one file replaced, and reads everything in it.
@@ -265,22 +257,4 @@ pub fn archive(data: &[u8]) {
     }
     let (from, to) = (Path::new("/from/a.qbak"), Path::new("/to/db"));
     let _ = kv::restore(&env, from, to, RestoreOptions::default(), &|_, _| true);
-}
-
-/// Any file of the specimen, and the repair of what is there then. What bytes without checksums say may be
-/// invented; a repair ends, and what it made can be read.
-pub fn repair(data: &[u8]) {
-    let Some((&pick, bytes)) = data.split_first() else { return };
-    let Some(path) = image().files.keys().nth(usize::from(pick) % image().files.len()) else {
-        return;
-    };
-    let Ok(env) = image().with(path, Some(bytes)) else { return };
-    let target = Path::new("/repaired");
-    let limits = Options { memory_limit_bytes: 1 << 20, threads: 1, ..Options::default() };
-    if quipu::repair_in(&env, Path::new(FOLDER), target, limits, &|_, _| true).is_ok() {
-        let Ok(kv) = Kv::open(env, target, KvOptions { create: false, ..options() }) else {
-            return;
-        };
-        let _ = content(&kv);
-    }
 }
