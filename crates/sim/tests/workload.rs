@@ -5,7 +5,7 @@ use quipu_sim::workload::{Tally, plan, run};
 use quipu_sim::{Fault, FaultPlan};
 
 /// Runs of the slice; enough for every mark asked for below, and some seconds in the development profile.
-const SLICE: std::ops::Range<u64> = 1..301;
+const SLICE: std::ops::Range<u64> = 1..501;
 
 #[test]
 fn one_seed_gives_one_trace() {
