@@ -110,7 +110,8 @@ def repair(path: _Path, target: _Path) -> dict[str, Any]:
     Returns:
         What was saved and what not: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``, ``rows_lost``,
         ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``, ``rebuilt``, ``in_doubt`` and
-        ``unnamed`` edges, ``damages``, ``files_skipped``, ``commits_kept``, ``log_lost_bytes``, ``manifest_whole``.
+        ``unnamed`` edges, ``blobs`` by name with ``rows`` and ``lost``, ``damages``, ``files_skipped``,
+        ``commits_kept``, ``log_lost_bytes``, ``manifest_whole``.
 
     Raises:
         InvalidInputError: There is no database at ``path``, or ``target`` is not empty.
@@ -249,7 +250,8 @@ class Database:
 
         Returns:
             What was found sound: ``files``, ``blocks``, ``bytes``, ``rows``, ``log_commits``, ``seconds``, and
-            ``graphs``: edges by name. ``notes`` are worth knowing and no damage; ``problems`` is empty.
+            ``graphs``: edges by name, ``blobs``: blobs by name. ``notes`` are worth knowing and no damage; ``problems``
+            is empty.
 
         Raises:
             CorruptionError: After everything was read. Its message and its ``problems``, each with ``file``, ``offset``

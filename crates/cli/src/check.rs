@@ -53,6 +53,7 @@ pub(crate) fn as_json(found: &quipu::Check) -> Value {
         "log_commits": found.files.log_commits,
         "seconds": found.files.duration_us as f64 / 1e6,
         "graphs": graphs.collect::<Map<String, Value>>(),
+        "blobs": found.blobs.iter().map(|(name, blobs)| (name.clone(), json!(blobs.rows))).collect::<Map<String, Value>>(),
         "problems": problems,
         "problems_total": found.problems_total(),
         "notes": found.files.notes,
@@ -76,6 +77,12 @@ fn as_text(found: &quipu::Check) -> String {
     for (name, graph) in &found.graphs {
         let edges = plural(graph.edges, "edge", "edges");
         text.push_str(&format!("ok: graph {name:?}, {edges}, both directions agree\n"));
+    }
+    for (name, blobs) in &found.blobs {
+        let (rows, large) = (plural(blobs.rows, "blob", "blobs"), blobs.large);
+        text.push_str(&format!(
+            "ok: blobs {name:?}, {rows}, {large} of them in chunks, all there\n"
+        ));
     }
     text
 }

@@ -67,6 +67,7 @@ fn as_json(report: &RepairReport) -> Value {
         "complete": report.complete,
         "keyspaces": report.keyspaces.iter().map(keyspace).collect::<Vec<_>>(),
         "graphs": graphs.collect::<Vec<_>>(),
+        "blobs": report.blobs.iter().map(|(name, done)| json!({ "name": name, "rows": done.rows, "lost": done.lost })).collect::<Vec<_>>(),
         "damages": damages.collect::<Vec<_>>(),
         "files_skipped": report.files_skipped,
         "commits_kept": report.commits_kept,
@@ -109,6 +110,12 @@ fn as_text(report: &RepairReport) -> String {
             text.push_str(&format!(", {number} {what}"));
         }
         text.push('\n');
+    }
+    for (name, done) in &report.blobs {
+        let (rows, lost) = (plural(done.rows, "blob", "blobs"), done.lost);
+        text.push_str(&format!(
+            "blobs {name:?}: {rows}, {lost} lost with chunks of their values\n"
+        ));
     }
     text.push_str(&format!("log: {} kept", plural(report.commits_kept, "commit", "commits")));
     if report.log_lost_bytes > 0 || report.commits_incomplete > 0 {

@@ -3,7 +3,7 @@
 use crate::args::Stats;
 use crate::failure::Failure;
 use crate::output::{bytes, count, open_to_read, plural, print, print_json, table};
-use quipu::{DatabaseStats, GraphStats};
+use quipu::{DatabaseStats, GraphStats, RelationStats};
 use serde_json::{Value, json};
 
 pub(crate) fn run(arguments: &Stats) -> Result<(), Failure> {
@@ -25,11 +25,22 @@ fn as_json(stats: &DatabaseStats) -> Value {
             "tables": graph.tables,
         })
     };
+    let relation = |relation: &RelationStats| {
+        json!({
+            "name": relation.name,
+            "rows": relation.rows,
+            "disk_bytes": relation.disk_bytes,
+            "memory_bytes": relation.memory_bytes,
+            "tables": relation.tables,
+        })
+    };
     json!({
         "disk_bytes": stats.disk_bytes,
         "log_bytes": stats.log_bytes,
         "commits": stats.commits,
         "graphs": stats.graphs.iter().map(graph).collect::<Vec<_>>(),
+        "blobs": stats.blobs.iter().map(relation).collect::<Vec<_>>(),
+        "counters": stats.counters.iter().map(relation).collect::<Vec<_>>(),
     })
 }
 
@@ -40,8 +51,25 @@ fn as_text(stats: &DatabaseStats) -> String {
         bytes(stats.log_bytes),
         plural(stats.commits, "commit", "commits"),
     );
+    for (kind, of_kind) in [("blobs", &stats.blobs), ("counters", &stats.counters)] {
+        if of_kind.is_empty() {
+            continue;
+        }
+        let mut rows = vec![[kind, "keys", "in tables", "in memory"].map(str::to_owned).to_vec()];
+        for relation in of_kind {
+            rows.push(vec![
+                relation.name.clone(),
+                count(relation.rows),
+                bytes(relation.disk_bytes),
+                bytes(relation.memory_bytes),
+            ]);
+        }
+        text.push('\n');
+        text.push_str(&table(&rows));
+    }
     if stats.graphs.is_empty() {
-        return text + "no graphs\n";
+        let nothing_else = stats.blobs.is_empty() && stats.counters.is_empty();
+        return text + if nothing_else { "nothing in it yet\n" } else { "" };
     }
     let heads = ["graph", "vertices", "edges", "vertex", "weight", "in tables", "bytes an edge"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];

@@ -20,6 +20,11 @@ pub(crate) fn check_dict<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<
         graphs.set_item(name, graph.edges)?;
     }
     out.set_item("graphs", graphs)?;
+    let blobs = PyDict::new(py);
+    for (name, found) in &check.blobs {
+        blobs.set_item(name, found.rows)?;
+    }
+    out.set_item("blobs", blobs)?;
     out.set_item("problems", problems(py, check)?)?;
     out.set_item("notes", check.files.notes.clone())?;
     Ok(out)
@@ -87,6 +92,14 @@ fn report_dict<'py>(py: Python<'py>, report: &RepairReport) -> PyResult<Bound<'p
         graphs.set_item(&def.name, row)?;
     }
     out.set_item("graphs", graphs)?;
+    let blobs = PyDict::new(py);
+    for (name, done) in &report.blobs {
+        let row = PyDict::new(py);
+        row.set_item("rows", done.rows)?;
+        row.set_item("lost", done.lost)?;
+        blobs.set_item(name, row)?;
+    }
+    out.set_item("blobs", blobs)?;
     let damages = PyList::empty(py);
     for damage in &report.damages {
         let row = PyDict::new(py);

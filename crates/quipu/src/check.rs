@@ -8,11 +8,13 @@ use crate::database::Database;
 use crate::options::Options;
 use base::Corruption;
 use env::{Env, RealEnv, RealOptions};
+use relation::Entry;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::{CheckFailed, CheckReport, Error, ErrorKind, Progress, Result};
+use views::blobs::BlobsCheck;
 use views::graph::GraphCheck;
 
 /// What a check found.
@@ -22,7 +24,9 @@ pub struct Check {
     pub files: CheckReport,
     /// Each graph by name that is sound.
     pub graphs: Vec<(String, GraphCheck)>,
-    /// What is wrong between the parts of graphs.
+    /// All blobs by name that are sound.
+    pub blobs: Vec<(String, BlobsCheck)>,
+    /// What is wrong between the parts of graphs and of blobs.
     pub graph_problems: Vec<String>,
 }
 
@@ -158,6 +162,25 @@ impl Database {
                         ));
                     }
                     check.graphs.push((name, found));
+                }
+                Err(error) if error.kind() == ErrorKind::Corruption => {
+                    check.graph_problems.push(error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for entry in self.list()? {
+            let Entry::Blobs(def, _) = entry else { continue };
+            match self.require_blobs(&def.name)?.check() {
+                Ok(found) => {
+                    if found.unused > 0 {
+                        check.files.notes.push(format!(
+                            "blobs {:?}: {} long values belong to no key, or are being written; compacting \
+                             gives the room of the former back",
+                            def.name, found.unused
+                        ));
+                    }
+                    check.blobs.push((def.name, found));
                 }
                 Err(error) if error.kind() == ErrorKind::Corruption => {
                     check.graph_problems.push(error.to_string());

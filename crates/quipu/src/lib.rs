@@ -40,7 +40,9 @@ pub use relation::Entry;
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use size::parse_bytes;
 pub use store::{Durability, Error, ErrorKind, Isolation, Result};
-pub use views::blobs::{BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, Measure};
+pub use views::blobs::{
+    BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, Measure,
+};
 pub use views::counters::{
     Combine, CounterRows, CounterScan, Counters, CountersDef, Number, NumberColumn, NumberList,
     NumberType,

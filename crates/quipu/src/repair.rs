@@ -6,10 +6,11 @@ use crate::options::Options;
 use base::{Corruption, Key};
 use env::{Env, RealEnv, RealOptions};
 use kv::{Doubts, Salvaged, SalvagedKeyspace};
-use relation::GraphPart;
+use relation::{Entry, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Progress, Result};
+use views::blobs::BlobsReconciled;
 use views::graph::{GraphDef, GraphDoubts, Reconciled};
 
 /// Lost ranges that a report names, a keyspace.
@@ -24,6 +25,8 @@ pub struct RepairReport {
     pub keyspaces: Vec<RepairedKeyspace>,
     /// Each graph.
     pub graphs: Vec<(GraphDef, Reconciled)>,
+    /// All blobs by name.
+    pub blobs: Vec<(String, BlobsReconciled)>,
     /// Every damage that was found.
     pub damages: Vec<Corruption>,
     /// Tables of which nothing could be used, and those that are missing.
@@ -129,6 +132,13 @@ pub fn repair_in(
         let done = graph.reconcile(&doubts, &|_| progress(disk, 3 * disk))?;
         graphs.push((def.clone(), done));
     }
+    let mut blobs = Vec::new();
+    for entry in database.list()? {
+        if let Entry::Blobs(def, _) = entry {
+            let done = database.require_blobs(&def.name)?.reconcile()?;
+            blobs.push((def.name, done));
+        }
+    }
     database.flush()?;
     let check = database.check(&|done, all| {
         let share = done as f64 / all.max(1) as f64;
@@ -149,6 +159,7 @@ pub fn repair_in(
     let complete = manifest_whole
         && !log_damaged
         && graphs.iter().all(|(_, done)| done.unnamed == 0)
+        && blobs.iter().all(|(_, done)| done.lost == 0)
         && keyspaces.iter().all(|keyspace| {
             keyspace.doubts().is_empty() || has_sound_twin(keyspace, &keyspaces, &graphs)
         });
@@ -156,6 +167,7 @@ pub fn repair_in(
         complete,
         keyspaces: keyspaces.into_iter().map(repaired).collect(),
         graphs,
+        blobs,
         damages,
         files_skipped,
         commits_kept,

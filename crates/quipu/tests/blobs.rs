@@ -291,6 +291,53 @@ fn a_sample_is_of_what_there_is_and_a_measure_is_near_it() {
     assert!(measure.bytes > 40_000 && measure.bytes < 200_000, "{measure:?}");
 }
 
+/// Deletes the second chunk of the first long value behind the back of the blobs.
+fn lose_a_chunk(db: &Database) {
+    use base::{Batch, KeyRange, Kind, Projection};
+    let infos = db.store().keyspaces();
+    let large = infos.iter().find(|info| info.name == "pages:large").unwrap();
+    let mut rows = Batch::new(&large.shape);
+    let all = KeyRange::all_words();
+    db.store().scan_into(large.id, &all, Projection::ALL, 2, &mut rows).unwrap();
+    let chunk = [rows.key_words(0)[1], rows.key_words(1)[1]];
+    assert_eq!(chunk[1], 1);
+    let mut lost = Batch::new(&large.shape);
+    lost.keys.push(base::KeyRef::Words(&chunk));
+    lost.values[0].push_null();
+    lost.rows = 1;
+    let table = store::TableWrites {
+        keyspace: large.id,
+        kinds: store::Kinds::Uniform(Kind::Delete),
+        rows: lost,
+        delete_ranges: Vec::new(),
+    };
+    db.store().write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
+}
+
+#[test]
+fn a_lost_chunk_is_corruption_never_a_shorter_value() {
+    let db = memory();
+    let blobs = pages(&db);
+    blobs.put(1_u64, &value_of(2 * CHUNK, 1)).unwrap();
+    blobs.put(2_u64, b"whole").unwrap();
+    blobs.put(3_u64, &value_of(CHUNK + 1, 3)).unwrap();
+    let check = db.check(&|_, _| true).unwrap();
+    assert_eq!((check.blobs[0].1.rows, check.blobs[0].1.large), (3, 2));
+    lose_a_chunk(&db);
+    let mut out = Vec::new();
+    assert_eq!(blobs.get(1_u64, &mut out).unwrap_err().kind(), ErrorKind::Corruption);
+    let mut reader = blobs.reader(1_u64).unwrap().unwrap();
+    assert_eq!(reader.take_bytes(usize::MAX, &mut out).unwrap_err().kind(), ErrorKind::Corruption);
+    assert_eq!(db.check(&|_, _| true).unwrap_err().kind(), ErrorKind::Corruption);
+    // What a repair does with it.
+    let done = blobs.reconcile().unwrap();
+    assert_eq!((done.rows, done.lost), (2, 1));
+    assert_eq!(get(&blobs, 1_u64), None);
+    assert!(get(&blobs, 3_u64) == Some(value_of(CHUNK + 1, 3)));
+    let check = db.check(&|_, _| true).unwrap();
+    assert_eq!((check.blobs[0].1.rows, check.blobs[0].1.unused), (2, 0));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Put(Vec<(u64, usize)>),

@@ -10,7 +10,7 @@ pub type KeyType = VertexType;
 /// Blobs as the catalog knows them: byte strings by key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlobsDef {
-    /// Their name, also that of the relation `{key => value, large}`.
+    /// Their name, also that of the relation `{key => value, large, bytes}`.
     pub name: String,
     /// What names a blob.
     pub key: KeyType,
@@ -19,7 +19,7 @@ pub struct BlobsDef {
 /// Which keyspace of a set of blobs one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlobsPart {
-    /// `NAME {key => value, large}`: exactly one of the two values is there.
+    /// `NAME {key => value, large, bytes}`: a value, or the id of its chunks and its length in bytes.
     Rows,
     /// `NAME:large {id, chunk => bytes}`: values too long to be rewritten whenever tables are merged.
     Large,
@@ -53,7 +53,11 @@ impl BlobsDef {
         let (keys, values) = match part {
             BlobsPart::Rows => (
                 vec![KeyColumn::new("key", key_type(self.key))],
-                vec![nullable("value", Type::Bytes), nullable("large", Type::Id)],
+                vec![
+                    nullable("value", Type::Bytes),
+                    nullable("large", Type::Id),
+                    nullable("bytes", Type::Id),
+                ],
             ),
             BlobsPart::Large => (
                 vec![KeyColumn::new("id", Type::Id), KeyColumn::new("chunk", Type::Id)],

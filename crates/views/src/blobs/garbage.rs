@@ -47,7 +47,7 @@ impl Blobs {
     }
 
     /// Ids whose rows are not written yet.
-    fn noted(&self) -> Result<Vec<u64>> {
+    pub(super) fn noted(&self) -> Result<Vec<u64>> {
         let mut notes = super::large::chunk_batch();
         let range = KeyRange::prefix_words(&[NOTES]);
         self.source.read(|read| {

@@ -5,7 +5,7 @@ use base::{Batch, BytesColumn, Column, Key, KeyRange, KeyRef, Keys, Kind, Projec
 use store::{Kinds, Read, Result, TableWrites};
 
 /// Chunks read at once: 4 MiB.
-const CHUNKS_A_STEP: usize = 16;
+const CHUNKS_A_STEP: u64 = 16;
 
 /// Column `bytes` alone.
 const BYTES: Projection = Projection { keys: 0, values: 1 };
@@ -74,29 +74,39 @@ impl ChunkWrites {
 }
 
 impl Blobs {
-    /// Appends the value under `id`.
-    pub(super) fn read_large(&self, read: &dyn Read, id: u64, out: &mut Vec<u8>) -> Result<()> {
+    /// Appends the value of so many bytes under `id`.
+    pub(super) fn read_large(
+        &self,
+        read: &dyn Read,
+        id: u64,
+        bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let mut batch = chunk_batch();
+        let (start, chunks) = (out.len(), bytes.div_ceil(CHUNK_BYTES as u64));
+        // Whatever the row says, no more is taken than a value may have.
+        out.reserve(bytes.min(super::VALUE_BYTES_MAX) as usize);
         let mut next = 0;
-        loop {
+        while next < chunks {
             batch.clear();
-            let range = KeyRange {
-                lower: Key::words(&[id, next]),
-                upper: KeyRange::prefix_words(&[id]).upper,
-            };
-            read.scan_into(self.core.large, &range, BYTES, CHUNKS_A_STEP, &mut batch)?;
+            let end = (next + CHUNKS_A_STEP).min(chunks);
+            let range =
+                KeyRange { lower: Key::words(&[id, next]), upper: Some(Key::words(&[id, end])) };
+            read.scan_into(self.core.large, &range, BYTES, usize::MAX, &mut batch)?;
             if let Some(Column::Bytes(chunks)) = batch.values.first() {
                 out.extend_from_slice(&chunks.heap);
             }
-            next += batch.rows as u64;
-            if batch.rows < CHUNKS_A_STEP {
-                break;
+            next = end;
+            if (out.len() - start) as u64 != bytes.min(end * CHUNK_BYTES as u64) {
+                return Err(self.lost_chunk());
             }
         }
-        if next == 0 {
-            return Err(damaged(format!("a value of {:?} has lost its chunks", self.name())));
-        }
         Ok(())
+    }
+
+    /// Chunks are missing or of the wrong length.
+    pub(super) fn lost_chunk(&self) -> store::Error {
+        damaged(format!("a value of {:?} has lost a chunk", self.name()))
     }
 
     /// Deletes the chunks under `id`.

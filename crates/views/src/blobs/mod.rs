@@ -8,12 +8,13 @@
 //! it costs: `docs/decisions/0011-blobs.md`.
 //!
 //! # Invariants
-//! 1. A row has a value or an id, not both, and not neither.
+//! 1. A row has a value, or the id of its chunks and their length; not both, and not neither.
 //! 2. Chunks of an id are numbered from 0, all but the last have [`CHUNK_BYTES`] bytes, and never change.
 //! 3. An id belongs to one row at most, is never used again, and is never 0.
 //! 4. Chunks are written in the commit of their row, or before it under a note `{0, id}` that this commit removes. What a crash
 //!    leaves under such a note is removed by the next opening.
 
+mod check;
 mod garbage;
 mod large;
 mod read;
@@ -21,6 +22,7 @@ mod rows;
 mod stream;
 mod write;
 
+pub use check::{BlobsCheck, BlobsReconciled};
 pub use garbage::remove_unfinished;
 pub use read::{BlobScan, Measure};
 pub use rows::BlobRows;
@@ -44,11 +46,11 @@ pub const CHUNK_BYTES: usize = 256 << 10;
 /// Longest value, in bytes.
 pub const VALUE_BYTES_MAX: u64 = 1 << 30;
 
-/// Columns `value` and `large`, without the key.
-const VALUES: Projection = Projection { keys: 0, values: 3 };
+/// All columns but the key.
+const VALUES: Projection = Projection { keys: 0, values: 7 };
 
-/// Column `large` alone.
-const LARGE: Projection = Projection { keys: 0, values: 2 };
+/// Columns `large` and `bytes`.
+const LARGE: Projection = Projection { keys: 0, values: 6 };
 
 /// Byte strings by key. Cheap to clone; threads may share it.
 ///

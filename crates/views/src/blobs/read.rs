@@ -46,7 +46,7 @@ impl Blobs {
             Ok(true) => match held(&row, 0) {
                 Held::Value(value) => Ok(f(Some(value))),
                 // The chunks may be gone by now: again, at one moment.
-                Held::Large(_) => self.large_value(key).map(|value| f(value.as_deref())),
+                Held::Large(..) => self.large_value(key).map(|value| f(value.as_deref())),
                 Held::Nothing => Err(self.empty_row()),
             },
         };
@@ -76,7 +76,7 @@ impl Blobs {
             let mut out = Vec::new();
             match held(&row, 0) {
                 Held::Value(value) => out.extend_from_slice(value),
-                Held::Large(id) => self.read_large(read, id, &mut out)?,
+                Held::Large(id, bytes) => self.read_large(read, id, bytes, &mut out)?,
                 Held::Nothing => return Err(self.empty_row()),
             }
             Ok(Some(out))
@@ -224,19 +224,16 @@ impl Blobs {
         for i in 0..count {
             match held(rows, i) {
                 Held::Value(value) => values.push(Some(value)),
-                Held::Large(id) => {
+                Held::Large(id, bytes) => {
                     value.clear();
-                    self.read_large(read, id, &mut value)?;
+                    self.read_large(read, id, bytes, &mut value)?;
                     values.push(Some(&value));
                 }
                 Held::Nothing => values.push(None),
             }
         }
         rows.values[0] = Column::Bytes(values);
-        if let Column::Words(ids) = &mut rows.values[1] {
-            ids.words.clear();
-            ids.validity.0 = None;
-        }
+        rows.values[1..].iter_mut().for_each(Column::clear);
         Ok(())
     }
 

@@ -83,7 +83,7 @@ impl BlobRows {
 
     /// Emptied, for keys of this type.
     pub(super) fn reset(&mut self, key: KeyType) {
-        if self.key == key && self.batch.values.len() == 2 {
+        if self.key == key && self.batch.values.len() == 3 {
             self.batch.clear();
         } else {
             *self = Self::new(key);
@@ -96,7 +96,11 @@ pub(super) fn empty_batch(key: KeyType) -> Batch {
     Batch {
         rows: 0,
         keys: empty_keys(key),
-        values: vec![Column::Bytes(BytesColumn::default()), Column::Words(WordColumn::default())],
+        values: vec![
+            Column::Bytes(BytesColumn::default()),
+            Column::Words(WordColumn::default()),
+            Column::Words(WordColumn::default()),
+        ],
     }
 }
 
@@ -104,23 +108,23 @@ pub(super) fn empty_batch(key: KeyType) -> Batch {
 pub(super) enum Held<'a> {
     /// A value.
     Value(&'a [u8]),
-    /// The id of its chunks.
-    Large(u64),
+    /// The id of its chunks and their length in bytes.
+    Large(u64, u64),
     /// Neither: the row is absent, or damaged.
     Nothing,
 }
 
-/// Row `i` of a batch with both columns.
+/// Row `i` of a batch with all columns.
 pub(super) fn held(batch: &Batch, i: usize) -> Held<'_> {
     match batch.values.as_slice() {
-        [Column::Bytes(values), Column::Words(large)] => {
-            if values.validity.is_valid(i) {
-                Held::Value(values.get(i))
-            } else {
-                large.get(i).map_or(Held::Nothing, Held::Large)
+        [Column::Bytes(values), Column::Words(large), Column::Words(bytes)] => {
+            match (large.get(i), bytes.get(i)) {
+                _ if values.validity.is_valid(i) => Held::Value(values.get(i)),
+                (Some(id), Some(bytes)) => Held::Large(id, bytes),
+                _ => Held::Nothing,
             }
         }
-        _ => unreachable!("rows of blobs have two columns"),
+        _ => unreachable!("rows of blobs have three columns"),
     }
 }
 
@@ -133,14 +137,15 @@ pub(super) fn large_ids(batch: &Batch) -> impl Iterator<Item = u64> + '_ {
     large.into_iter().flat_map(|large| (0..large.words.len()).filter_map(|i| large.get(i)))
 }
 
-/// Appends a row without its key.
-pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option<u64>) {
+/// Appends a row without its key: a value, or id and length of its chunks; a deleted one has neither.
+pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option<(u64, u64)>) {
     match batch.values.as_mut_slice() {
-        [Column::Bytes(values), Column::Words(ids)] => {
+        [Column::Bytes(values), Column::Words(ids), Column::Words(lengths)] => {
             values.push(value);
-            ids.push(large);
+            ids.push(large.map(|(id, _)| id));
+            lengths.push(large.map(|(_, bytes)| bytes));
         }
-        _ => unreachable!("rows of blobs have two columns"),
+        _ => unreachable!("rows of blobs have three columns"),
     }
 }
 

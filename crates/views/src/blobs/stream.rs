@@ -5,7 +5,7 @@ use super::rows::{Held, empty_batch, held};
 use super::{Blobs, CHUNK_BYTES, LARGE_BYTES_MIN, VALUE_BYTES_MAX, VALUES, damaged};
 use crate::keys::{KeyOf, empty_keys, with_key};
 use crate::source::Source;
-use base::{Column, KeyRange, KeyRef, Keys, Projection};
+use base::{Column, KeyRef, Keys, Projection};
 use std::io::{self, Seek, SeekFrom, Write};
 use store::{Error, ErrorKind, Result, WriteBatch};
 
@@ -47,25 +47,10 @@ impl Blobs {
         }
         let (id, len, piece) = match held(&row, 0) {
             Held::Value(value) => (None, value.len() as u64, value.to_vec()),
-            Held::Large(id) => (Some(id), blobs.large_len(id)?, Vec::new()),
+            Held::Large(id, bytes) => (Some(id), bytes, Vec::new()),
             Held::Nothing => return Err(self.empty_row()),
         };
         Ok(Some(BlobReader { blobs, id, len, at: 0, piece, piece_at: 0 }))
-    }
-
-    /// Bytes of the value under `id`.
-    fn large_len(&self, id: u64) -> Result<u64> {
-        let mut last = chunk_batch();
-        let range = KeyRange::prefix_words(&[id]);
-        self.source.read(|read| {
-            read.scan_back_into(self.core.large, &range, Projection::ALL, 1, &mut last)
-        })?;
-        match (last.key_words(1).first(), last.values.first()) {
-            (Some(&chunk), Some(Column::Bytes(bytes))) => {
-                Ok(chunk * CHUNK_BYTES as u64 + bytes.heap.len() as u64)
-            }
-            _ => Err(damaged(format!("a value of {:?} has lost its chunks", self.name()))),
-        }
     }
 }
 
@@ -121,7 +106,7 @@ impl BlobWriter {
             self.write_chunk()?;
         }
         let id = self.id.ok_or_else(|| damaged("a long value has no chunks"))?;
-        self.blobs.in_own_transaction(|blobs| blobs.put_id(&self.keys, id))?;
+        self.blobs.in_own_transaction(|blobs| blobs.put_id(&self.keys, id, len as u64))?;
         self.done = true;
         Ok(())
     }
@@ -239,7 +224,7 @@ impl BlobReader {
             };
             self.piece_at = chunk * CHUNK_BYTES as u64;
             if self.at >= self.piece_at + self.piece.len() as u64 {
-                return Err(damaged(format!("a value of {:?} has lost a chunk", blobs.name())));
+                return Err(blobs.lost_chunk());
             }
         }
         Ok(&self.piece[(self.at - self.piece_at) as usize..])

@@ -76,10 +76,12 @@ impl Blobs {
         }
         self.write_rows(Kind::Put, |rows| {
             push_keys(self.core.def.key, keys, &mut rows.keys)?;
-            if let [Column::Bytes(to), Column::Words(large)] = rows.values.as_mut_slice() {
+            if let [Column::Bytes(to), words @ ..] = rows.values.as_mut_slice() {
                 to.offsets.clone_from(&values.offsets);
                 to.heap.clone_from(&values.heap);
-                (0..values.len()).for_each(|_| large.push(None));
+                for column in words {
+                    (0..values.len()).for_each(|_| column.push_null());
+                }
             }
             rows.rows = values.len();
             Ok(())
@@ -192,7 +194,7 @@ impl Blobs {
                         id = self.free_id(read)?;
                     }
                     chunks.put_all(id, value);
-                    push_values(&mut rows, None, Some(id));
+                    push_values(&mut rows, None, Some((id, value.len() as u64)));
                 }
                 rows.rows += 1;
             }
@@ -203,13 +205,13 @@ impl Blobs {
 
     /// Inside a transaction: gives a key the chunks under `id`, which are written already, and takes the note of
     /// them away.
-    pub(super) fn put_id(&self, keys: &Keys, id: u64) -> Result<()> {
+    pub(super) fn put_id(&self, keys: &Keys, id: u64, bytes: u64) -> Result<()> {
         let mut chunks = ChunkWrites::new();
         self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
         chunks.delete(super::large::NOTES, id);
         let mut rows = empty_batch(self.core.def.key);
         push_key(&mut rows.keys, keys, 0);
-        push_values(&mut rows, None, Some(id));
+        push_values(&mut rows, None, Some((id, bytes)));
         rows.rows = 1;
         self.write_both(Kinds::Uniform(Kind::Put), rows, chunks)
     }
@@ -294,7 +296,7 @@ fn check_length(bytes: u64) -> Result<()> {
 }
 
 /// Rows that delete `keys`.
-fn deletes(key: KeyType, keys: Keys) -> Batch {
+pub(super) fn deletes(key: KeyType, keys: Keys) -> Batch {
     let mut rows = empty_batch(key);
     rows.rows = keys.len();
     rows.keys = keys;

@@ -1,0 +1,170 @@
+//! Whether rows and chunks of blobs agree, and making them agree after a repair.
+
+use super::large::{ChunkWrites, NOTES, chunk_batch};
+use super::rows::{Held, empty_batch, held, push_key};
+use super::{Blobs, CHUNK_BYTES, VALUES, damaged};
+use base::{Column, KeyRange, Keys, Kind, Projection};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use store::{Kinds, Read, Result, TableWrites, WriteBatch};
+
+/// Rows looked at in one step.
+const ROWS_A_STEP: usize = 4096;
+
+/// Chunks looked at in one step: 4 MiB.
+const CHUNKS_A_STEP: usize = 16;
+
+/// What a check of blobs found sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlobsCheck {
+    /// Blobs.
+    pub rows: u64,
+    /// Those of them whose values are chunks.
+    pub large: u64,
+    /// Values that belong to no blob, or are being written: room that `compact` gives back.
+    pub unused: u64,
+}
+
+/// What became of blobs in a repair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlobsReconciled {
+    /// Blobs that are whole.
+    pub rows: u64,
+    /// Blobs given up because chunks of their values are lost.
+    pub lost: u64,
+}
+
+/// Chunks found under an id.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    /// Chunks 0, 1, … up to this one are there, all but the last of full length.
+    next: u64,
+    bytes: u64,
+    broken: bool,
+}
+
+impl Blobs {
+    /// Reads all rows and chunks of one moment and compares them.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Corruption`]: a row without a value, or one whose chunks are not all there.
+    pub fn check(&self) -> Result<BlobsCheck> {
+        let held = self.held();
+        let mut found = held.chunks_found()?;
+        let mut check = BlobsCheck::default();
+        held.each_row(|_, row| {
+            check.rows += 1;
+            match row {
+                Held::Value(_) => {}
+                Held::Large(id, bytes) => {
+                    check.large += 1;
+                    if !found.remove(&id).is_some_and(|found| found.is(bytes)) {
+                        return Err(self.lost_chunk());
+                    }
+                }
+                Held::Nothing => return Err(self.empty_row()),
+            }
+            Ok(())
+        })?;
+        check.unused = found.len() as u64;
+        Ok(check)
+    }
+
+    /// Deletes the rows whose chunks are not all there, and the chunks that belong to no row: for a database that
+    /// a repair has made, which nobody else uses.
+    ///
+    /// # Errors
+    /// Corruption of what is left, and failed writes.
+    pub fn reconcile(&self) -> Result<BlobsReconciled> {
+        let held = self.held();
+        let found = held.chunks_found()?;
+        let mut done = BlobsReconciled::default();
+        let mut keys = crate::keys::empty_keys(self.core.def.key);
+        let mut chunks = ChunkWrites::new();
+        held.each_row(|key, row| {
+            let whole = match row {
+                Held::Value(_) => true,
+                Held::Large(id, bytes) => found.get(&id).is_some_and(|found| found.is(bytes)),
+                Held::Nothing => false,
+            };
+            if whole {
+                done.rows += 1;
+            } else {
+                done.lost += 1;
+                push_key(&mut keys, key.0, key.1);
+            }
+            Ok(())
+        })?;
+        if done.lost > 0 {
+            let rows = super::write::deletes(self.core.def.key, keys);
+            let table = TableWrites {
+                keyspace: self.core.rows,
+                kinds: Kinds::Uniform(Kind::Delete),
+                rows,
+                delete_ranges: Vec::new(),
+            };
+            self.source.apply(&WriteBatch { tables: vec![table] })?;
+        }
+        for id in held.noted()? {
+            chunks.delete(NOTES, id);
+        }
+        if !chunks.is_empty() {
+            self.source.apply(&WriteBatch { tables: vec![chunks.into_table(self)] })?;
+        }
+        self.collect_garbage()?;
+        Ok(done)
+    }
+
+    /// Hands every row to `visit`, with its key's place.
+    fn each_row(
+        &self,
+        mut visit: impl FnMut((&Keys, usize), Held<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.source.read(|read: &dyn Read| {
+            let all = crate::keys::range_of(self.core.def.key, None, None)?;
+            let projection = Projection { keys: u8::MAX, ..VALUES };
+            let mut scan = read.scan(self.core.rows, all, projection)?;
+            let mut rows = empty_batch(self.core.def.key);
+            while scan.next_batch(ROWS_A_STEP, &mut rows)? {
+                for i in 0..rows.rows {
+                    visit((&rows.keys, i), held(&rows, i))?;
+                }
+                rows.clear();
+            }
+            Ok(())
+        })
+    }
+
+    /// What is there under each id.
+    fn chunks_found(&self) -> Result<HashMap<u64, Found, RandomState>> {
+        let mut found: HashMap<u64, Found, RandomState> = HashMap::default();
+        self.source.read(|read| {
+            let range = KeyRange { lower: base::Key::words(&[NOTES + 1]), upper: None };
+            let mut scan = read.scan(self.core.large, range, Projection::ALL)?;
+            let mut batch = chunk_batch();
+            while scan.next_batch(CHUNKS_A_STEP, &mut batch)? {
+                let Some(Column::Bytes(values)) = batch.values.first() else {
+                    return Err(damaged("chunks without bytes"));
+                };
+                let keys = batch.key_words(0).iter().zip(batch.key_words(1));
+                for (i, (&id, &chunk)) in keys.enumerate() {
+                    let of = found.entry(id).or_default();
+                    let full = of.bytes == of.next * CHUNK_BYTES as u64;
+                    of.broken |= chunk != of.next || !full;
+                    of.next += 1;
+                    of.bytes += values.get(i).len() as u64;
+                }
+                batch.clear();
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+impl Found {
+    /// Whether it is a whole value of so many bytes.
+    fn is(self, bytes: u64) -> bool {
+        !self.broken && self.bytes == bytes
+    }
+}
