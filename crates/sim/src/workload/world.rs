@@ -168,7 +168,8 @@ impl World {
         let env: Arc<dyn Env> =
             if read_only { Arc::clone(&self.second) as _ } else { Arc::clone(&self.env) as _ };
         let kv = Kv::open(Arc::clone(&env), Path::new(FOLDER), options)?;
-        if !read_only {
+        // Not when it is opened again in the same life: an import into the closed one may still be reading its runs.
+        if !read_only && self.generation.get() == 0 {
             // Best effort: a run that stays takes space, and is in nobody's way.
             let _ = views::import::remove_stale_runs(&*env, Path::new(SPILL));
         }
