@@ -1,10 +1,13 @@
 //! What the simulator found in the engine, as the short traces that were left after shrinking.
 
 use base::Kind;
+use env::Env;
+use lsm::manifest::Manifest;
 use quipu_sim::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
 use quipu_sim::workload::run;
 use quipu_sim::workload::spaces::Span;
-use quipu_sim::{Crash, FaultPlan, NameOrder};
+use quipu_sim::{Crash, FaultPlan, NameOrder, Settings, Sim};
+use std::path::Path;
 use store::{Durability, Isolation};
 
 const COUNTS: u8 = 2;
@@ -123,4 +126,46 @@ fn an_empty_range_conflicts_with_nothing() {
         Step::Commit,
     ];
     holds(Durability::None, &[life(&[&one, &two], at_the_end(Crash::Power))]);
+}
+
+/// Opens the manifest on a machine that ends at an operation of it.
+fn open_manifest(machine: &Sim, operation: u64, crash: Crash) {
+    let env = machine.env();
+    machine.crash_at_operation(machine.operations() + operation, crash);
+    machine.spawn("open", move || drop(Manifest::open(env, Path::new("/db"))));
+    machine.run().unwrap();
+    machine.crash(crash);
+}
+
+#[test]
+fn an_opening_removes_no_manifest_that_a_power_cut_may_need_again() {
+    for (killed_at, cut_at, seed) in (1..16).flat_map(|killed_at| {
+        (1..16).flat_map(move |cut_at| (0..60).map(move |seed| (killed_at, cut_at, seed)))
+    }) {
+        let machine = Sim::new(seed, Settings { append_buffer_bytes: 0, ..Settings::default() });
+        let env = machine.env();
+        machine.spawn("create", move || {
+            env.create_folder(Path::new("/db")).unwrap();
+            env.sync_folder(Path::new("/")).unwrap();
+            drop(Manifest::create(env.clone(), Path::new("/db")).unwrap());
+            // An edit that was not acknowledged: the opening begins a new file behind it.
+            let path = Path::new("/db/MANIFEST-000001");
+            let bytes = env.read_file(path).unwrap().len() as u64;
+            env.open_append(path, bytes).unwrap().append(&[1; 5]).unwrap();
+        });
+        machine.run().unwrap();
+        machine.crash(Crash::Kill);
+        let machine = machine.restart();
+        open_manifest(&machine, killed_at, Crash::Kill);
+        let machine = machine.restart();
+        open_manifest(&machine, cut_at, Crash::Power);
+        let machine = machine.restart();
+        let env = machine.env();
+        machine.spawn("open", move || {
+            if let Err(error) = Manifest::open(env, Path::new("/db")) {
+                panic!("killed at {killed_at}, cut at {cut_at}, seed {seed}: {error}");
+            }
+        });
+        machine.run().unwrap();
+    }
 }

@@ -311,13 +311,16 @@ fn missing(error: env::EnvError, path: &Path) -> Error {
 
 /// Removes manifest files but that of number `keep`, and a `CURRENT` that was never renamed.
 fn remove_others(env: &dyn Env, folder: &Path, keep: Option<u64>) -> Result<()> {
-    for name in env.list(folder)? {
-        let number = parse_file_name(&name);
-        if name == CURRENT_NEW || number.is_some() && number != keep {
-            env.remove(&folder.join(name))?;
-        }
+    let mut names = env.list(folder)?;
+    names.retain(|name| {
+        let number = parse_file_name(name);
+        name == CURRENT_NEW || number.is_some() && number != keep
+    });
+    if !names.is_empty() {
+        // Who renamed `CURRENT` may have been killed before the sync of it, and a power cut would bring the one before back.
+        env.sync_folder(folder)?;
     }
-    Ok(())
+    names.iter().try_for_each(|name| Ok(env.remove(&folder.join(name))?))
 }
 
 fn file_name(number: u64) -> String {
