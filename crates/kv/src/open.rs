@@ -362,8 +362,14 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
     }
-    if none {
-        writer.wal = None;
+    if none && let Some(mut wal) = writer.wal.take() {
+        // What was in it is in tables now, so one empty segment is all of the log that stays.
+        let first = wal.current_segment();
+        if wal.first_segment() < first {
+            inner.log_edit(&VersionEdit { wal_first_live: Some(first), ..Default::default() })?;
+            wal.release(first).map_err(|error| inner.poisoned(error.into()))?;
+        }
+        wal.close().map_err(|error| inner.poisoned(error.into()))?;
     }
     drop(writer);
     inner.after_install();

@@ -360,3 +360,25 @@ fn a_table_is_read_through_its_open_file_after_its_name_is_gone() {
     drop(held);
     assert!(env.open_read(Path::new("/db/CURRENT"), ReadOptions::default()).is_ok());
 }
+
+#[test]
+fn openings_without_a_log_leave_no_segments_behind() {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let segments = || env.list(&Path::new(DB).join("wal")).unwrap_or_default().len();
+    {
+        let kv = open(&env, Durability::Os);
+        let ids = create(&kv, &["out", "in"]).unwrap();
+        kv.write(&both(&ids, Kind::Put, &[(1, 2, 3)]), None).unwrap();
+    }
+    for round in 0..5 {
+        let kv = open(&env, Durability::None);
+        assert!(segments() <= 1, "{} segments in round {round}", segments());
+        // Killed, or closed: the next opening finds the same.
+        if round % 2 == 0 {
+            kv.close().unwrap();
+        }
+    }
+    let kv = open(&env, Durability::Os);
+    let edges: Vec<_> = dump(&kv).unwrap().into_iter().map(|(_, edges)| edges.len()).collect();
+    assert_eq!(edges, [1, 1]);
+}

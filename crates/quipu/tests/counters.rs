@@ -114,6 +114,9 @@ fn eight_threads_lose_no_increment() {
                         let first = int(counters, 1000);
                         let second = int(counters, 1000);
                         assert!(first <= second && second <= 160, "{first} {second}");
+                        let many = counters.get_many(KeyList::U64(&[1000, 0])).unwrap();
+                        let NumberColumn::Int(many) = many else { panic!("integers") };
+                        assert!(second <= many[0] && many[0] <= 160, "{second} {many:?}");
                     }
                 });
             }

@@ -9,7 +9,9 @@
 //! 1. A key's increment is in the buffer or in the store, never in both and never in neither, for whoever holds the
 //!    lock of its shard: a shard is written while its lock is held.
 //! 2. Who needs more than one shard takes them in the order of their numbers.
-//! 3. `rows` is 0 only where every increment that came in is visible in the store.
+//! 3. A shard's generation changes after what was drained or replaced is visible in the store, while its lock is still
+//!    held.
+//! 4. `rows` is 0 only where every increment that came in is visible in the store.
 
 use base::Merge;
 use env::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +23,9 @@ use store::Result;
 
 /// Shards; a power of two. Many more than threads, so that two seldom meet.
 const SHARDS: usize = 64;
+
+/// Attempts to read many sums without holding all shards.
+const SUMS_ATTEMPTS: usize = 4;
 
 /// Batches from this size on are sorted by shard first.
 const SORTED_MIN: usize = 64;
@@ -39,6 +44,7 @@ pub(super) struct Buffer<K> {
 #[repr(align(128))]
 struct Shard<K> {
     sums: Mutex<Sums<K>>,
+    generation: AtomicU64,
 }
 
 /// A shard's keys with their sums.
@@ -46,7 +52,7 @@ pub(super) type Sums<K> = HashTable<(K, u64)>;
 
 impl<K: Hash + Eq + Ord> Buffer<K> {
     pub(super) fn new(merge: Merge) -> Self {
-        let shard = || Shard { sums: Mutex::new(HashTable::new()) };
+        let shard = || Shard { sums: Mutex::new(HashTable::new()), generation: AtomicU64::new(0) };
         Self {
             merge,
             hasher: RandomState::default(),
@@ -166,6 +172,7 @@ impl<K: Hash + Eq + Ord> Buffer<K> {
             entry.remove();
             self.rows.fetch_sub(1, Ordering::AcqRel);
         }
+        self.shards[Self::shard_of(hash)].generation.fetch_add(1, Ordering::AcqRel);
         Ok(result)
     }
 
@@ -191,8 +198,45 @@ impl<K: Hash + Eq + Ord> Buffer<K> {
                 return Err(error);
             }
             self.rows.fetch_sub(rows.len() as u64, Ordering::AcqRel);
+            shard.generation.fetch_add(1, Ordering::AcqRel);
         }
         Ok(())
+    }
+
+    /// The sums of `count` keys and what `moment` gives, such that each sum is one that the store did not hold at that
+    /// moment, and with it makes the key's number. Holds one shard at a time, and only if shards keep being written
+    /// all of them.
+    pub(super) fn sums_at<'a, Q, R>(
+        &self,
+        count: usize,
+        key: impl Fn(usize) -> &'a Q,
+        moment: impl Fn() -> R,
+    ) -> (Vec<Option<u64>>, R)
+    where
+        Q: Hash + Eq + ?Sized + 'a,
+        K: std::borrow::Borrow<Q>,
+    {
+        'again: for _ in 0..SUMS_ATTEMPTS {
+            // What is drained after this shows in the generation once the moment could have seen it.
+            let generations: [u64; SHARDS] =
+                std::array::from_fn(|i| self.shards[i].generation.load(Ordering::Acquire));
+            let at = moment();
+            let mut sums = Vec::with_capacity(count);
+            for i in 0..count {
+                let hash = self.hash(key(i));
+                let number = Self::shard_of(hash);
+                let shard = &self.shards[number];
+                let held = shard.sums.lock();
+                if shard.generation.load(Ordering::Acquire) != generations[number] {
+                    continue 'again;
+                }
+                let found = held.find(hash, |(k, _)| k.borrow() == key(i));
+                sums.push(found.map(|(_, sum)| *sum));
+            }
+            return (sums, at);
+        }
+        let held = self.hold();
+        ((0..count).map(|i| held.sum(key(i))).collect(), moment())
     }
 }
 
@@ -218,6 +262,9 @@ impl<K: Hash + Eq + Ord> Held<'_, K> {
     pub(super) fn clear(mut self) {
         let rows: usize = self.shards.iter().map(|sums| sums.len()).sum();
         self.shards.iter_mut().for_each(|sums| sums.clear());
+        for shard in &self.buffer.shards {
+            shard.generation.fetch_add(1, Ordering::AcqRel);
+        }
         self.buffer.rows.fetch_sub(rows as u64, Ordering::AcqRel);
     }
 }

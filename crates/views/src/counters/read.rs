@@ -85,20 +85,15 @@ impl Counters {
             (Source::Store(store), Waiting::Words(buffer), Keys::Words(columns))
                 if buffer.rows() > 0 =>
             {
-                let held = buffer.hold();
-                let waiting: Vec<_> = columns[0].iter().map(|key| held.sum(key)).collect();
-                let snapshot = store.snapshot();
-                drop(held);
+                let (waiting, snapshot) =
+                    buffer.sums_at(columns[0].len(), |i| &columns[0][i], || store.snapshot());
                 self.words_of(&*snapshot, &keys, Some(&waiting))?
             }
             (Source::Store(store), Waiting::Texts(buffer), Keys::Bytes(column))
                 if buffer.rows() > 0 =>
             {
-                let held = buffer.hold();
-                let sums = (0..column.len()).map(|i| held.sum(column.get(i)));
-                let waiting: Vec<_> = sums.collect();
-                let snapshot = store.snapshot();
-                drop(held);
+                let (waiting, snapshot) =
+                    buffer.sums_at(column.len(), |i| column.get(i), || store.snapshot());
                 self.words_of(&*snapshot, &keys, Some(&waiting))?
             }
             _ => self.source.read(|read| self.words_of(read, &keys, None))?,
