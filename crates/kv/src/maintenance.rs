@@ -22,6 +22,9 @@ impl Drop for ToldOfPanic<'_> {
     }
 }
 
+/// Memtables of less than this, in bytes, are those of a memory limit below 256 MiB.
+const RELEASED_BELOW_BYTES: u64 = 16 << 20;
+
 impl Inner {
     /// Seals every active memtable and begins a new log segment, which is then the first that
     /// recovery needs once the sealed generation is in tables. The caller saw that none is sealed.
@@ -66,7 +69,7 @@ impl Inner {
                 inner.progress.notify();
                 inner.queue_compaction();
                 // A generation of memtables is free now, in small pieces that the allocator would keep.
-                inner.env.release_memory();
+                inner.release_memory();
             };
             self.env.spawn(JobKind::Flush, Box::new(job));
         }
@@ -269,8 +272,16 @@ impl Inner {
         entry.tree.install(&edit, &[], newest).map_err(|error| self.poisoned_by(error))?;
         self.after_install();
         // What a merge held lies in its thread's arena, and stayed resident: with a limit of 64 MiB, 30 MiB.
-        self.env.release_memory();
+        self.release_memory();
         Ok(())
+    }
+
+    /// Gives freed memory back where the limit is small. Elsewhere the next generation of memtables takes it again, and the
+    /// allocator would be held up, also for the program around the database.
+    fn release_memory(&self) {
+        if self.options.memtable_bytes < RELEASED_BELOW_BYTES {
+            self.env.release_memory();
+        }
     }
 
     /// Merges every keyspace into one run.
