@@ -118,8 +118,11 @@ impl Inner {
         if self.options.durability != Durability::Sync {
             self.snapshots.publish(seq);
         }
-        // An estimate: a row takes about a hundred bytes in a memtable. The true sum is
-        // taken when the estimate says that it may be time to seal.
+        if writer.wal.is_none() {
+            bytes = value_bytes(tables);
+        }
+        // An estimate: a row takes about a hundred bytes in a memtable, and what its values take, which the
+        // log's record tells where there is one. The true sum is taken when the estimate says that it may be time to seal.
         let added = bytes + 128 * rows;
         let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;
         if active >= self.options.memtable_bytes && !self.sealed.load(Ordering::Acquire) {
@@ -202,6 +205,12 @@ fn insert(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u6
         }
     }
     Ok(rows)
+}
+
+/// Bytes of the byte strings in these rows.
+fn value_bytes(tables: &[Cow<'_, TableWrites>]) -> u64 {
+    let values = tables.iter().flat_map(|table| &table.rows.values);
+    values.filter_map(base::Column::as_bytes).map(|column| column.heap.len() as u64).sum()
 }
 
 /// As [`insert`], row by row with time for readers in between: for [`Switch::HalfCommitVisible`].

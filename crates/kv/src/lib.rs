@@ -280,6 +280,36 @@ mod tests {
         }
     }
 
+    /// Found by reading: without a log nobody counted the bytes of values, so memtables of long values grew to many
+    /// times their size before they were sealed.
+    #[test]
+    fn memtables_of_long_values_are_sealed_without_a_log_too() {
+        const LIMIT: u64 = 64 << 10;
+        const VALUE: usize = 4 << 10;
+        let options = KvOptions {
+            durability: Durability::None,
+            memtable_bytes: LIMIT,
+            ..KvOptions::default()
+        };
+        let kv = Kv::open(Arc::new(MemoryEnv::new(1)), Path::new("/db"), options).unwrap();
+        let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
+        let new = NewKeyspace { name: "rows".into(), shape: shape.clone(), definition: Vec::new() };
+        let keyspace = kv.create_keyspaces(&[new]).unwrap()[0];
+        for key in 0..100 {
+            let mut rows = Batch::new(&shape);
+            rows.rows = 1;
+            rows.keys.push(Key::words(&[key]).as_ref());
+            let base::Column::Bytes(column) = &mut rows.values[0] else { panic!("of bytes") };
+            column.push(Some(&[key as u8; VALUE]));
+            let kinds = Kinds::Uniform(Kind::Put);
+            let table = TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() };
+            kv.write(&WriteBatch { tables: vec![table] }, None).unwrap();
+            let held = kv.stats().keyspaces[0].1.memory_bytes;
+            // One generation active, one being flushed, and the values that went past the limit.
+            assert!(held <= 2 * (LIMIT + 4 * VALUE as u64), "{held} bytes after {key} values");
+        }
+    }
+
     /// Found by reading: a removal that found nothing to remove answered at once, though what it saw could
     /// still be lost with the power.
     #[test]
