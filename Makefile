@@ -29,11 +29,11 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench fuzz flips props sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts fuzz flips props sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
-	  awk -F'|' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	  awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 demo: module-release ## build, import a real graph, ask it, reopen it
 	$(PY) examples/demo.py
@@ -65,6 +65,22 @@ test-python: module
 bench: module-release ## the graph workload against its peers; BENCH_ARGS="--repeat 5" and so on
 	$(VENV)/bin/pip install --quiet -r bench/requirements.txt
 	$(PY) bench/graph/run.py $(BENCH_ARGS)
+
+# A workspace of its own with RocksDB's C++ in it, which takes long to build; wants a C++ compiler and libclang. Or link
+# what is there: ROCKSDB_LIB_DIR=/usr/lib/x86_64-linux-gnu make bench-kv
+RECORDS ?= 1000000
+ITEMS ?= 4194304
+CAP_S ?= 30
+define native
+	cargo build --locked --release --manifest-path bench/native/Cargo.toml --target-dir $(TARGET)
+	python3 bench/native/run.py $(1) --binary $(TARGET)/release/quipu-bench --cap-s $(CAP_S) $(BENCH_ARGS)
+endef
+
+bench-kv: ## keys with blobs (UCSB), natively, against its peers; RECORDS, CAP_S seconds an operation, BENCH_ARGS
+	$(call native,kv --records $(RECORDS))
+
+bench-counts: ## counters (count-db), natively, against its peers and a hash map; ITEMS, CAP_S, BENCH_ARGS
+	$(call native,counts --items $(ITEMS))
 
 # One seed is one run of all the property tests named; the next seed follows until the time is up.
 define by_seed

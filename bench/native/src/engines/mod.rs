@@ -1,0 +1,13 @@
+//! One file an engine. Each is meant to be what someone who knows the engine well would write.
+
+#[cfg(feature = "peers")]
+pub mod fjall;
+#[cfg(feature = "peers")]
+pub mod lmdb;
+pub mod map;
+#[cfg(feature = "quipu")]
+pub mod quipu;
+#[cfg(feature = "peers")]
+pub mod redb;
+#[cfg(feature = "peers")]
+pub mod rocks;
