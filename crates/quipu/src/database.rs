@@ -190,16 +190,15 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name cannot be one.
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
-        match Catalog::new(Arc::clone(&self.store)).find(name)? {
-            Some(Entry::Relation(..)) => {
-                // What waits for counters is forgotten with them.
-                if let Ok(Some(counters)) = self.existing_counters(name) {
-                    return counters.drop_counters().map(|()| true);
-                }
-                Catalog::new(Arc::clone(&self.store)).drop_entry(name)
-            }
-            _ => Catalog::new(Arc::clone(&self.store)).drop_entry(name),
+        let catalog = Catalog::new(Arc::clone(&self.store));
+        if let Some(Entry::Relation(schema, _)) = catalog.find(name)?
+            && CountersDef::of_schema(&schema).is_some()
+            && let Some(counters) = self.existing_counters(name)?
+        {
+            // What waits for them is forgotten with them.
+            return counters.drop_counters().map(|()| true);
         }
+        catalog.drop_entry(name)
     }
 
     /// Drops a graph at once; readers that hold a snapshot still see it.
@@ -275,14 +274,8 @@ impl Database {
     }
 
     fn nothing_named(&self, kind: &str, name: &str) -> Error {
-        let names: Vec<_> =
-            self.list().unwrap_or_default().iter().map(|entry| entry.name().to_owned()).collect();
-        let hint = if names.is_empty() {
-            "the database holds nothing yet".to_owned()
-        } else {
-            format!("there are: {}", names.join(", "))
-        };
-        Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
+        let there = self.list().unwrap_or_default();
+        missing(kind, name, there.iter().map(Entry::name), "the database holds nothing yet")
     }
 
     /// Writes the increments of counters that wait for it, so that what comes sees them.
@@ -522,13 +515,24 @@ pub struct GraphStats {
 }
 
 fn no_graph(name: &str, there: &[GraphDef]) -> Error {
-    let names: Vec<_> = there.iter().map(|def| def.name.as_str()).collect();
+    let names = there.iter().map(|def| def.name.as_str());
+    missing("graph", name, names, "the database holds no graph yet")
+}
+
+/// There is nothing of this name; what there is instead.
+fn missing<'a>(
+    kind: &str,
+    name: &str,
+    there: impl Iterator<Item = &'a str>,
+    nothing: &str,
+) -> Error {
+    let names: Vec<_> = there.collect();
     let hint = if names.is_empty() {
-        "the database holds no graph yet".to_owned()
+        nothing.to_owned()
     } else {
         format!("there are: {}", names.join(", "))
     };
-    Error::new(ErrorKind::InvalidInput, format!("no graph {name:?}\nhint: {hint}"))
+    Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
 }
 
 /// Where imports put rows that outgrow the memory limit.

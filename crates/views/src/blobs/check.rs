@@ -6,7 +6,7 @@ use super::{Blobs, CHUNK_BYTES, VALUES, damaged};
 use base::{Column, KeyRange, Keys, Kind, Projection};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use store::{Kinds, Read, Result, TableWrites, WriteBatch};
+use store::{Kinds, Read, Result};
 
 /// Rows looked at in one step.
 const ROWS_A_STEP: usize = 4096;
@@ -95,22 +95,11 @@ impl Blobs {
             }
             Ok(())
         })?;
-        if done.lost > 0 {
-            let rows = super::write::deletes(self.core.def.key, keys);
-            let table = TableWrites {
-                keyspace: self.core.rows,
-                kinds: Kinds::Uniform(Kind::Delete),
-                rows,
-                delete_ranges: Vec::new(),
-            };
-            self.source.apply(&WriteBatch { tables: vec![table] })?;
-        }
         for id in held.noted()? {
             chunks.delete(NOTES, id);
         }
-        if !chunks.is_empty() {
-            self.source.apply(&WriteBatch { tables: vec![chunks.into_table(self)] })?;
-        }
+        let rows = super::write::deletes(self.core.def.key, keys);
+        self.write_both(Kinds::Uniform(Kind::Delete), rows, chunks)?;
         self.collect_garbage()?;
         Ok(done)
     }

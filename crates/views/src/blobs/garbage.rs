@@ -6,14 +6,13 @@
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{empty_batch, large_ids};
 use super::{Blobs, LARGE};
-use base::{Batch, Kind};
 use base::{KeyRange, Projection};
 use env::Env;
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use relation::{BlobsPart, Definition};
 use std::sync::Arc;
-use store::{Kinds, Result, Store, TableWrites, WriteBatch};
+use store::{Result, Store, WriteBatch};
 
 /// Rows looked at in one step.
 const ROWS_A_STEP: usize = 16 << 10;
@@ -80,12 +79,8 @@ impl Blobs {
         })?;
         if !garbage.is_empty() {
             // Ids are never used again, so what is garbage at that moment stays so.
-            let table = TableWrites {
-                keyspace: self.core.large,
-                kinds: Kinds::Uniform(Kind::Delete),
-                rows: Batch::new(&self.core.def.shape(BlobsPart::Large)),
-                delete_ranges: garbage.iter().map(|&id| KeyRange::prefix_words(&[id])).collect(),
-            };
+            let ranges = garbage.iter().map(|&id| KeyRange::prefix_words(&[id])).collect();
+            let table = self.range_deletes(BlobsPart::Large, ranges);
             self.source.apply(&WriteBatch { tables: vec![table] })?;
         }
         Ok(garbage.len() as u64)

@@ -7,7 +7,7 @@
 use super::large::ChunkWrites;
 use super::rows::{empty_batch, large_ids, push_key, push_values};
 use super::{Blobs, LARGE, LARGE_BYTES_MIN, VALUE_BYTES_MAX};
-use crate::keys::{KeyList, KeyOf, KeyType, keys_of, push_keys, with_key};
+use crate::keys::{KeyList, KeyOf, KeyType, keys_of, push_keys, range_of, with_key};
 use crate::source::Source;
 use crate::transaction::retry;
 use base::{Batch, BytesColumn, Column, KeyRange, Keys, Kind};
@@ -108,23 +108,28 @@ impl Blobs {
 
     /// Deletes all values at once.
     pub fn clear(&self) -> Result<()> {
-        let table = |keyspace, part, range| TableWrites {
-            keyspace,
-            kinds: Kinds::Uniform(Kind::Delete),
-            rows: Batch::new(&self.core.def.shape(part)),
-            delete_ranges: vec![range],
-        };
-        let all = match self.core.def.key {
-            KeyType::Str => KeyRange::all_bytes(),
-            KeyType::U64 | KeyType::I64 => KeyRange::all_words(),
-        };
+        let all = range_of(self.core.def.key, None, None)?;
         // The notes under id 0 stay: they belong to values that are being written.
         let chunks = KeyRange { lower: base::Key::words(&[1]), upper: None };
         let tables = vec![
-            table(self.core.rows, BlobsPart::Rows, all),
-            table(self.core.large, BlobsPart::Large, chunks),
+            self.range_deletes(BlobsPart::Rows, vec![all]),
+            self.range_deletes(BlobsPart::Large, vec![chunks]),
         ];
         self.source.apply(&WriteBatch { tables })
+    }
+
+    /// Deletes whole ranges of a keyspace.
+    pub(super) fn range_deletes(
+        &self,
+        part: BlobsPart,
+        delete_ranges: Vec<KeyRange>,
+    ) -> TableWrites {
+        let keyspace = match part {
+            BlobsPart::Rows => self.core.rows,
+            BlobsPart::Large => self.core.large,
+        };
+        let rows = Batch::new(&self.core.def.shape(part));
+        TableWrites { keyspace, kinds: Kinds::Uniform(Kind::Delete), rows, delete_ranges }
     }
 
     /// Drops the blobs with all that belongs to them, at once. They cannot be used afterwards.
@@ -233,7 +238,7 @@ impl Blobs {
         Ok(present)
     }
 
-    fn write_both(&self, kinds: Kinds, rows: Batch, chunks: ChunkWrites) -> Result<()> {
+    pub(super) fn write_both(&self, kinds: Kinds, rows: Batch, chunks: ChunkWrites) -> Result<()> {
         let mut tables = vec![self.rows_table(kinds, rows)];
         if !chunks.is_empty() {
             tables.push(chunks.into_table(self));

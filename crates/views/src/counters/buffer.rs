@@ -159,8 +159,8 @@ impl<K: Hash + Eq + Ord> Buffer<K> {
     }
 
     /// Replaces a key's sum by what `f` does to the store, while nothing of its shard is written: the increments so
-    /// far are forgotten if that succeeds.
-    pub(super) fn replace<Q, R>(&self, key: &Q, f: impl FnOnce() -> Result<R>) -> Result<R>
+    /// far are forgotten if that succeeds. Also whether there were some.
+    pub(super) fn replace<Q, R>(&self, key: &Q, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)>
     where
         Q: Hash + Eq + ?Sized,
         K: std::borrow::Borrow<Q>,
@@ -168,12 +168,12 @@ impl<K: Hash + Eq + Ord> Buffer<K> {
         let hash = self.hash(key);
         let mut sums = self.shards[Self::shard_of(hash)].sums.lock();
         let result = f()?;
-        if let Ok(entry) = sums.find_entry(hash, |(k, _)| k.borrow() == key) {
-            entry.remove();
+        let waited = sums.find_entry(hash, |(k, _)| k.borrow() == key).map(|entry| entry.remove());
+        if waited.is_ok() {
             self.rows.fetch_sub(1, Ordering::AcqRel);
         }
         self.shards[Self::shard_of(hash)].generation.fetch_add(1, Ordering::AcqRel);
-        Ok(result)
+        Ok((result, waited.is_ok()))
     }
 
     /// All shards, held.

@@ -2,9 +2,9 @@
 
 use super::number::{word_of, words_of, zero};
 use super::{Core, Counters, Number, NumberList, Waiting};
-use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, with_key};
+use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
-use base::{Batch, Column, KeyRange, KeyRef, Keys, Kind, WordColumn};
+use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
 use env::JobKind;
 use env::sync::atomic::Ordering;
 use relation::{KeyType, invalid};
@@ -90,28 +90,21 @@ impl Counters {
     pub fn set<'k>(&self, key: impl Into<KeyOf<'k>>, number: impl Into<Number>) -> Result<()> {
         let word = word_of(&self.core.def, number.into())?;
         with_key(self.core.def.key, key.into(), |key| {
-            self.replace(key, || self.write_one(Kind::Put, key, word))
+            self.replace(key, || self.write_one(Kind::Put, key, word)).map(drop)
         })
     }
 
     /// Forgets a counter; whether it was there.
     pub fn remove<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
         with_key(self.core.def.key, key.into(), |key| {
-            let waited = match &self.source {
-                Source::Store(_) => self.core.sum_waiting(key).is_some(),
-                _ => false,
-            };
-            let removed = self.replace(key, || self.remove_stored(key))?;
+            let (removed, waited) = self.replace(key, || self.remove_stored(key))?;
             Ok(removed || waited)
         })
     }
 
     /// Forgets all counters at once.
     pub fn reset(&self) -> Result<()> {
-        let range = match self.core.def.key {
-            KeyType::Str => KeyRange::all_bytes(),
-            KeyType::U64 | KeyType::I64 => KeyRange::all_words(),
-        };
+        let range = range_of(self.core.def.key, None, None)?;
         let mut batch = self.core.writes(Kind::Delete, empty_keys(self.core.def.key), Vec::new());
         batch.tables[0].delete_ranges.push(range);
         match (&self.source, &self.core.waiting) {
@@ -151,8 +144,9 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes to the store under the key's lock, so that what waits for the key is forgotten with it.
-    fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<R> {
+    /// Writes to the store under the key's lock, so that what waits for the key is forgotten with it; and whether
+    /// something waited.
+    fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
         match (&self.source, &self.core.waiting, key) {
             (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
                 buffer.replace(&key[0], f)
@@ -160,7 +154,7 @@ impl Counters {
             (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
                 buffer.replace(key, f)
             }
-            _ => f(),
+            _ => Ok((f()?, false)),
         }
     }
 
@@ -193,15 +187,6 @@ impl Core {
         let tables =
             vec![TableWrites { keyspace: self.rows, kinds, rows, delete_ranges: Vec::new() }];
         WriteBatch { tables }
-    }
-
-    /// The sum that waits for a key.
-    pub(super) fn sum_waiting(&self, key: KeyRef<'_>) -> Option<u64> {
-        match (&self.waiting, key) {
-            (Waiting::Words(buffer), KeyRef::Words(key)) => buffer.with_sum(&key[0], |sum| sum),
-            (Waiting::Texts(buffer), KeyRef::Bytes(key)) => buffer.with_sum(key, |sum| sum),
-            _ => None,
-        }
     }
 
     /// Sees to it that what waits is written in time, and now if it is much.
