@@ -1,0 +1,147 @@
+//! One version of a row, read where it lies.
+//!
+//! # Invariant
+//! An entry is linked into its leaf when all of it is written, and never changes: whoever has its place reads it whole.
+
+use super::arena::load;
+use super::{INLINE_WORDS_MAX, Memtable, Place, node, push_seq_kind, tree};
+use crate::rows::Rows;
+use base::{Column, Key, KeyRef, Kind};
+use env::sync::atomic::AtomicU64;
+
+/// One version of a row in a memtable.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryRef<'a> {
+    pub(super) memtable: &'a Memtable,
+    pub(super) place: Place,
+}
+
+/// A key that is borrowed where it is a byte string and copied where it is words.
+#[derive(Clone, Copy, Debug)]
+pub enum EntryKey<'a> {
+    /// The first `len` words.
+    Words([u64; base::WORDS_MAX], usize),
+    /// A byte string.
+    Bytes(&'a [u8]),
+}
+
+impl EntryKey<'_> {
+    /// Borrows it.
+    #[must_use]
+    #[inline]
+    pub fn as_ref(&self) -> KeyRef<'_> {
+        match self {
+            Self::Words(words, len) => KeyRef::Words(&words[..*len]),
+            Self::Bytes(bytes) => KeyRef::Bytes(bytes),
+        }
+    }
+
+    /// Copies it.
+    #[must_use]
+    pub fn to_key(&self) -> Key {
+        self.as_ref().into()
+    }
+}
+
+impl<'a> EntryRef<'a> {
+    #[inline]
+    fn node(&self) -> &'a [AtomicU64] {
+        let Place { leaf, slot } = self.place;
+        let leaf = self.memtable.words.at(leaf);
+        &leaf[node::HEADER + slot as usize * self.memtable.stride..]
+    }
+
+    #[inline]
+    pub(super) fn key_is(&self, key: KeyRef<'_>) -> bool {
+        let node = self.node();
+        match key {
+            KeyRef::Words(words) => {
+                words.iter().enumerate().all(|(i, word)| load(node, 1 + i) == *word)
+            }
+            KeyRef::Bytes(bytes) => self.memtable.key_bytes(node) == bytes,
+        }
+    }
+
+    /// Sequence number, at most [`SEQ_STORED_MAX`].
+    #[must_use]
+    #[inline]
+    pub fn seq(&self) -> u64 {
+        node::meta_seq(load(self.node(), 0))
+    }
+
+    /// [`Kind`] as its number.
+    #[must_use]
+    #[inline]
+    pub fn kind(&self) -> u8 {
+        node::meta_kind(load(self.node(), 0))
+    }
+
+    /// The key.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> EntryKey<'a> {
+        self.memtable.key_in(self.node())
+    }
+
+    /// The words of a value column within the node, if it holds a value.
+    #[inline]
+    fn value(&self, column: usize) -> Option<&'a [AtomicU64]> {
+        let node = self.node();
+        let meta = load(node, 0);
+        if node::meta_kind(meta) == Kind::Delete as u8 {
+            return None;
+        }
+        let memtable = self.memtable;
+        let mut values = &node[1 + memtable.key_words()..];
+        if memtable.value_words > INLINE_WORDS_MAX {
+            values = memtable.words.at(load(values, 0) as u32);
+        }
+        let is_null = || memtable.columns.len() == 1 || (load(values, 0) >> column) & 1 == 0;
+        if node::meta_nulls(meta) && is_null() {
+            return None;
+        }
+        Some(&values[memtable.columns[column].word..])
+    }
+
+    /// Word of a value column; `None` where the row holds none.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, column: usize) -> Option<u64> {
+        self.value(column).map(|value| load(value, 0))
+    }
+
+    /// Byte string of a value column; `None` where the row holds none.
+    #[must_use]
+    pub fn bytes(&self, column: usize) -> Option<&'a [u8]> {
+        let value = self.value(column)?;
+        Some(node::read_bytes(&self.memtable.strings, load(value, 0), load(value, 1)))
+    }
+
+    /// Place of the next version in order.
+    #[inline]
+    pub(crate) fn next_place(&self) -> Option<Place> {
+        tree::next(&self.memtable.words, self.place)
+    }
+
+    /// The next older version of the same key.
+    #[must_use]
+    pub fn next_older(&self) -> Option<Self> {
+        let older = Self { memtable: self.memtable, place: self.next_place()? };
+        older.key_is(self.key().as_ref()).then_some(older)
+    }
+
+    /// Appends the value of one column to a column of its shape; a row without one where it has none.
+    pub fn append_value(&self, column: usize, out: &mut Column) {
+        match out {
+            Column::Words(out) => out.push(self.word(column)),
+            Column::Bytes(out) => out.push(self.bytes(column)),
+        }
+    }
+
+    /// Appends the whole version.
+    pub fn append_version(&self, out: &mut Rows) {
+        push_seq_kind(out, self.seq(), self.kind());
+        out.keys.push(self.key().as_ref());
+        out.values.iter_mut().enumerate().for_each(|(i, column)| self.append_value(i, column));
+    }
+}
