@@ -4,14 +4,14 @@ use crate::arrays;
 use crate::blob_stream::{BlobReader, BlobWriter};
 use crate::columns::{KEY, column};
 use crate::error::OrRaise;
-use crate::keys::{binary_array, values, with_bound, with_bytes, with_key};
+use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use quipu::{BlobRows, BytesColumn, KeyOf};
+use quipu::{BlobRows, BytesColumn};
 
 /// Rows asked of a stream at once; values of a kibibyte make 4 MiB of them.
 const ROWS_A_BATCH: usize = 4096;
@@ -233,10 +233,9 @@ impl Blobs {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<TableStream> {
         let of = self.blobs.def().key;
-        let scan = |start: Option<KeyOf<'_>>| {
-            with_bound(of, stop, |stop| py.detach(|| self.blobs.range(start, stop)).or_raise())
-        };
-        let mut scan = with_bound(of, start, scan)?;
+        let mut scan = with_range(of, start, stop, |start, stop| {
+            py.detach(|| self.blobs.range(start, stop)).or_raise()
+        })?;
         let empty = record_batch(BlobRows::new(of)).or_raise()?.schema();
         let next = move || -> quipu::Result<Option<RecordBatch>> {
             let mut rows = BlobRows::new(of);
@@ -258,9 +257,8 @@ impl Blobs {
         start: Option<&Bound<'py, PyAny>>,
         stop: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let of = self.blobs.def().key;
-        let measure = with_bound(of, start, |start| {
-            with_bound(of, stop, |stop| self.blobs.measure(start, stop).or_raise())
+        let measure = with_range(self.blobs.def().key, start, stop, |start, stop| {
+            self.blobs.measure(start, stop).or_raise()
         })?;
         let out = PyDict::new(py);
         out.set_item("rows", measure.rows)?;

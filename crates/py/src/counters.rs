@@ -2,14 +2,14 @@
 
 use crate::columns::{Column, KEY, as_array, column, slice};
 use crate::error::{OrRaise, invalid};
-use crate::keys::{number_array, with_bound, with_key};
+use crate::keys::{number_array, with_bound, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use quipu::{
-    Combine, CounterRows, KeyColumn, KeyOf, KeyType, Number, NumberColumn, NumberList, NumberType,
+    Combine, CounterRows, KeyColumn, KeyType, Number, NumberColumn, NumberList, NumberType,
 };
 
 /// Rows asked of a stream at once.
@@ -252,10 +252,9 @@ impl Counters {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<TableStream> {
         let of = self.key_type();
-        let scan = |start: Option<KeyOf<'_>>| {
-            with_bound(of, stop, |stop| py.detach(|| self.counters.range(start, stop)).or_raise())
-        };
-        let mut scan = with_bound(of, start, scan)?;
+        let mut scan = with_range(of, start, stop, |start, stop| {
+            py.detach(|| self.counters.range(start, stop)).or_raise()
+        })?;
         let keys = match of {
             KeyType::U64 => KeyColumn::U64(Vec::new()),
             KeyType::I64 => KeyColumn::I64(Vec::new()),

@@ -48,6 +48,16 @@ pub(crate) fn with_bound<R>(
     }
 }
 
+/// Two keys, each of which may be none: where a range begins and where it ends.
+pub(crate) fn with_range<R>(
+    of: KeyType,
+    start: Option<&Bound<'_, PyAny>>,
+    stop: Option<&Bound<'_, PyAny>>,
+    f: impl FnOnce(Option<KeyOf<'_>>, Option<KeyOf<'_>>) -> PyResult<R>,
+) -> PyResult<R> {
+    with_bound(of, start, |start| with_bound(of, stop, |stop| f(start, stop)))
+}
+
 /// Calls `f` with the bytes of one value.
 pub(crate) fn with_bytes<R>(
     value: &Bound<'_, PyAny>,
