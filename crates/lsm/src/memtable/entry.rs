@@ -62,7 +62,7 @@ impl<'a> EntryRef<'a> {
         }
     }
 
-    /// Sequence number, at most [`SEQ_STORED_MAX`].
+    /// Sequence number, at most [`super::SEQ_STORED_MAX`].
     #[must_use]
     #[inline]
     pub fn seq(&self) -> u64 {
