@@ -41,6 +41,7 @@ fn as_json(stats: &DatabaseStats) -> Value {
         "graphs": stats.graphs.iter().map(graph).collect::<Vec<_>>(),
         "blobs": stats.blobs.iter().map(relation).collect::<Vec<_>>(),
         "counters": stats.counters.iter().map(relation).collect::<Vec<_>>(),
+        "combined": stats.combined.iter().map(relation).collect::<Vec<_>>(),
     })
 }
 
@@ -51,7 +52,9 @@ fn as_text(stats: &DatabaseStats) -> String {
         bytes(stats.log_bytes),
         plural(stats.commits, "commit", "commits"),
     );
-    for (kind, of_kind) in [("blobs", &stats.blobs), ("counters", &stats.counters)] {
+    let kinds =
+        [("blobs", &stats.blobs), ("counters", &stats.counters), ("combined", &stats.combined)];
+    for (kind, of_kind) in kinds {
         if of_kind.is_empty() {
             continue;
         }
@@ -68,7 +71,7 @@ fn as_text(stats: &DatabaseStats) -> String {
         text.push_str(&table(&rows));
     }
     if stats.graphs.is_empty() {
-        let nothing_else = stats.blobs.is_empty() && stats.counters.is_empty();
+        let nothing_else = kinds.iter().all(|(_, of_kind)| of_kind.is_empty());
         return text + if nothing_else { "nothing in it yet\n" } else { "" };
     }
     let heads = ["graph", "vertices", "edges", "vertex", "weight", "in tables", "bytes an edge"];

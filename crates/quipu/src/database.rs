@@ -1,6 +1,7 @@
 //! An open database: the folder, its graphs, its transactions.
 
-use crate::options::{BlobOptions, CounterOptions, GraphOptions, Options};
+use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
+use base::KeyspaceId;
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
@@ -9,9 +10,11 @@ use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
 use views::SharedTransaction;
 use views::blobs::{Blobs, remove_unfinished};
-use views::counters::{Buffering, Counters, CountersDef, Registry};
+use views::combined::{Combined, CombinedDef, Combiner};
+use views::counters::{Counters, CountersDef};
 use views::graph::{Graph, GraphDef};
 use views::import::ImportOptions;
+use views::waiting::{Buffering, Registry};
 
 /// An open database. Cheap to clone; threads may share it. It is closed when the last clone is
 /// gone, or by [`Database::close`].
@@ -21,7 +24,8 @@ pub struct Database {
     /// The same, by its type.
     kv: Arc<Kv>,
     env: Arc<dyn Env>,
-    counters: Arc<Registry>,
+    /// Counters and combined values.
+    waiting: Arc<Registry>,
     folder: Option<PathBuf>,
     options: Options,
 }
@@ -106,9 +110,10 @@ impl Database {
         let buffering = Buffering {
             durability: options.durability,
             rows_max: options.increments_waiting_max(),
+            bytes_max: options.combined_waiting_bytes(),
         };
-        let counters = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
-        Ok(Self { store, kv, env, counters: Arc::new(counters), folder, options })
+        let waiting = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
+        Ok(Self { store, kv, env, waiting: Arc::new(waiting), folder, options })
     }
 
     /// The folder; `None` in memory.
@@ -191,6 +196,9 @@ impl Database {
     /// [`ErrorKind::InvalidInput`] where the name cannot be one.
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
         let catalog = Catalog::new(Arc::clone(&self.store));
+        if let Some(combined) = self.waiting.open_combined(name)? {
+            return combined.drop_combined().map(|()| true);
+        }
         if let Some(Entry::Relation(schema, _)) = catalog.find(name)?
             && CountersDef::of_schema(&schema).is_some()
             && let Some(counters) = self.existing_counters(name)?
@@ -246,7 +254,7 @@ impl Database {
             return self.require_counters(name);
         }
         let CounterOptions { key, number, combine } = options;
-        self.counters.open(&CountersDef { name: name.to_owned(), key, number, combine })
+        self.waiting.counters(&CountersDef { name: name.to_owned(), key, number, combine })
     }
 
     /// Opens the counters of this name with the types they were created with.
@@ -254,7 +262,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn existing_counters(&self, name: &str) -> Result<Option<Counters>> {
-        self.counters.find(name)
+        self.waiting.find_counters(name)
     }
 
     /// Opens counters that must be there.
@@ -263,6 +271,45 @@ impl Database {
     /// [`ErrorKind::InvalidInput`] with the names that are there.
     pub fn require_counters(&self, name: &str) -> Result<Counters> {
         self.existing_counters(name)?.ok_or_else(|| self.nothing_named("counters", name))
+    }
+
+    /// Opens the values of this name that a function combines, creating them where they are not there. The function is
+    /// not stored: give the same one whenever they are opened. Of those given in one process the first serves all handles.
+    ///
+    /// ```
+    /// use quipu::{CombinedOptions, Database, KeyOf, Options};
+    /// use std::sync::Arc;
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// // Values are lists of bytes, the longer one wins.
+    /// let longer = |_: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>| {
+    ///     out.extend_from_slice(if new.len() > old.len() { new } else { old });
+    ///     Ok(())
+    /// };
+    /// let longest = db.combined("longest", CombinedOptions::default(), Arc::new(longer))?;
+    /// longest.add(7_u64, b"quipu")?;
+    /// longest.add(7_u64, b"knot")?;
+    /// let mut value = Vec::new();
+    /// assert!(longest.get(7_u64, &mut value)?);
+    /// assert_eq!(value, b"quipu");
+    /// # Ok::<(), quipu::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where they are there with other keys or open with a function of another name
+    /// ([`Combiner::name`]), or the name cannot be one.
+    pub fn combined(
+        &self,
+        name: &str,
+        options: CombinedOptions,
+        combiner: Arc<dyn Combiner>,
+    ) -> Result<Combined> {
+        if self.store.is_read_only() {
+            let found = self.waiting.find_combined(name, &combiner)?;
+            return found.ok_or_else(|| self.nothing_named("combined values", name));
+        }
+        let def = CombinedDef { name: name.to_owned(), key: options.key };
+        self.waiting.combined(&def, &combiner)
     }
 
     /// Everything that has a name, by name.
@@ -278,17 +325,18 @@ impl Database {
         missing(kind, name, there.iter().map(Entry::name), "the database holds nothing yet")
     }
 
-    /// Writes the increments of counters that wait for it, so that what comes sees them.
+    /// Writes the increments that wait for it, so that what comes sees them.
     pub(crate) fn write_waiting(&self) -> Result<()> {
-        self.counters.write_waiting()
+        self.waiting.write_waiting()
     }
 
     /// Begins a transaction. Increments that could not be written before show when they are written next.
     #[must_use]
     pub fn transaction(&self, isolation: Isolation) -> Tx {
         // A failed write poisons the store, and the transaction's commit says so.
-        let _ = self.write_waiting();
-        Tx { database: self.clone(), shared: SharedTransaction::begin(&*self.store, isolation) }
+        let unwritten = self.waiting.write_each();
+        let shared = SharedTransaction::begin(&*self.store, isolation);
+        Tx { database: self.clone(), shared, unwritten: unwritten.into() }
     }
 
     /// Options of an import that follow from this database's.
@@ -308,8 +356,9 @@ impl Database {
     /// # Errors
     /// Failed writes, which poison the database.
     pub fn flush(&self) -> Result<()> {
-        self.write_waiting()?;
-        self.store.flush()
+        // A function that refuses to combine is no reason to leave the rest in memory.
+        let written = self.write_waiting();
+        self.store.flush().and(written)
     }
 
     /// Merges everything into one sorted run for each direction: smallest and fastest to read.
@@ -359,12 +408,15 @@ impl Database {
                 def,
             });
         }
-        let (mut blobs, mut counters) = (Vec::new(), Vec::new());
+        let (mut blobs, mut counters, mut combined) = (Vec::new(), Vec::new(), Vec::new());
         for entry in self.list()? {
             let into = match &entry {
                 Entry::Blobs(..) => &mut blobs,
                 Entry::Relation(schema, _) if CountersDef::of_schema(schema).is_some() => {
                     &mut counters
+                }
+                Entry::Relation(schema, _) if CombinedDef::of_schema(schema).is_some() => {
+                    &mut combined
                 }
                 Entry::Relation(..) | Entry::Graph(..) => continue,
             };
@@ -387,6 +439,7 @@ impl Database {
         Ok(DatabaseStats {
             blobs,
             counters,
+            combined,
             disk_bytes: store.keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
             log_bytes: store.log_bytes,
             cache_bytes: store.cache_bytes,
@@ -400,7 +453,7 @@ impl Database {
     /// # Errors
     /// A failed flush; the folder is given free all the same.
     pub fn close(&self) -> Result<()> {
-        let written = self.counters.close();
+        let written = self.waiting.close();
         self.store.close().and(written)
     }
 }
@@ -410,6 +463,8 @@ impl Database {
 pub struct Tx {
     database: Database,
     shared: Arc<SharedTransaction>,
+    /// Where increments could not be written when it began, and why.
+    unwritten: Arc<[(KeyspaceId, Error)]>,
 }
 
 impl std::fmt::Debug for Tx {
@@ -441,6 +496,24 @@ impl Tx {
     /// [`ErrorKind::InvalidInput`] where there are none of this name.
     pub fn counters(&self, name: &str) -> Result<Counters> {
         Ok(self.database.require_counters(name)?.in_transaction(&self.shared))
+    }
+
+    /// Combined values seen through the transaction. Somebody must have opened them by [`Database::combined`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where nobody has. The function's, where it refused to combine increments that were
+    /// acknowledged before the transaction began: it would not see them.
+    pub fn combined(&self, name: &str) -> Result<Combined> {
+        let found = self.database.waiting.open_combined(name)?;
+        let combined = found.ok_or_else(|| {
+            let what = format!("no combined values {name:?} are open");
+            let hint = "open them with their function by Database::combined first";
+            Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}"))
+        })?;
+        match self.unwritten.iter().find(|(id, _)| *id == combined.keyspace()) {
+            Some((_, error)) => Err(error.clone()),
+            None => Ok(combined.in_transaction(&self.shared)),
+        }
     }
 
     /// Makes all writes visible at once.
@@ -480,9 +553,11 @@ pub struct DatabaseStats {
     pub blobs: Vec<RelationStats>,
     /// Counters by name.
     pub counters: Vec<RelationStats>,
+    /// Combined values by name.
+    pub combined: Vec<RelationStats>,
 }
 
-/// Figures of blobs or counters.
+/// Figures of blobs, counters or combined values.
 #[derive(Clone, Debug)]
 pub struct RelationStats {
     /// Name.

@@ -35,13 +35,17 @@ pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
-pub use options::{BlobOptions, CounterOptions, GraphOptions, Options};
+pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 pub use relation::Entry;
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use size::parse_bytes;
 pub use store::{Durability, Error, ErrorKind, Isolation, Result};
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, Measure,
+};
+pub use views::combined::{
+    Combined, CombinedDef, CombinedRows, CombinedScan, Combiner,
+    VALUE_BYTES_MAX as COMBINED_BYTES_MAX,
 };
 pub use views::counters::{
     Combine, CounterRows, CounterScan, Counters, CountersDef, Number, NumberColumn, NumberList,

@@ -93,6 +93,11 @@ impl Options {
         (self.memory_limit_bytes / 16 / 40).max(1 << 10)
     }
 
+    /// Bytes of combined values that may wait in memory: a sixteenth of the limit.
+    pub(crate) fn combined_waiting_bytes(&self) -> u64 {
+        (self.memory_limit_bytes / 16).max(64 << 10)
+    }
+
     /// Segments of the log: what memtables take, so that a small limit needs a small disk too.
     pub(crate) fn wal_segment_bytes(&self) -> u64 {
         self.memtable_bytes()
@@ -115,6 +120,13 @@ pub struct CounterOptions {
     pub number: NumberType,
     /// How it grows. Default: by sums.
     pub combine: Combine,
+}
+
+/// How combined values are created, and what they must be when they are there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CombinedOptions {
+    /// What names a value. Default: `u64`.
+    pub key: KeyType,
 }
 
 /// How a graph is created, and what it must be when it is there already.

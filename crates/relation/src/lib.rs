@@ -6,6 +6,7 @@
 
 mod blobs_def;
 mod catalog;
+mod combined_def;
 mod counters_def;
 mod definition;
 mod graph_def;
@@ -13,6 +14,7 @@ mod schema;
 
 pub use blobs_def::{BlobsDef, BlobsPart, KeyType};
 pub use catalog::{Catalog, Entry};
+pub use combined_def::CombinedDef;
 pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};

@@ -4,11 +4,13 @@
 //! the store; the same code reads the newest state, a held snapshot and a transaction.
 
 pub mod blobs;
+pub mod combined;
 pub mod counters;
 pub mod graph;
 pub mod import;
 pub mod keys;
 mod source;
 mod transaction;
+pub mod waiting;
 
 pub use transaction::SharedTransaction;

@@ -5,7 +5,7 @@
 //! when they are read, or merged. So adding costs a write, whatever the key's number is and wherever it lies.
 //!
 //! # What waits, and for how long
-//! Under durability `none` increments are summed in memory first (`buffer.rs`) and written a second later, or when
+//! Under durability `none` increments are summed in memory first (`waiting/buffer.rs`) and written a second later, or when
 //! they are many, or by [`Counters::flush`]. Reads of this process see them at once; a transaction and a snapshot that begin
 //! later see them too, because what waits is written before they begin. Under `os` and `sync` each call is a commit.
 //!
@@ -13,20 +13,17 @@
 //! 1. There is one `Core` of some counters in a database, whoever opened them: what waits, waits in one place.
 //! 2. A number is never wrong: a sum of integers that left the range of `i64` is an error when it is read.
 
-mod buffer;
 mod number;
 mod read;
-mod registry;
 mod write;
 
 pub use number::{Number, NumberColumn, NumberList};
 pub use read::{CounterRows, CounterScan};
-pub use registry::Registry;
 
 use crate::SharedTransaction;
 use crate::source::Source;
-use base::KeyspaceId;
-use buffer::Buffer;
+use crate::waiting::{Buffer, Buffering, Schedule, Waiting, Waits};
+use base::{KeyspaceId, Merge};
 use env::Env;
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, Ordering};
@@ -35,15 +32,6 @@ use relation::{Definition, invalid};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use store::{Durability, Result, Snapshot, Store};
-
-/// How increments are kept until they are written.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffering {
-    /// What commits survive: only under [`Durability::None`] do increments wait.
-    pub durability: Durability,
-    /// Keys that may wait, of all counters of a database.
-    pub rows_max: u64,
-}
 
 /// Numbers by key. Cheap to clone; threads may share it.
 ///
@@ -58,32 +46,25 @@ pub struct Counters {
 }
 
 /// What is known of counters whatever they are read through.
-struct Core {
+pub(crate) struct Core {
     def: CountersDef,
     rows: KeyspaceId,
     store: Arc<dyn Store>,
-    env: Arc<dyn Env>,
-    waiting: Waiting,
+    waiting: Waiting<Merge>,
     rows_max: u64,
-    /// Itself, for the job that writes what waits.
-    me: Weak<Self>,
+    schedule: Schedule,
     /// One writes what waits at a time.
     writing: Mutex<()>,
-    /// A job that writes what waits is on its way.
-    scheduled: AtomicBool,
     /// Nothing may wait any more: the database is closed, or the counters are dropped.
     ended: AtomicBool,
 }
 
-/// Increments that wait.
-enum Waiting {
-    /// Every increment is a commit.
-    Nothing,
-    Words(Buffer<u64>),
-    Texts(Buffer<Box<[u8]>>),
-}
-
 impl Counters {
+    pub(crate) fn of(core: Arc<Core>) -> Self {
+        let source = Source::Store(Arc::clone(&core.store));
+        Self { core, source }
+    }
+
     /// The same counters inside a transaction: reads see its snapshot and its own writes.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Arc<SharedTransaction>) -> Self {
@@ -111,12 +92,12 @@ impl Counters {
 }
 
 impl Core {
-    fn new(
+    pub(crate) fn new(
         def: CountersDef,
         rows: KeyspaceId,
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
-        buffering: Buffering,
+        buffering: &Buffering,
     ) -> Arc<Self> {
         let wait = buffering.durability == Durability::None && !store.is_read_only();
         let waiting = match def.key {
@@ -124,31 +105,25 @@ impl Core {
             KeyType::U64 | KeyType::I64 => Waiting::Words(Buffer::new(def.merge())),
             KeyType::Str => Waiting::Texts(Buffer::new(def.merge())),
         };
-        Arc::new_cyclic(|me| Self {
+        Arc::new_cyclic(|me: &Weak<Self>| Self {
             def,
             rows,
             store,
-            env,
             waiting,
             rows_max: buffering.rows_max,
-            me: me.clone(),
+            schedule: Schedule::new(env, me.clone()),
             writing: Mutex::new(()),
-            scheduled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         })
     }
 
-    /// Keys that wait.
-    fn rows_waiting(&self) -> u64 {
-        match &self.waiting {
-            Waiting::Nothing => 0,
-            Waiting::Words(buffer) => buffer.rows(),
-            Waiting::Texts(buffer) => buffer.rows(),
-        }
+    /// Whether they are dropped, or their database is closed.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     fn check_open(&self) -> Result<()> {
-        if self.ended.load(Ordering::Acquire) {
+        if self.is_ended() {
             let name = &self.def.name;
             return Err(invalid(format!("the counters {name:?} are closed or dropped")));
         }
@@ -158,7 +133,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        if !self.ended.load(Ordering::Acquire) {
+        if !self.is_ended() {
             // Best effort, as for what a database does when it is dropped without being closed.
             let _ = self.write_waiting();
         }
@@ -172,10 +147,24 @@ impl fmt::Debug for Counters {
 }
 
 /// The counters that a keyspace's definition describes.
-fn def_of(info: &store::KeyspaceInfo) -> Result<CountersDef> {
+pub(crate) fn def_of(info: &store::KeyspaceInfo) -> Result<CountersDef> {
     match Definition::decode(info)? {
         Definition::Relation(schema) => CountersDef::of_schema(&schema),
         _ => None,
     }
     .ok_or_else(|| invalid(format!("{:?} are no counters", info.name)))
+}
+
+/// Whether counters that are there are those asked for.
+pub(crate) fn check_types(stored: &CountersDef, wanted: &CountersDef) -> Result<()> {
+    if stored == wanted {
+        return Ok(());
+    }
+    let words = |def: &CountersDef| format!("{} keys, {} of {}", def.key, def.combine, def.number);
+    Err(invalid(format!(
+        "the counters {:?} have {}; {} were asked for",
+        stored.name,
+        words(stored),
+        words(wanted)
+    )))
 }

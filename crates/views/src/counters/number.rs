@@ -1,8 +1,9 @@
 //! The numbers that counters hold.
 
 use super::CountersDef;
-use base::Merge;
+use crate::waiting::Sums;
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
+use base::{KeyRef, Merge};
 use relation::{NumberType, invalid};
 use store::{Error, ErrorKind, Result};
 
@@ -166,4 +167,22 @@ fn check_sum(merge: Merge, word: u64) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+impl Sums for Merge {
+    type Sum = u64;
+    type Delta<'a> = u64;
+
+    fn first(&self, delta: u64) -> u64 {
+        delta
+    }
+
+    fn add(&self, _: KeyRef<'_>, sum: &mut u64, delta: u64) -> Result<()> {
+        *sum = self.apply(*sum, delta);
+        Ok(())
+    }
+
+    fn bytes(_: &u64) -> u64 {
+        0
+    }
 }

@@ -1,11 +1,12 @@
 //! Reading counters.
 
 use super::number::{number_of, numbers_of, zero};
-use super::{Counters, CountersDef, Number, NumberColumn, Waiting};
+use super::{Counters, CountersDef, Number, NumberColumn};
 use crate::keys::{
     KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
 };
 use crate::source::Source;
+use crate::waiting::{Waiting, Waits};
 use base::{Batch, Column, Key, KeyRange, KeyRef, Keys, Projection, WordColumn};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -54,11 +55,11 @@ impl Counters {
         let word = with_key(self.core.def.key, key.into(), |key| {
             let merge = self.core.def.merge();
             // What waits and what is stored, at one moment: while the shard is held nothing of it is written.
-            let with = |waiting: Option<u64>| {
+            let with = |waiting: Option<&u64>| {
                 let stored = self.stored(key)?;
                 Ok(match (stored, waiting) {
-                    (Some(stored), Some(waiting)) => Some(merge.apply(stored, waiting)),
-                    (stored, waiting) => stored.or(waiting),
+                    (Some(stored), Some(&waiting)) => Some(merge.apply(stored, waiting)),
+                    (stored, waiting) => stored.or(waiting.copied()),
                 })
             };
             match (&self.source, &self.core.waiting, key) {

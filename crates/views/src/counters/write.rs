@@ -1,19 +1,15 @@
 //! Changing counters.
 
 use super::number::{word_of, words_of, zero};
-use super::{Core, Counters, Number, NumberList, Waiting};
+use super::{Core, Counters, Number, NumberList};
 use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
+use crate::waiting::{Schedule, Waiting, Waits};
 use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
-use env::JobKind;
 use env::sync::atomic::Ordering;
 use relation::{KeyType, invalid};
 use std::cell::Cell;
-use std::sync::Arc;
 use store::{Kinds, Result, TableWrites, WriteBatch};
-
-/// How long an increment may wait, in microseconds: with what a busy machine adds, it is written within a second.
-const WAIT_US: u64 = 700_000;
 
 thread_local! {
     /// Words of a call, kept for their memory.
@@ -31,11 +27,11 @@ impl Counters {
             let new = match (&self.source, &self.core.waiting, key) {
                 (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
                     self.core.check_open()?;
-                    buffer.add(&key[0], word)
+                    buffer.add(&key[0], word)?
                 }
                 (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
                     self.core.check_open()?;
-                    buffer.add(key, word)
+                    buffer.add(key, word)?
                 }
                 _ => return self.write_one(Kind::Merge, key, word),
             };
@@ -63,16 +59,16 @@ impl Counters {
             (Source::Store(_), Waiting::Words(buffer)) => {
                 self.core.check_open()?;
                 if let (KeyList::U64(keys), KeyType::U64) = (keys, self.core.def.key) {
-                    buffer.add_many(count, |i| &keys[i], words);
+                    buffer.add_many(count, |i| &keys[i], |i| words[i])?;
                 } else if let Keys::Words(keys) = keys_of(self.core.def.key, keys)? {
-                    buffer.add_many(count, |i| &keys[0][i], words);
+                    buffer.add_many(count, |i| &keys[0][i], |i| words[i])?;
                 }
                 self.core.more_waits()
             }
             (Source::Store(_), Waiting::Texts(buffer)) => {
                 self.core.check_open()?;
                 if let Keys::Bytes(keys) = keys_of(self.core.def.key, keys)? {
-                    buffer.add_many(count, |i| keys.get(i), words);
+                    buffer.add_many(count, |i| keys.get(i), |i| words[i])?;
                 }
                 self.core.more_waits()
             }
@@ -191,30 +187,22 @@ impl Core {
 
     /// Sees to it that what waits is written in time, and now if it is much.
     pub(super) fn more_waits(&self) -> Result<()> {
-        if self.rows_waiting() >= self.rows_max {
+        if self.waiting.rows() >= self.rows_max {
             return self.write_waiting();
         }
-        if self.scheduled.load(Ordering::Relaxed) || self.scheduled.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let me = self.me.clone();
-        let job = move || {
-            let Some(core) = me.upgrade() else { return };
-            let env = Arc::clone(&core.env);
-            let job = move || {
-                core.scheduled.store(false, Ordering::Release);
-                // A failure poisons the store, and the next call of anybody says so.
-                let _ = core.write_waiting();
-            };
-            env.spawn(JobKind::Foreground, Box::new(job));
-        };
-        self.env.spawn_after(WAIT_US, Box::new(job));
+        self.schedule.soon();
         Ok(())
     }
 
-    /// Writes what waits.
-    pub(super) fn write_waiting(&self) -> Result<()> {
-        if self.rows_waiting() == 0 {
+    /// Writes a shard's sums in one commit: whoever holds the shard sees all of them in the store, or none.
+    fn write_sums(&self, keys: Keys, words: Vec<u64>) -> Result<()> {
+        self.store.write(&self.writes(Kind::Merge, keys, words), None).map(drop)
+    }
+}
+
+impl Waits for Core {
+    fn write_waiting(&self) -> Result<()> {
+        if self.waiting.rows() == 0 {
             return Ok(());
         }
         let _one = self.writing.lock();
@@ -222,18 +210,28 @@ impl Core {
             Waiting::Nothing => Ok(()),
             Waiting::Words(buffer) => buffer.drain(|rows| {
                 let keys = rows.iter().map(|(key, _)| *key).collect();
-                self.write_sums(Keys::Words(vec![keys]), rows.iter().map(|row| row.1).collect())
+                let words = rows.iter().map(|row| row.1).collect();
+                self.write_sums(Keys::Words(vec![keys]), words)?;
+                rows.clear();
+                Ok(())
             }),
             Waiting::Texts(buffer) => buffer.drain(|rows| {
                 let mut keys = base::BytesColumn::default();
                 rows.iter().for_each(|(key, _)| keys.push(Some(key)));
-                self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())
+                self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())?;
+                rows.clear();
+                Ok(())
             }),
         }
     }
 
-    /// Writes a shard's sums in one commit: whoever holds the shard sees all of them in the store, or none.
-    fn write_sums(&self, keys: Keys, words: Vec<u64>) -> Result<()> {
-        self.store.write(&self.writes(Kind::Merge, keys, words), None).map(drop)
+    fn close(&self) -> Result<()> {
+        let result = self.write_waiting();
+        self.ended.store(true, Ordering::Release);
+        result
+    }
+
+    fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 }

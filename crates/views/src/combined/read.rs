@@ -1,0 +1,233 @@
+//! Reading combined values.
+
+use super::{Combined, Core, empty_rows, values};
+use crate::keys::{
+    KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
+};
+use crate::source::Source;
+use crate::waiting::{Waiting, Waits};
+use base::{Batch, BytesColumn, Column, KeyRange, KeyRef, Keys, Projection};
+use store::{Read, Result, Scan};
+
+/// Column `value` alone.
+pub(super) const VALUE: Projection = Projection { keys: 0, values: 1 };
+
+/// Combined values with their keys, in key order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CombinedRows {
+    /// Keys.
+    pub keys: KeyColumn,
+    /// Their values.
+    pub values: BytesColumn,
+}
+
+impl CombinedRows {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Combined {
+    /// Replaces `out` by the value of a key; false, and `out` empty, where there is none.
+    pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>, out: &mut Vec<u8>) -> Result<bool> {
+        let found = with_key(self.core.def.key, key.into(), |key| {
+            // What waits and what is stored, at one moment: while the shard is held nothing of it is written.
+            let mut with = |waiting: Option<&Box<[u8]>>| {
+                let mut row = empty_rows(self.core.def.key);
+                let found =
+                    self.source.read(|read| read.get(self.core.rows, key, VALUE, &mut row))?;
+                let stored = found.then(|| values(&row).get(0));
+                self.core.both(key, stored, waiting.map(|sum| &**sum), out)
+            };
+            match (&self.source, &self.core.waiting, key) {
+                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key))
+                    if buffer.rows() > 0 =>
+                {
+                    buffer.with_sum(&key[0], with)
+                }
+                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key))
+                    if buffer.rows() > 0 =>
+                {
+                    buffer.with_sum(key, with)
+                }
+                _ => with(None),
+            }
+        });
+        if !matches!(found, Ok(true)) {
+            out.clear();
+        }
+        found
+    }
+
+    /// Replaces `present` by whether each key has a value, and `out` by the values, empty where there is none.
+    ///
+    /// # Errors
+    /// The first function that fails for one of the keys.
+    pub fn get_many(
+        &self,
+        keys: KeyList<'_>,
+        present: &mut Vec<bool>,
+        out: &mut BytesColumn,
+    ) -> Result<()> {
+        present.clear();
+        out.clear();
+        let keys = keys_of(self.core.def.key, keys)?;
+        match (&self.source, &self.core.waiting, &keys) {
+            (Source::Store(store), Waiting::Words(buffer), Keys::Words(columns))
+                if buffer.rows() > 0 =>
+            {
+                let (waiting, snapshot) =
+                    buffer.sums_at(columns[0].len(), |i| &columns[0][i], || store.snapshot());
+                self.core.with_waiting(&*snapshot, &keys, &waiting, present, out)
+            }
+            (Source::Store(store), Waiting::Texts(buffer), Keys::Bytes(column))
+                if buffer.rows() > 0 =>
+            {
+                let (waiting, snapshot) =
+                    buffer.sums_at(column.len(), |i| column.get(i), || store.snapshot());
+                self.core.with_waiting(&*snapshot, &keys, &waiting, present, out)
+            }
+            _ => {
+                let mut rows = empty_rows(self.core.def.key);
+                rows.values[0] = Column::Bytes(std::mem::take(out));
+                self.source
+                    .read(|read| read.get_many(self.core.rows, &keys, VALUE, present, &mut rows))?;
+                if let Some(Column::Bytes(found)) = rows.values.pop() {
+                    *out = found;
+                    // Absent keys show in `present`.
+                    out.validity.0 = None;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Up to `count` values in key order: from the key `start` on, or from the first.
+    pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CombinedRows> {
+        let range = range_of(self.core.def.key, start, None)?;
+        self.rows_of(|read, rows| {
+            read.scan_into(self.core.rows, &range, Projection::ALL, count, rows)
+        })
+    }
+
+    /// As [`Combined::scan`], backward: from the key `start` down, or from the last.
+    pub fn scan_back(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CombinedRows> {
+        let range = range_through(self.core.def.key, start)?;
+        self.rows_of(|read, rows| {
+            read.scan_back_into(self.core.rows, &range, Projection::ALL, count, rows)
+        })
+    }
+
+    /// A stream of the values from `from` on and below `to`, as of now; `None` is no bound.
+    pub fn range(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<CombinedScan> {
+        self.write_what_waits()?;
+        let range: KeyRange = range_of(self.core.def.key, from, to)?;
+        let scan = self.source.read(|read| read.scan(self.core.rows, range, Projection::ALL))?;
+        Ok(CombinedScan { scan, combined: self.clone() })
+    }
+
+    /// Exact number of keys.
+    pub fn len(&self) -> Result<u64> {
+        self.write_what_waits()?;
+        self.source.read(|read| read.count(self.core.rows))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Writes what waits, for reads of all keys: they see it in the store.
+    fn write_what_waits(&self) -> Result<()> {
+        match &self.source {
+            Source::Store(_) => self.core.write_waiting(),
+            Source::Snapshot(_) | Source::Transaction(_) => Ok(()),
+        }
+    }
+
+    fn rows_of(
+        &self,
+        read_rows: impl FnOnce(&dyn Read, &mut Batch) -> Result<()>,
+    ) -> Result<CombinedRows> {
+        self.write_what_waits()?;
+        let mut rows = empty_rows(self.core.def.key);
+        self.source.read(|read| read_rows(read, &mut rows))?;
+        self.core.rows_out(&mut rows)
+    }
+}
+
+impl Core {
+    /// Replaces `out` by what is stored and what waits together; whether there is either.
+    fn both(
+        &self,
+        key: KeyRef<'_>,
+        stored: Option<&[u8]>,
+        waiting: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if let (Some(stored), Some(waiting)) = (stored, waiting) {
+            self.join.join(key, stored, waiting, out)?;
+            return Ok(true);
+        }
+        out.clear();
+        let one = stored.or(waiting);
+        out.extend_from_slice(one.unwrap_or_default());
+        Ok(one.is_some())
+    }
+
+    fn with_waiting(
+        &self,
+        read: &dyn Read,
+        keys: &Keys,
+        waiting: &[Option<Box<[u8]>>],
+        present: &mut Vec<bool>,
+        out: &mut BytesColumn,
+    ) -> Result<()> {
+        let mut rows = empty_rows(self.def.key);
+        read.get_many(self.rows, keys, VALUE, present, &mut rows)?;
+        let (stored, mut value) = (values(&rows), Vec::new());
+        for (i, (present, waiting)) in present.iter_mut().zip(waiting).enumerate() {
+            let key = keys.get(i);
+            let stored = present.then(|| stored.get(i));
+            *present = self.both(key.as_ref(), stored, waiting.as_deref(), &mut value)?;
+            out.push(Some(&value));
+        }
+        Ok(())
+    }
+
+    /// Moves keys and values out of a batch.
+    fn rows_out(&self, rows: &mut Batch) -> Result<CombinedRows> {
+        let keys = std::mem::replace(&mut rows.keys, empty_keys(self.def.key));
+        let values = match rows.values.pop() {
+            Some(Column::Bytes(values)) => values,
+            _ => unreachable!("combined values are bytes"),
+        };
+        Ok(CombinedRows { keys: column_of(self.def.key, keys)?, values })
+    }
+}
+
+/// A stream of combined values in key order, as of the moment it began.
+pub struct CombinedScan {
+    scan: Box<dyn Scan>,
+    combined: Combined,
+}
+
+impl CombinedScan {
+    /// About `count` values; `None` when there are no more.
+    pub fn next_rows(&mut self, count: usize) -> Result<Option<CombinedRows>> {
+        let core = &self.combined.core;
+        let mut rows = empty_rows(core.def.key);
+        if !self.scan.next_batch(count, &mut rows)? {
+            return Ok(None);
+        }
+        core.rows_out(&mut rows).map(Some)
+    }
+}

@@ -1,0 +1,402 @@
+//! Changing combined values.
+
+use super::join::check_length;
+use super::read::VALUE;
+use super::{Combined, Core, LOCKS, empty_rows, values};
+use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, with_key};
+use crate::source::Source;
+use crate::transaction::retry;
+use crate::waiting::{RefKey, Schedule, Waiting, Waits};
+use base::{BytesColumn, Column, Key, KeyRef, Keys, Kind};
+use env::sync::MutexGuard;
+use env::sync::atomic::Ordering;
+use relation::invalid;
+use std::hash::BuildHasher;
+use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
+
+/// Keys that are read, combined and written together at first, and at most: more where values turn out to be short.
+const KEYS_A_STEP: (usize, usize) = (64, 4096);
+
+/// Bytes that such a step should hold.
+const BYTES_A_STEP: usize = 2 << 20;
+
+impl Combined {
+    /// Combines what a key has with `delta`, or makes `delta` its value where it has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`]: `delta` is longer than [`super::VALUE_BYTES_MAX`]. The function's, where it is called at once: then the
+    /// key has what it had. [`ErrorKind::Conflict`], without durability `none`: transactions kept changing the key.
+    pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, delta: &[u8]) -> Result<()> {
+        check_length(delta.len())?;
+        with_key(self.core.def.key, key.into(), |key| {
+            let new = match (&self.source, &self.core.waiting, key) {
+                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
+                    self.core.check_open()?;
+                    buffer.add(&key[0], delta)?
+                }
+                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
+                    self.core.check_open()?;
+                    buffer.add(key, delta)?
+                }
+                _ => {
+                    let mut keys = empty_keys(self.core.def.key);
+                    keys.push(key);
+                    let mut deltas = BytesColumn::default();
+                    deltas.push(Some(delta));
+                    return self.add_stored(&keys, &deltas);
+                }
+            };
+            if new || self.core.is_full() { self.core.more_waits() } else { Ok(()) }
+        })
+    }
+
+    /// Combines what `keys[i]` has with `deltas[i]`, for each in the given order; outside of durability `none` all
+    /// become visible at once. A key may be named more than once.
+    ///
+    /// # Errors
+    /// As [`Combined::add`]; and [`ErrorKind::InvalidInput`]: columns of different lengths, or a null. Under `none` what the function
+    /// refuses at once is left out, all else of the call is added, and the first error is told.
+    pub fn add_many(&self, keys: KeyList<'_>, deltas: &BytesColumn) -> Result<()> {
+        if keys.len() != deltas.len() {
+            return Err(invalid(format!("{} keys, but {} values", keys.len(), deltas.len())));
+        }
+        if let Some(row) = (0..deltas.len()).find(|&row| !deltas.validity.is_valid(row)) {
+            return Err(invalid(format!("value {row} is null")));
+        }
+        let longest = deltas.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        check_length(longest as usize)?;
+        let (count, keys) = (keys.len(), keys_of(self.core.def.key, keys)?);
+        let added = match (&self.source, &self.core.waiting, &keys) {
+            (Source::Store(_), Waiting::Words(buffer), Keys::Words(keys)) => {
+                self.core.check_open()?;
+                buffer.add_many(count, |i| &keys[0][i], |i| deltas.get(i))
+            }
+            (Source::Store(_), Waiting::Texts(buffer), Keys::Bytes(keys)) => {
+                self.core.check_open()?;
+                buffer.add_many(count, |i| keys.get(i), |i| deltas.get(i))
+            }
+            _ => return self.add_stored(&keys, deltas),
+        };
+        added.and(self.core.more_waits())
+    }
+
+    /// Gives a key a value, whatever it had.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`]: `value` is longer than [`super::VALUE_BYTES_MAX`].
+    pub fn put<'k>(&self, key: impl Into<KeyOf<'k>>, value: &[u8]) -> Result<()> {
+        check_length(value.len())?;
+        with_key(self.core.def.key, key.into(), |key| {
+            let mut keys = empty_keys(self.core.def.key);
+            keys.push(key);
+            let mut values = BytesColumn::default();
+            values.push(Some(value));
+            let batch = self.core.writes(Kind::Put, keys, values);
+            self.replace(key, || self.source.apply(&batch)).map(drop)
+        })
+    }
+
+    /// Forgets a key's value; whether there was one.
+    pub fn remove<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
+        with_key(self.core.def.key, key.into(), |key| {
+            let (removed, waited) = self.replace(key, || self.remove_stored(key))?;
+            Ok(removed || waited)
+        })
+    }
+
+    /// Writes what waits. To make it survive a power cut too, flush the database.
+    ///
+    /// # Errors
+    /// Failed writes, and those of the function; what could not be written waits on.
+    pub fn flush(&self) -> Result<()> {
+        self.core.write_waiting()
+    }
+
+    /// Drops the values at once. They cannot be used afterwards.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] inside a transaction, and at a snapshot.
+    pub fn drop_combined(self) -> Result<()> {
+        let Some(store) = self.source.store() else {
+            return Err(invalid("combined values cannot be dropped inside a transaction"));
+        };
+        store.drop_keyspaces(&[self.core.rows])?;
+        self.core.ended.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Reads, combines and puts: in the transaction they are seen through, or in one of its own.
+    fn add_stored(&self, keys: &Keys, deltas: &BytesColumn) -> Result<()> {
+        let groups = Groups::of(keys);
+        match &self.source {
+            Source::Store(store) => {
+                self.core.check_open()?;
+                let _held = self.core.hold(&groups.keys);
+                retry(store, Isolation::Snapshot, |transaction| {
+                    self.in_transaction(transaction).add_in(&groups, deltas)
+                })
+            }
+            Source::Transaction(_) => self.add_in(&groups, deltas),
+            Source::Snapshot(_) => {
+                Err(Error::new(ErrorKind::ReadOnly, "what is seen at a snapshot cannot be written"))
+            }
+        }
+    }
+
+    /// Inside a transaction.
+    fn add_in(&self, groups: &Groups, deltas: &BytesColumn) -> Result<()> {
+        let batch = self.source.read(|read| {
+            let mut rows = empty_rows(self.core.def.key);
+            let mut present = Vec::new();
+            read.get_many(self.core.rows, &groups.keys, VALUE, &mut present, &mut rows)?;
+            let (stored, mut puts) = (values(&rows), BytesColumn::default());
+            for (i, &present) in present.iter().enumerate() {
+                let key = groups.keys.get(i);
+                let mut value = present.then(|| stored.get(i).into());
+                for &delta in groups.rows(i) {
+                    self.core.join.add_to(key.as_ref(), &mut value, deltas.get(delta as usize))?;
+                }
+                puts.push(value.as_deref());
+            }
+            Ok(self.core.writes(Kind::Put, groups.keys.clone(), puts))
+        })?;
+        self.source.apply(&batch)
+    }
+
+    /// Writes to the store with nothing of the key's written meanwhile, so that what waits for the key is forgotten with
+    /// it; and whether something waited.
+    fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
+        match (&self.source, &self.core.waiting, key) {
+            (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
+                self.core.check_open()?;
+                buffer.replace(&key[0], f)
+            }
+            (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
+                self.core.check_open()?;
+                buffer.replace(key, f)
+            }
+            _ => Ok((f()?, false)),
+        }
+    }
+
+    fn remove_stored(&self, key: KeyRef<'_>) -> Result<bool> {
+        let mut keys = empty_keys(self.core.def.key);
+        keys.push(key);
+        let mut filler = BytesColumn::default();
+        filler.push(Some(&[]));
+        let batch = self.core.writes(Kind::Delete, keys, filler);
+        if let Source::Store(store) = &self.source {
+            let mut existed = Vec::with_capacity(1);
+            store.write(&batch, Some(&mut existed))?;
+            return Ok(existed.first() == Some(&true));
+        }
+        let mut row = empty_rows(self.core.def.key);
+        let there = self.source.read(|read| read.get(self.core.rows, key, VALUE, &mut row))?;
+        self.source.apply(&batch)?;
+        Ok(there)
+    }
+}
+
+/// Rows of a call by key.
+struct Groups {
+    /// Each key once, in order.
+    keys: Keys,
+    /// Rows by key, those of one key in their order; where a key's end.
+    order: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+impl Groups {
+    fn of(keys: &Keys) -> Self {
+        let mut order: Vec<u32> = (0..keys.len() as u32).collect();
+        match keys {
+            Keys::Words(columns) => order.sort_by_key(|&i| columns[0][i as usize]),
+            Keys::Bytes(column) => {
+                order.sort_by(|&a, &b| column.get(a as usize).cmp(column.get(b as usize)));
+            }
+        }
+        let mut each = match keys {
+            Keys::Words(_) => Keys::Words(vec![Vec::new()]),
+            Keys::Bytes(_) => Keys::Bytes(BytesColumn::default()),
+        };
+        let (mut ends, mut last): (Vec<u32>, Option<Key>) = (Vec::new(), None);
+        for (at, &i) in order.iter().enumerate() {
+            let key = keys.get(i as usize);
+            if last.as_ref() != Some(&key) {
+                each.push(key.as_ref());
+                ends.push(at as u32);
+                last = Some(key);
+            }
+            if let Some(end) = ends.last_mut() {
+                *end = at as u32 + 1;
+            }
+        }
+        Self { keys: each, order, ends }
+    }
+
+    fn rows(&self, i: usize) -> &[u32] {
+        let begin = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.order[begin as usize..self.ends[i] as usize]
+    }
+}
+
+impl Core {
+    fn writes(&self, kind: Kind, keys: Keys, values: BytesColumn) -> WriteBatch {
+        let mut rows = empty_rows(self.def.key);
+        rows.rows = keys.len();
+        rows.keys = keys;
+        rows.values[0] = Column::Bytes(values);
+        let kinds = Kinds::Uniform(kind);
+        let table = TableWrites { keyspace: self.rows, kinds, rows, delete_ranges: Vec::new() };
+        WriteBatch { tables: vec![table] }
+    }
+
+    /// The locks that stand for keys, taken in the order of their numbers.
+    fn hold(&self, keys: &Keys) -> Vec<MutexGuard<'_, ()>> {
+        let mut wanted = [false; LOCKS];
+        // Any hash will do: it only has to be the same for the life of the process.
+        let hasher = foldhash::fast::FixedState::default();
+        for i in 0..keys.len() {
+            let hash = match keys.get(i).as_ref() {
+                KeyRef::Words(words) => hasher.hash_one(words[0]),
+                KeyRef::Bytes(bytes) => hasher.hash_one(bytes),
+            };
+            wanted[(hash >> 48) as usize % LOCKS] = true;
+        }
+        let locks = self.adding.iter().zip(wanted);
+        locks.filter(|(_, wanted)| *wanted).map(|(lock, _)| lock.lock()).collect()
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.rows() >= self.rows_max || self.waiting.bytes() >= self.bytes_max
+    }
+
+    /// Sees to it that what waits is written in time, and now if it is much.
+    fn more_waits(&self) -> Result<()> {
+        if self.is_full() {
+            return self.write_waiting();
+        }
+        self.schedule.soon();
+        Ok(())
+    }
+
+    /// Writes a shard's sums as far as the function lets it: those that it refuses stay in `sums`.
+    fn write_sums<K>(
+        &self,
+        sums: &mut Vec<(K, Box<[u8]>)>,
+        step: &mut usize,
+        refused: &mut Result<()>,
+    ) -> Result<()>
+    where
+        K: AsKey,
+    {
+        // What is refused is gathered at the front, and what is left is taken from the back: so `sums` holds, at every
+        // moment, just what is not written, whatever fails or panics.
+        let mut kept = 0;
+        while kept < sums.len() {
+            let begin = sums.len() - (*step).min(sums.len() - kept);
+            let tail = &sums[begin..];
+            let joined = retry(&self.store, Isolation::Snapshot, |transaction| {
+                let joined = transaction.with(|transaction| self.joined(transaction, tail))?;
+                transaction.write(&joined.puts)?;
+                Ok(joined)
+            })?;
+            *step = match joined.bytes {
+                bytes if bytes > 2 * BYTES_A_STEP => (*step / 2).max(1),
+                bytes if bytes < BYTES_A_STEP / 2 => (*step * 2).min(KEYS_A_STEP.1),
+                _ => *step,
+            };
+            let mut failed = joined.refused.into_iter().peekable();
+            for (i, row) in sums.split_off(begin).into_iter().enumerate() {
+                if let Some((_, error)) = failed.next_if(|(at, _)| *at == i) {
+                    *refused = std::mem::replace(refused, Ok(())).and(Err(error));
+                    sums.push(row);
+                    let last = sums.len() - 1;
+                    sums.swap(kept, last);
+                    kept += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is stored combined with `sums`, ready to be put.
+    fn joined<K: AsKey>(&self, read: &dyn Read, sums: &[(K, Box<[u8]>)]) -> Result<Joined> {
+        let mut keys = empty_keys(self.def.key);
+        sums.iter().for_each(|(key, _)| keys.push(key.key_ref()));
+        let (mut rows, mut present) = (empty_rows(self.def.key), Vec::new());
+        read.get_many(self.rows, &keys, VALUE, &mut present, &mut rows)?;
+        let (stored, mut made, mut refused) = (values(&rows), Vec::new(), Vec::new());
+        let (mut put_keys, mut puts) = (empty_keys(self.def.key), BytesColumn::default());
+        for (i, (key, sum)) in sums.iter().enumerate() {
+            let mut value: &[u8] = sum;
+            if present[i] {
+                if let Err(error) = self.join.join(key.key_ref(), stored.get(i), sum, &mut made) {
+                    refused.push((i, error));
+                    continue;
+                }
+                value = &made;
+            }
+            put_keys.push(key.key_ref());
+            puts.push(Some(value));
+        }
+        let bytes = stored.heap.len() + puts.heap.len();
+        Ok(Joined { puts: self.writes(Kind::Put, put_keys, puts), refused, bytes })
+    }
+}
+
+/// Sums of a step, combined with what is stored.
+struct Joined {
+    puts: WriteBatch,
+    /// What the function refuses, by its place among the sums.
+    refused: Vec<(usize, Error)>,
+    /// Bytes that were read and made.
+    bytes: usize,
+}
+
+/// A key that waits, as the store sees it.
+trait AsKey {
+    fn key_ref(&self) -> KeyRef<'_>;
+}
+
+impl AsKey for u64 {
+    fn key_ref(&self) -> KeyRef<'_> {
+        RefKey::key_ref(self)
+    }
+}
+
+impl AsKey for Box<[u8]> {
+    fn key_ref(&self) -> KeyRef<'_> {
+        RefKey::key_ref(&**self)
+    }
+}
+
+impl Waits for Core {
+    fn write_waiting(&self) -> Result<()> {
+        if self.waiting.rows() == 0 {
+            return Ok(());
+        }
+        let _one = self.writing.lock();
+        let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
+        match &self.waiting {
+            Waiting::Nothing => {}
+            Waiting::Words(buffer) => {
+                buffer.drain(|sums| self.write_sums(sums, &mut step, &mut refused))?;
+            }
+            Waiting::Texts(buffer) => {
+                buffer.drain(|sums| self.write_sums(sums, &mut step, &mut refused))?;
+            }
+        }
+        refused
+    }
+
+    fn close(&self) -> Result<()> {
+        let result = self.write_waiting();
+        self.ended.store(true, Ordering::Release);
+        result
+    }
+
+    fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+}

@@ -1,0 +1,233 @@
+//! The views of a database in which something may wait: each is opened once, and all are written together.
+
+use crate::combined::{self, Combined, CombinedDef, Combiner};
+use crate::counters::{self, Counters, CountersDef};
+use crate::waiting::Waits;
+use base::KeyspaceId;
+use env::Env;
+use env::sync::Mutex;
+use relation::{Definition, Schema, check_name, invalid};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use store::{Durability, Error, ErrorKind, KeyspaceInfo, NewKeyspace, Result, Store};
+
+/// How increments are kept until they are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffering {
+    /// What commits survive: only under [`Durability::None`] do increments wait.
+    pub durability: Durability,
+    /// Keys that may wait in one view.
+    pub rows_max: u64,
+    /// Bytes of combined values that may wait in one view.
+    pub bytes_max: u64,
+}
+
+/// Opens counters and combined values, each once. What is open stays so: who gives its handle back and asks for another
+/// finds what waits.
+pub struct Registry {
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    buffering: Buffering,
+    open: Mutex<Views>,
+}
+
+#[derive(Default)]
+struct Views {
+    by_id: BTreeMap<KeyspaceId, View>,
+    closed: bool,
+}
+
+#[derive(Clone)]
+enum View {
+    Counters(Arc<counters::Core>),
+    Combined(Arc<combined::Core>),
+}
+
+impl View {
+    fn is_ended(&self) -> bool {
+        match self {
+            Self::Counters(core) => core.is_ended(),
+            Self::Combined(core) => core.is_ended(),
+        }
+    }
+
+    fn waits(&self) -> &dyn Waits {
+        match self {
+            Self::Counters(core) => &**core,
+            Self::Combined(core) => &**core,
+        }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("buffering", &self.buffering).finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// Of a database.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, buffering: Buffering) -> Self {
+        Self { store, env, buffering, open: Mutex::default() }
+    }
+
+    /// Opens the counters, creating them where they are not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: the name cannot be one, or is taken by something else; or they are there with
+    /// other types: the message says both.
+    pub fn counters(&self, def: &CountersDef) -> Result<Counters> {
+        check_name(&def.name)?;
+        let counters = self.find_or_create(&def.schema(), || self.find_counters(&def.name))?;
+        counters::check_types(counters.def(), def)?;
+        Ok(counters)
+    }
+
+    /// Opens the counters of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    pub fn find_counters(&self, name: &str) -> Result<Option<Counters>> {
+        let Some(info) = self.info(name)? else { return Ok(None) };
+        let def = counters::def_of(&info)?;
+        let view = self.view(info.id, |store, env| {
+            View::Counters(counters::Core::new(def, info.id, store, env, &self.buffering))
+        })?;
+        match view {
+            View::Counters(core) => Ok(Some(Counters::of(core))),
+            View::Combined(_) => Err(invalid(format!("{name:?} are no counters"))),
+        }
+    }
+
+    /// Opens the combined values, creating them where they are not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: the name cannot be one, or is taken by something else; or they are there with
+    /// other keys, or are open with a function of another name.
+    pub fn combined(&self, def: &CombinedDef, combiner: &Arc<dyn Combiner>) -> Result<Combined> {
+        check_name(&def.name)?;
+        let find = || self.find_combined(&def.name, combiner);
+        let combined = self.find_or_create(&def.schema(), find)?;
+        combined::check_same(&combined, def, &**combiner)?;
+        Ok(combined)
+    }
+
+    /// Opens the combined values of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    pub fn find_combined(
+        &self,
+        name: &str,
+        combiner: &Arc<dyn Combiner>,
+    ) -> Result<Option<Combined>> {
+        let Some(info) = self.info(name)? else { return Ok(None) };
+        let def = combined::def_of(&info)?;
+        let view = self.view(info.id, |store, env| {
+            let combiner = Arc::clone(combiner);
+            View::Combined(combined::Core::new(def, combiner, info.id, store, env, &self.buffering))
+        })?;
+        match view {
+            View::Combined(core) => Ok(Some(Combined::of(core))),
+            View::Counters(_) => Err(invalid(format!("{name:?} are no combined values"))),
+        }
+    }
+
+    /// The combined values of this name, where somebody has opened them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] after the database was closed.
+    pub fn open_combined(&self, name: &str) -> Result<Option<Combined>> {
+        let Some(info) = self.info(name)? else { return Ok(None) };
+        Ok(match self.open.lock().by_id.get(&info.id) {
+            Some(View::Combined(core)) => Some(Combined::of(Arc::clone(core))),
+            Some(View::Counters(_)) | None => None,
+        })
+    }
+
+    /// Writes what waits in all of them, as far as it can be written.
+    ///
+    /// # Errors
+    /// The first failure; what could not be written waits on.
+    pub fn write_waiting(&self) -> Result<()> {
+        let failed = self.write_each();
+        failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Writes what waits in all of them; where that failed, by the name of the view.
+    #[must_use]
+    pub fn write_each(&self) -> Vec<(KeyspaceId, Error)> {
+        let views = self.open.lock().by_id.clone();
+        let failed = |(id, view): (_, View)| Some((id, view.waits().write_waiting().err()?));
+        views.into_iter().filter_map(failed).collect()
+    }
+
+    /// Writes what waits, and lets nothing wait any more: for a database that is closed.
+    ///
+    /// # Errors
+    /// The first failed write; what could not be written is lost.
+    pub fn close(&self) -> Result<()> {
+        let views = {
+            let mut open = self.open.lock();
+            open.closed = true;
+            open.by_id.clone()
+        };
+        let mut result = Ok(());
+        for view in views.values() {
+            result = result.and(view.waits().close());
+        }
+        result
+    }
+
+    fn find_or_create<V>(
+        &self,
+        schema: &Schema,
+        find: impl Fn() -> Result<Option<V>>,
+    ) -> Result<V> {
+        // Two may create it at once: the loser finds what the winner made.
+        for _ in 0..2 {
+            if let Some(view) = find()? {
+                return Ok(view);
+            }
+            let new = NewKeyspace {
+                name: schema.name.clone(),
+                shape: schema.shape(),
+                definition: Definition::Relation(schema.clone()).encode(),
+            };
+            match self.store.create_keyspaces(&[new]) {
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {}
+                created => drop(created?),
+            }
+        }
+        find()?.ok_or_else(|| invalid(format!("{:?} cannot be created", schema.name)))
+    }
+
+    fn info(&self, name: &str) -> Result<Option<KeyspaceInfo>> {
+        if self.open.lock().closed {
+            return Err(closed());
+        }
+        Ok(self.store.keyspaces().into_iter().find(|info| info.name == name))
+    }
+
+    /// The open view of a keyspace, which is opened where it is not.
+    fn view(
+        &self,
+        id: KeyspaceId,
+        new: impl FnOnce(Arc<dyn Store>, Arc<dyn Env>) -> View,
+    ) -> Result<View> {
+        let mut open = self.open.lock();
+        // Under the lock: what is opened after `close` has looked would never be written.
+        if open.closed {
+            return Err(closed());
+        }
+        open.by_id.retain(|_, view| !view.is_ended());
+        let new = || new(Arc::clone(&self.store), Arc::clone(&self.env));
+        Ok(open.by_id.entry(id).or_insert_with(new).clone())
+    }
+}
+
+fn closed() -> Error {
+    invalid("the database is closed")
+}

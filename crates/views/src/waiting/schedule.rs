@@ -1,0 +1,55 @@
+//! Sees to it that what waits is written in time.
+
+use env::Env;
+use env::JobKind;
+use env::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use store::Result;
+
+/// How long an increment may wait, in microseconds: with what a busy machine adds, it is written within a second.
+const WAIT_US: u64 = 700_000;
+
+/// A view in which increments wait.
+pub(crate) trait Waits: Send + Sync {
+    /// Writes what waits.
+    fn write_waiting(&self) -> Result<()>;
+
+    /// Lets nothing wait any more and writes what does: for a database that is closed.
+    fn close(&self) -> Result<()>;
+
+    /// Its job.
+    fn schedule(&self) -> &Schedule;
+}
+
+/// At most one job is on its way that writes what waits.
+pub(crate) struct Schedule {
+    env: Arc<dyn Env>,
+    view: Weak<dyn Waits>,
+    scheduled: AtomicBool,
+}
+
+impl Schedule {
+    pub(crate) fn new(env: Arc<dyn Env>, view: Weak<dyn Waits>) -> Self {
+        Self { env, view, scheduled: AtomicBool::new(false) }
+    }
+
+    /// What waits is written soon.
+    pub(crate) fn soon(&self) {
+        if self.scheduled.load(Ordering::Relaxed) || self.scheduled.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let view = self.view.clone();
+        let job = move || {
+            let Some(view) = view.upgrade() else { return };
+            let env = Arc::clone(&view.schedule().env);
+            let job = move || {
+                view.schedule().scheduled.store(false, Ordering::Release);
+                // A failure poisons the store, and the next call of anybody says so; what a function of the
+                // caller's refused waits on, and whoever reads it is told.
+                let _ = view.write_waiting();
+            };
+            env.spawn(JobKind::Foreground, Box::new(job));
+        };
+        self.env.spawn_after(WAIT_US, Box::new(job));
+    }
+}
