@@ -27,7 +27,7 @@ KV = [
     "batch-upsert",
     "remove",
 ]
-COUNTS = ["bigrams", "parallel", "uniform"]
+COUNTS = ["bigrams", "parallel", "objects", "uniform"]
 HERE = Path(__file__).resolve().parent
 
 

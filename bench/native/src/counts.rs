@@ -4,11 +4,13 @@
 //! Test 1: threads take 10 000 consecutive keys of the stream at a time, under a lock, and count them, until there are
 //! `items`; the flush is counted with the writes. What the engine needs to read fast (a compaction) is not timed.
 //! Then threads read the counts of the next `items` keys. Test 2: half as many threads each write and read at the same time,
-//! after a fill. Test 4: as test 1 with keys drawn uniformly from a million.
+//! after a fill. Test 3: as test 1, but what is combined with what a key has is an object, two words and a count (`object.rs`).
+//! Test 4: as test 1 with keys drawn uniformly from a million.
 
 use crate::figures::{Account, Latencies, extend};
 use crate::keys::{Random, Zipf, fnv, fnv_of};
-use crate::store::{Result, Settings, Store, disk_bytes, open};
+use crate::object;
+use crate::store::{Result, Rows, Session, Settings, Store, disk_bytes, open};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -34,6 +36,8 @@ pub enum Test {
     Bigrams,
     /// Test 2.
     Parallel,
+    /// Test 3.
+    Objects,
     /// Test 4.
     Uniform,
 }
@@ -53,7 +57,7 @@ pub fn run(run: &Run) -> Result<Vec<Value>> {
     let threads = run.settings.threads;
     let mut lines = Vec::new();
     let (written, read) = match run.test {
-        Test::Bigrams | Test::Uniform => stream.split_at(run.items),
+        Test::Bigrams | Test::Objects | Test::Uniform => stream.split_at(run.items),
         Test::Parallel => stream.split_at(run.fill),
     };
     let account = Account::begin();
@@ -68,10 +72,11 @@ pub fn run(run: &Run) -> Result<Vec<Value>> {
     } else {
         let (write, reads) = match run.test {
             Test::Uniform => ("uniform-write", "uniform-read"),
+            Test::Objects => ("object-write", "object-read"),
             _ => ("bigram-write", "bigram-read"),
         };
         lines.push(writes.write_line(run, write, &account));
-        check(&*store, written, &writes)?;
+        check(run, &*store, written, &writes)?;
         store.optimise()?;
         let account = Account::begin();
         let read = work(run, &*store, &[], read, 0, threads)?;
@@ -147,13 +152,14 @@ fn work(
 ) -> Result<Done> {
     let done = Mutex::new(Done::default());
     let (next_write, next_read) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let sum = AtomicU64::new(0);
+    let (sum, one) = (AtomicU64::new(0), Mutex::new(()));
     let start = Instant::now();
     let (mut write_s, mut read_s) = (0.0, 0.0);
     // Taking keys is an addition: the lock of the specification, and nobody waits for it.
     let worker = |keys: &[u64], next: &AtomicUsize, write: bool| -> Result<f64> {
         let mut session = store.session()?;
         let (mut counts, mut count, mut latencies) = (Vec::new(), 0, Latencies::default());
+        let (mut objects, mut object) = (Rows::default(), Vec::new());
         while start.elapsed() < run.cap {
             let at = next.fetch_add(TAKEN, Ordering::Relaxed);
             if at >= keys.len() {
@@ -161,11 +167,20 @@ fn work(
             }
             let keys = &keys[at..keys.len().min(at + TAKEN)];
             for keys in keys.chunks(if run.single { 1 } else { TAKEN }) {
+                if run.test == Test::Objects && write {
+                    objects.clear();
+                    for &key in keys {
+                        object::of(key, &mut object);
+                        objects.push(key, &object);
+                    }
+                }
                 let call = Instant::now();
-                if write {
+                if run.test == Test::Objects && write {
+                    session.combine(&mut objects, &one)?;
+                } else if write {
                     session.add(keys)?;
                 } else {
-                    session.counts(keys, &mut counts)?;
+                    read_counts(run, &mut *session, keys, &mut counts)?;
                     sum.fetch_add(counts.iter().sum::<u64>(), Ordering::Relaxed);
                 }
                 latencies.add(call.elapsed());
@@ -208,8 +223,20 @@ fn work(
     Ok(done)
 }
 
+fn read_counts(
+    run: &Run,
+    session: &mut dyn Session,
+    keys: &[u64],
+    out: &mut Vec<u64>,
+) -> Result<()> {
+    match run.test {
+        Test::Objects => session.object_counts(keys, out),
+        _ => session.counts(keys, out),
+    }
+}
+
 /// Compares some counts with our own, where all of the stream was counted.
-fn check(store: &dyn Store, written: &[u64], done: &Done) -> Result<()> {
+fn check(run: &Run, store: &dyn Store, written: &[u64], done: &Done) -> Result<()> {
     if (done.written as usize) < written.len() {
         return Ok(());
     }
@@ -219,7 +246,7 @@ fn check(store: &dyn Store, written: &[u64], done: &Done) -> Result<()> {
     }
     let keys: Vec<u64> = right.keys().copied().collect();
     let mut counts = Vec::new();
-    store.session()?.counts(&keys, &mut counts)?;
+    read_counts(run, &mut *store.session()?, &keys, &mut counts)?;
     match keys.iter().zip(&counts).find(|(key, count)| right[*key] != **count) {
         Some((key, count)) => {
             Err(format!("key {key} was counted {} times, not {count}", right[key]).into())

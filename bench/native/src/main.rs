@@ -6,6 +6,7 @@ mod engines;
 mod figures;
 mod keys;
 mod kv;
+mod object;
 mod store;
 
 use clap::{Args, Parser, Subcommand};
@@ -110,7 +111,10 @@ fn main() -> Result<()> {
         }
         Family::Counts { common, test, items, fill, text, single } => {
             let run = counts::Run {
-                settings: common.settings(Kind::Counts),
+                settings: common.settings(match test {
+                    counts::Test::Objects => Kind::Objects,
+                    _ => Kind::Counts,
+                }),
                 cap: Duration::from_secs_f64(common.cap_s),
                 engine: common.engine,
                 seed: common.seed,

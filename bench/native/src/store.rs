@@ -4,8 +4,9 @@
 //! Some engines can lend a value where it lies, others cannot, and a caller who keeps it copies it anyway. So each read ends
 //! with the value in memory of the caller, which is reused.
 
-use crate::engines;
+use crate::{engines, object};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// Whatever an engine says when it fails: a benchmark ends there.
 pub type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
@@ -60,7 +61,6 @@ impl Rows {
         self.keys.len()
     }
 
-    #[cfg(feature = "peers")]
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.keys.iter().enumerate().map(|(i, &key)| (key, self.values.get(i)))
     }
@@ -71,6 +71,8 @@ impl Rows {
 pub enum Kind {
     Values,
     Counts,
+    /// Values that one function combines: see `crate::object`.
+    Objects,
 }
 
 /// Settings that all engines are given alike.
@@ -127,6 +129,36 @@ pub trait Session {
     fn add(&mut self, keys: &[u64]) -> Result<()>;
     /// Replaces `out` by the counts, 0 where nothing was counted.
     fn counts(&mut self, keys: &[u64], out: &mut Vec<u64>) -> Result<()>;
+    /// Combines each object with what its key has; keys may repeat. An engine without a function of the caller's reads, combines and
+    /// puts: this does so by `multi_get` and `put_batch`, under a lock that all sessions share.
+    fn combine(&mut self, objects: &mut Rows, one: &Mutex<()>) -> Result<()> {
+        let sorted = object::sums(objects)?;
+        let mut stored = Values::default();
+        let _one = one.lock().map_err(|_| "a thread panicked")?;
+        self.multi_get(&sorted.keys, &mut stored)?;
+        let mut puts = Rows::default();
+        let mut made = Vec::new();
+        for (i, &key) in sorted.keys.iter().enumerate() {
+            made.clear();
+            object::combine(stored.get(i), sorted.values.get(i), &mut made)?;
+            puts.push(key, &made);
+        }
+        self.put_batch(&mut puts)
+    }
+    /// Replaces `out` by the counts of the objects of keys that may repeat, 0 where there is none.
+    fn object_counts(&mut self, keys: &[u64], out: &mut Vec<u64>) -> Result<()> {
+        let mut distinct = keys.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let mut stored = Values::default();
+        self.multi_get(&distinct, &mut stored)?;
+        out.clear();
+        for key in keys {
+            let at = distinct.binary_search(key).map_err(|_| "a key is lost")?;
+            out.push(object::count(stored.get(at))?);
+        }
+        Ok(())
+    }
 }
 
 /// All names that `open` knows.

@@ -1,29 +1,43 @@
 //! A hash map in memory, a lock a shard: the ceiling for counts. It stores nothing.
 
+use crate::object;
 use crate::store::{Result, Rows, Session, Store, Values};
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use std::sync::Mutex;
 
 const SHARDS: usize = 64;
 
 pub struct Map {
     shards: Vec<Mutex<HashMap<u64, u64>>>,
+    objects: Vec<Mutex<HashMap<u64, Box<[u8]>>>>,
 }
 
 impl Default for Map {
     fn default() -> Self {
-        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            objects: (0..SHARDS).map(|_| Mutex::default()).collect(),
+        }
     }
 }
 
 struct Handle<'a> {
     map: &'a Map,
     sorted: Vec<Vec<u64>>,
+    /// Rows by shard, and what two objects make.
+    rows: Vec<Vec<u32>>,
+    made: Vec<u8>,
 }
 
 impl Store for Map {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Handle { map: self, sorted: vec![Vec::new(); SHARDS] }))
+        Ok(Box::new(Handle {
+            map: self,
+            sorted: vec![Vec::new(); SHARDS],
+            rows: vec![Vec::new(); SHARDS],
+            made: Vec::new(),
+        }))
     }
 
     fn flush(&self) -> Result<()> {
@@ -57,6 +71,35 @@ impl Session for Handle<'_> {
         for &key in keys {
             let shard = self.map.shards[shard(key)].lock().unwrap();
             out.push(shard.get(&key).copied().unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    fn combine(&mut self, objects: &mut Rows, _: &Mutex<()>) -> Result<()> {
+        self.rows.iter_mut().for_each(Vec::clear);
+        objects.keys.iter().zip(0..).for_each(|(&key, i)| self.rows[shard(key)].push(i));
+        for (shard, rows) in self.map.objects.iter().zip(&self.rows) {
+            let mut shard = shard.lock().unwrap();
+            for &i in rows {
+                let (key, new) = (objects.keys[i as usize], objects.values.get(i as usize));
+                match shard.entry(key) {
+                    Entry::Vacant(entry) => drop(entry.insert(new.into())),
+                    Entry::Occupied(mut entry) => {
+                        self.made.clear();
+                        object::combine(entry.get(), new, &mut self.made)?;
+                        entry.get_mut().copy_from_slice(&self.made);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn object_counts(&mut self, keys: &[u64], out: &mut Vec<u64>) -> Result<()> {
+        out.clear();
+        for &key in keys {
+            let shard = self.map.objects[shard(key)].lock().unwrap();
+            out.push(shard.get(&key).map_or(Ok(0), |object| object::count(object))?);
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
-//! Quipu: blobs, or counters of integers.
+//! Quipu: blobs, counters of integers, or values that a function combines.
 
+use crate::object;
 use crate::store::{Kind, Result, Rows, Session, Settings, Store, Values};
 use quipu::{
-    BlobOptions, BlobRows, Blobs, BytesColumn, CounterOptions, Counters, Database, Durability,
-    KeyList, KeyOf, NumberColumn, NumberList, Options,
+    BlobOptions, BlobRows, Blobs, BytesColumn, Combined, CombinedOptions, CounterOptions, Counters,
+    Database, Durability, KeyList, KeyOf, NumberColumn, NumberList, Options,
 };
+use std::sync::{Arc, Mutex};
 
 /// Rows that a stream hands over at once.
 const ROWS_A_STEP: usize = 256;
@@ -18,6 +20,7 @@ struct Quipu {
 enum Table {
     Blobs(Blobs),
     Counters(Counters),
+    Combined(Combined),
 }
 
 struct Handle {
@@ -38,9 +41,19 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     let db = Database::open(&settings.folder, options)?;
     let table = match settings.kind {
         Kind::Values => Table::Blobs(db.blobs("values", BlobOptions::default())?),
+        Kind::Objects => {
+            let objects = db.combined("objects", CombinedOptions::default(), Arc::new(combine))?;
+            Table::Combined(objects)
+        }
         Kind::Counts => Table::Counters(db.counters("counts", CounterOptions::default())?),
     };
     Ok(Box::new(Quipu { db, table }))
+}
+
+/// What Quipu is given as the function.
+fn combine(_: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>) -> quipu::Result<()> {
+    object::combine(old, new, out)
+        .map_err(|error| quipu::Error::new(quipu::ErrorKind::InvalidInput, error.to_string()))
 }
 
 impl Store for Quipu {
@@ -77,14 +90,21 @@ impl Handle {
     fn blobs(&self) -> &Blobs {
         match &self.table {
             Table::Blobs(blobs) => blobs,
-            Table::Counters(_) => panic!("opened for counts"),
+            Table::Counters(_) | Table::Combined(_) => panic!("opened for counts"),
         }
     }
 
     fn counters(&self) -> &Counters {
         match &self.table {
             Table::Counters(counters) => counters,
-            Table::Blobs(_) => panic!("opened for values"),
+            Table::Blobs(_) | Table::Combined(_) => panic!("opened for values"),
+        }
+    }
+
+    fn combined(&self) -> &Combined {
+        match &self.table {
+            Table::Combined(combined) => combined,
+            Table::Blobs(_) | Table::Counters(_) => panic!("opened for values or counts"),
         }
     }
 }
@@ -146,6 +166,25 @@ impl Session for Handle {
         match self.counters().get_many(KeyList::U64(keys))? {
             NumberColumn::Int(numbers) => out.extend(numbers.iter().map(|&number| number as u64)),
             NumberColumn::Float(_) => unreachable!("opened for integers"),
+        }
+        Ok(())
+    }
+
+    fn combine(&mut self, objects: &mut Rows, _: &Mutex<()>) -> Result<()> {
+        let values = lent(&mut objects.values);
+        let added = self.combined().add_many(KeyList::U64(&objects.keys), &values);
+        give_back(values, &mut objects.values);
+        Ok(added?)
+    }
+
+    fn object_counts(&mut self, keys: &[u64], out: &mut Vec<u64>) -> Result<()> {
+        let mut values = BytesColumn::default();
+        let mut present = std::mem::take(&mut self.present);
+        self.combined().get_many(KeyList::U64(keys), &mut present, &mut values)?;
+        self.present = present;
+        out.clear();
+        for i in 0..keys.len() {
+            out.push(object::count(values.get(i))?);
         }
         Ok(())
     }

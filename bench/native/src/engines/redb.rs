@@ -21,7 +21,7 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     let db = builder.create(settings.folder.join("redb"))?;
     let write = db.begin_write()?;
     match settings.kind {
-        Kind::Values => drop(write.open_table(VALUES)?),
+        Kind::Values | Kind::Objects => drop(write.open_table(VALUES)?),
         Kind::Counts => drop(write.open_table(COUNTS)?),
     }
     write.commit()?;
