@@ -29,7 +29,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts fuzz flips props sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady fuzz flips props sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -70,17 +70,24 @@ bench: module-release ## the graph workload against its peers; BENCH_ARGS="--rep
 # what is there: ROCKSDB_LIB_DIR=/usr/lib/x86_64-linux-gnu make bench-kv
 RECORDS ?= 1000000
 ITEMS ?= 4194304
+KEYS ?= 10000000
 CAP_S ?= 30
 define native
 	cargo build --locked --release --manifest-path bench/native/Cargo.toml --target-dir $(TARGET)
-	python3 bench/native/run.py $(1) --binary $(TARGET)/release/quipu-bench --cap-s $(CAP_S) $(BENCH_ARGS)
+	python3 bench/native/$(1) --binary $(TARGET)/release/quipu-bench $(BENCH_ARGS)
 endef
 
 bench-kv: ## keys with blobs (UCSB), natively, against its peers; RECORDS, CAP_S seconds an operation, BENCH_ARGS
-	$(call native,kv --records $(RECORDS))
+	$(call native,run.py kv --records $(RECORDS) --cap-s $(CAP_S))
 
 bench-counts: ## counters (count-db), natively, against its peers and a hash map; ITEMS, CAP_S, BENCH_ARGS
-	$(call native,counts --items $(ITEMS))
+	$(call native,run.py counts --items $(ITEMS) --cap-s $(CAP_S))
+
+bench-grow: ## what an operation costs from a million keys to KEYS, natively, as a plot; BENCH_ARGS
+	$(call native,long.py grow --keys $(KEYS))
+
+bench-steady: ## upserts and reads for SECONDS_MAX seconds an engine, natively, as a plot; RECORDS, BENCH_ARGS
+	$(call native,long.py steady --records $(RECORDS) --seconds $(SECONDS_MAX))
 
 # One seed is one run of all the property tests named; the next seed follows until the time is up.
 define by_seed

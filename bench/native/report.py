@@ -1,6 +1,6 @@
-"""Prints lines of `run.py` as a Markdown table: medians over the rounds, and Quipu's rate by the best other engine's.
+"""Prints lines of `run.py` and `long.py` as Markdown tables of medians, with Quipu's rate by the best peer's.
 
-The ratio is taken within each round; its median stands first, the least and greatest follow in brackets.
+A ratio of rates is taken within each round; its median stands first, the least and greatest follow in brackets.
 """
 
 import json
@@ -11,10 +11,14 @@ from statistics import median
 
 
 def table(lines: list[dict]) -> str:
+    """Of lines of one family."""
+    return {"grow": grow, "steady": steady}.get(lines[0]["family"], rates)(lines)
+
+
+def rates(lines: list[dict]) -> str:
     """Rates with ratios, then latencies and costs."""
     lines = [line for line in lines if "rate" in line]
-    engines = list(dict.fromkeys(line["engine"] for line in lines))
-    engines.sort(key=lambda name: (name != "quipu", name == "map"))
+    engines = by_name(lines)
     peers = [name for name in engines if name not in ("quipu", "map")]
     rows: dict = defaultdict(lambda: defaultdict(list))
     for line in lines:
@@ -71,6 +75,115 @@ def table(lines: list[dict]) -> str:
     return "\n".join(out) + "\n"
 
 
+def grow(lines: list[dict]) -> str:
+    """Microseconds an entry by operation and size, and how they grow; then what the data takes."""
+    first = lines[0]
+    engines = by_name(lines)
+    out = []
+    for order in dict.fromkeys(line["order"] for line in lines):
+        of = [line for line in lines if line["order"] == order]
+        # A load that was cut off ends at a size that nobody else has.
+        cut = [line for line in of if line.get("planned", line["entries"]) > line["entries"]]
+        of = [line for line in of if line not in cut]
+        sizes = sorted({line["keys"] for line in of})
+        out += [
+            f"Keys loaded {order}, values of {first['value_bytes']} bytes; {terms(lines)}.",
+            "",
+            "Microseconds an entry: of writes and loads with the closing flush, of reads the median of the batches.",
+            "",
+            join(["operation", "engine", *[f"{size:,}" for size in sizes], "last by first"]),
+            join(["---", "---", *["---:"] * (len(sizes) + 1)]),
+        ]
+        for workload in dict.fromkeys(line["workload"] for line in of):
+            field = "us" if workload in ("read", "batch-read", "range") else "us_flushed"
+            for name in engines:
+                found = {size: pick(of, engine=name, workload=workload, keys=size) for size in sizes}
+                costs = [mid(found[size], field) for size in sizes if found[size]]
+                cells = [f"{mid(found[size], field):.3f}" if found[size] else "-" for size in sizes]
+                growth = f"{costs[-1] / costs[0]:.2f}" if len(costs) > 1 else "-"
+                out.append(join([workload, name, *cells, growth]))
+        for line in cut:
+            out += ["", f"{line['engine']} had loaded {line['keys']:,} keys when its time was up."]
+        out += [
+            "",
+            "After the load: bytes on disk a key, peak MB of memory during it, seconds until the engine was at rest, "
+            "and bytes written to the device a byte loaded.",
+            "",
+            join(["keys", "engine", "disk", "peak", "rest s", "written"]),
+            join(["---:", "---", *["---:"] * 4]),
+        ]
+        for size in sizes:
+            for name in engines:
+                found = pick(of, engine=name, workload="load", keys=size)
+                if found:
+                    loaded = mid(found, "entries") * (8 + first["value_bytes"])
+                    cells = [f"{mid(found, 'disk_bytes') / size:.1f}", f"{mid(found, 'peak_bytes', 1e6):,.0f}"]
+                    cells += [f"{mid(found, 'rest_s'):.0f}", f"{mid(found, 'disk_written') / loaded:.2f}"]
+                    out.append(join([f"{size:,}", name, *cells]))
+        out.append("")
+    wrong = sum(line.get("wrong", 0) for line in lines)
+    return "\n".join([*out, f"Values that were not their key's: {wrong}."]) + "\n"
+
+
+def steady(lines: list[dict]) -> str:
+    """The whole run of each engine: rates, latencies, amplification."""
+    first = next(line for line in lines if line["workload"] != "window")
+    out = [
+        f"{first['records']:,} keys with values of {first['value_bytes']} bytes, {first['threads']} threads, "
+        f"{first['read_part']:.0%} reads and upserts for the rest; {terms(lines)}.",
+        "",
+        join(
+            [
+                "engine",
+                "minutes",
+                "calls/s",
+                "slowest window",
+                "p50 µs",
+                "p99 µs",
+                "p99.9 µs",
+                "longest ms",
+                "over 100 ms",
+                "written by put",
+                "disk by live, flushed",
+                "at rest",
+                "rest s",
+                "cpu µs a call",
+                "peak MB",
+            ]
+        ),
+        join(["---", *["---:"] * 14]),
+    ]
+    for name in by_name(lines):
+        ends = pick(lines, engine=name, workload="end")
+        windows = pick(lines, engine=name, workload="window")
+        if not ends or not windows:
+            continue
+        at_rest = [line["rested"] for line in ends]
+        calls = median(line["reads"] + line["writes"] for line in ends)
+        cells = [name, f"{mid(ends, 'wall_s', 60):.1f}", rate(ends), f"{min(line['rate'] for line in windows):,.0f}"]
+        cells += [f"{mid(ends, field):,.1f}" for field in ("p50_us", "p99_us", "p999_us")]
+        cells += [f"{mid(ends, 'max_us', 1e3):,.0f}", f"{mid(ends, 'over_100ms'):,.0f}"]
+        cells += [f"{mid(at_rest, 'write_amplification'):.2f}"]
+        cells += [f"{mid(of, 'space_amplification'):.2f}" for of in ([line["flushed"] for line in ends], at_rest)]
+        cells += [f"{mid(ends, 'rest_s'):.0f}", f"{1e6 * mid(ends, 'cpu_s') / calls:.2f}"]
+        cells += [f"{mid(ends, 'peak_bytes', 1e6):,.0f}"]
+        out.append(join(cells))
+    wrong = sum(line["wrong"] + line["failures"] for line in pick(lines, workload="end"))
+    out += ["", f"Keys that were not there, and values that were not their key's: {wrong}."]
+    return "\n".join(out) + "\n"
+
+
+def by_name(lines: list[dict]) -> list[str]:
+    """Engines as they came, Quipu first and the map last."""
+    engines = list(dict.fromkeys(line["engine"] for line in lines))
+    return sorted(engines, key=lambda name: (name != "quipu", name == "map"))
+
+
+def pick(lines: list[dict], **fields: object) -> list[dict]:
+    """The lines that have these fields."""
+    return [line for line in lines if all(line[name] == value for name, value in fields.items())]
+
+
 def mid(lines: list[dict], field: str, by: float = 1.0) -> float:
     """The median of a field."""
     return median(line.get(field, 0) for line in lines) / by
@@ -83,19 +196,35 @@ def about(lines: list[dict]) -> str:
     loads = sorted(line["load"] for line in lines)
     return (
         f"{first['family']}, {first['records']:,} {'records' if first['family'] == 'kv' else 'items'}; "
-        f"medians of {rounds} interleaved rounds; cache {first['cache_bytes'] >> 20} MiB, write buffers "
-        f"{first['write_mib']} MiB; {'a log that survives a killed process' if first['logged'] else 'no log'}, no sync "
-        f"of a commit; {'direct I/O' if first['direct'] else 'page cache'}"
-        f"{', emptied before each' if first['cold'] else ''}; "
-        f"commit {first['commit']}; {first['machine']}; load {loads[0]:.0f} to {loads[-1]:.0f}, "
+        f"medians of {rounds} interleaved rounds; {terms(lines)}; load {loads[0]:.0f} to {loads[-1]:.0f}, "
         f"median {median(loads):.0f}."
     )
+
+
+def terms(lines: list[dict]) -> str:
+    """The settings that all engines were given, and where."""
+    first = lines[0]
+    return (
+        f"cache {first['cache_bytes'] >> 20} MiB, write buffers {first['write_mib']} MiB; "
+        f"{'a log that survives a killed process' if first['logged'] else 'no log'}, no sync of a commit; "
+        f"{'direct I/O' if first['direct'] else 'page cache'}{', emptied before each' if first.get('cold') else ''}; "
+        f"commit {first['commit']}; {first['machine']}{others(lines)}"
+    )
+
+
+def others(lines: list[dict]) -> str:
+    """What other processes took of the machine meanwhile, where it is known. Windows are parts of a run's last line."""
+    known = [line for line in lines if "others_cpu_s" in line and line["workload"] != "window"]
+    if not known:
+        return ""
+    share = sum(line["others_cpu_s"] for line in known) / sum(line["account_s"] for line in known)
+    return f"; other processes took {share:.2f} processors"
 
 
 def rate(lines: list[dict]) -> str:
     """The median, marked where a round was cut short."""
     rate = median(line["rate"] for line in lines)
-    capped = any(line["planned"] > line.get("operations", line["entries"]) for line in lines)
+    capped = any(line.get("planned", 0) > line.get("operations", line.get("entries", 0)) for line in lines)
     text = f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} K"
     return text + " (cut)" * capped
 

@@ -134,16 +134,20 @@ def run(args: argparse.Namespace, engine: str, workload: str, threads: int, roun
     if done.returncode != 0:
         print(f"{engine} {workload}: {done.stderr.strip()[-500:]}", file=sys.stderr)
         return []
-    about = {
+    facts = about(args, round_, load) | {"cold": args.drop_cache}
+    return [json.loads(line) | facts for line in done.stdout.splitlines()]
+
+
+def about(args: argparse.Namespace, round_: int, load: float) -> dict:
+    """What every line says besides its figures."""
+    return {
         "round": round_,
         "load": load,
         "commit": commit(),
         "machine": f"{os.cpu_count()} cores, {platform.release()}",
-        "cold": args.drop_cache,
         "write_mib": args.write_mib,
         "at": time.strftime("%Y-%m-%dT%H:%M:%S"),
     }
-    return [json.loads(line) | about for line in done.stdout.splitlines()]
 
 
 def drop_cache(folder: Path) -> None:

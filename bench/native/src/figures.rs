@@ -33,6 +33,15 @@ impl Latencies {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Calls that took longer, give or take a bucket.
+    pub fn longer_than(&self, time: Duration) -> u64 {
+        self.counts[bucket(time.as_nanos() as u64) + 1..].iter().sum()
+    }
+
     /// The latency that this part of all is at or below, in microseconds.
     fn quantile_us(&self, part: f64) -> f64 {
         let rank = ((self.total as f64 * part).ceil() as u64).max(1);
@@ -77,6 +86,7 @@ pub struct Account {
     written_bytes: u64,
     rchar: u64,
     wchar: u64,
+    machine_s: f64,
 }
 
 impl Account {
@@ -99,15 +109,23 @@ impl Account {
             written_bytes: field("write_bytes"),
             rchar: field("rchar"),
             wchar: field("wchar"),
+            machine_s: machine_s(),
         }
+    }
+
+    /// Bytes on the way to the device since.
+    pub fn written_bytes(&self) -> u64 {
+        Self::now().written_bytes - self.written_bytes
     }
 
     /// What has come since, as fields of a line.
     pub fn since(&self) -> Value {
         let now = Self::now();
+        let cpu_s = now.cpu_s - self.cpu_s;
         json!({
             "account_s": (now.at - self.at).as_secs_f64(),
-            "cpu_s": now.cpu_s - self.cpu_s,
+            "cpu_s": cpu_s,
+            "others_cpu_s": (now.machine_s - self.machine_s - cpu_s).max(0.0),
             "disk_read": now.read_bytes - self.read_bytes,
             "disk_written": now.written_bytes - self.written_bytes,
             "call_read": now.rchar - self.rchar,
@@ -130,11 +148,53 @@ fn cpu_s() -> f64 {
 }
 
 fn peak_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+/// Memory of the process that is there now, pages of mapped files included.
+pub fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+fn status_bytes(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }
+
+/// Processor time of the whole machine so far, what its host took from it included.
+fn machine_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> = line.split(' ').filter_map(|field| field.parse().ok()).collect();
+    // user, nice, system, idle, waiting, interrupts, soft interrupts, stolen
+    let busy = ticks.iter().take(8).enumerate().filter(|(i, _)| ![3, 4].contains(i));
+    // SAFETY: asks for a number.
+    let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    busy.map(|(_, ticks)| ticks).sum::<u64>() as f64 / ticks_a_second as f64
+}
+
+/// How long an engine still worked after it was left alone: it is at rest when the process neither wrote nor took more than
+/// a twentieth of a processor for `QUIET`. Gives up after `limit`.
+pub fn rest(limit: Duration) -> Duration {
+    let start = Instant::now();
+    let mut busy_until = start;
+    let mut last = Account::now();
+    while busy_until.elapsed() < QUIET && start.elapsed() < limit {
+        std::thread::sleep(LOOK);
+        let now = Account::now();
+        let cpu_s = (now.at - last.at).as_secs_f64() / 20.0;
+        if now.written_bytes > last.written_bytes || now.cpu_s - last.cpu_s > cpu_s {
+            busy_until = now.at;
+        }
+        last = now;
+    }
+    busy_until - start
+}
+
+const QUIET: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Adds the fields of `more` to a line.
 pub fn extend(line: &mut Value, more: Value) {

@@ -9,11 +9,9 @@ impl Random {
     }
 
     pub fn next(&mut self) -> u64 {
+        let number = shuffled(self.0);
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        number
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
@@ -76,34 +74,48 @@ pub fn fnv_of(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Values of 1 KiB of random printable bytes: pieces of a pool, begun with the key, so that a reader can check them.
+/// A number for each number, and none twice (the finaliser of SplitMix64): counted up, keys in random order.
+pub fn shuffled(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Values of random printable bytes: pieces of a pool, begun with the key, so that a reader can check them.
 pub struct Values {
     pool: Vec<u8>,
     random: Random,
+    bytes: usize,
 }
 
+/// Of a value of UCSB.
 pub const VALUE_BYTES: usize = 1024;
+/// A value begins with its key.
+pub const VALUE_BYTES_MIN: usize = KEY_BYTES;
+pub const VALUE_BYTES_MAX: usize = 1 << 20;
 const KEY_BYTES: usize = 16;
 const POOL_BYTES: usize = 8 << 20;
 
 impl Values {
-    pub fn new(seed: u64) -> Self {
+    /// Of `bytes` bytes each, from `VALUE_BYTES_MIN` to `VALUE_BYTES_MAX`.
+    pub fn new(seed: u64, bytes: usize) -> Self {
         let mut random = Random::new(seed);
         let pool = (0..POOL_BYTES).map(|_| b' ' + random.below(95) as u8).collect();
-        Self { pool, random }
+        Self { pool, random, bytes }
     }
 
     pub fn of(&mut self, key: u64, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&name(key));
-        let at = self.random.below((POOL_BYTES - VALUE_BYTES) as u64) as usize;
-        out.extend_from_slice(&self.pool[at..at + VALUE_BYTES - KEY_BYTES]);
+        let at = self.random.below((POOL_BYTES - self.bytes) as u64) as usize;
+        out.extend_from_slice(&self.pool[at..at + self.bytes - KEY_BYTES]);
     }
 }
 
-/// Whether this is a value of the key.
-pub fn is_value_of(key: u64, value: &[u8]) -> bool {
-    value.len() == VALUE_BYTES && value[..KEY_BYTES] == name(key)
+/// Whether this is a value of the key, of so many bytes.
+pub fn is_value_of(key: u64, value: &[u8], bytes: usize) -> bool {
+    value.len() == bytes && value[..KEY_BYTES] == name(key)
 }
 
 fn name(key: u64) -> [u8; KEY_BYTES] {

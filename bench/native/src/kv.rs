@@ -147,7 +147,7 @@ fn threads(run: &Run, store: &dyn Store) -> Result<(Sum, f64)> {
             let (fence, newest) = (&fence, &newest);
             scope.spawn(move || {
                 let session = store.session();
-                let values = Values::new(run.seed ^ number);
+                let values = Values::new(run.seed ^ number, VALUE_BYTES);
                 let random = Random::new(run.seed.wrapping_mul(31) + number);
                 let mut thread = Thread {
                     run,
@@ -290,7 +290,7 @@ impl Thread<'_> {
         let Self { sum, session, .. } = self;
         let there = sum.time(|| Ok((1, session.get(key, value)?)))?;
         sum.failures += u64::from(!there);
-        sum.wrong += u64::from(there && !is_value_of(key, value));
+        sum.wrong += u64::from(there && !is_value_of(key, value, VALUE_BYTES));
         Ok(there)
     }
 
@@ -343,7 +343,7 @@ impl Thread<'_> {
         let Self { sum, session, .. } = self;
         let found = sum.time(|| Ok((keys.len() as u64, session.multi_get(keys, values)?)))?;
         sum.failures += (keys.len() - found) as u64;
-        let right = |(i, &key): (usize, &u64)| is_value_of(key, values.get(i));
+        let right = |(i, &key): (usize, &u64)| is_value_of(key, values.get(i), VALUE_BYTES);
         let wrong = keys.len() - keys.iter().enumerate().filter(|&row| right(row)).count();
         sum.wrong += (wrong - (keys.len() - found)) as u64;
         Ok(())

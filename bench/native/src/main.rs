@@ -1,15 +1,20 @@
 //! Runs one workload of one engine in this process and prints what it measured as lines of JSON. `run.py` beside this
-//! crate starts it for each engine in turn.
+//! crate, and `long.py`, start it for each engine in turn.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a measurement is of real clocks, files and threads
 
 mod counts;
 mod engines;
 mod figures;
+mod grow;
 mod keys;
 mod kv;
 mod object;
+mod steady;
 mod store;
 
 use clap::{Args, Parser, Subcommand};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::{Kind, Result, Settings};
@@ -54,6 +59,52 @@ enum Family {
         #[arg(long)]
         single: bool,
     },
+    /// What each operation costs as the data grows.
+    Grow {
+        #[command(flatten)]
+        common: Common,
+        /// Keys that there are when it is measured, ascending.
+        #[arg(long, value_delimiter = ',', required = true)]
+        steps: Vec<u64>,
+        #[arg(long, default_value = "ascending")]
+        order: grow::Order,
+        #[arg(long, default_value_t = 64, value_parser = value_bytes)]
+        value_bytes: usize,
+        /// Batches of an operation that count.
+        #[arg(long, default_value_t = 7)]
+        batches: usize,
+        #[arg(long, default_value_t = 0.5)]
+        batch_s: f64,
+        #[arg(long, default_value_t = 300.0)]
+        rest_s: f64,
+    },
+    /// Upserts and reads for a long time.
+    Steady {
+        #[command(flatten)]
+        common: Common,
+        #[arg(long, default_value_t = 1_000_000)]
+        records: u64,
+        #[arg(long, default_value_t = keys::VALUE_BYTES, value_parser = value_bytes)]
+        value_bytes: usize,
+        /// Part of the calls that read.
+        #[arg(long, default_value_t = 0.5)]
+        reads: f64,
+        #[arg(long, default_value_t = 60.0)]
+        seconds: f64,
+        #[arg(long, default_value_t = 1.0)]
+        window_s: f64,
+        #[arg(long, default_value_t = 300.0)]
+        rest_s: f64,
+    },
+}
+
+/// A value begins with its key, and is a piece of a pool.
+fn value_bytes(text: &str) -> std::result::Result<usize, String> {
+    let bytes = text.parse().map_err(|_| "not a number")?;
+    if !(keys::VALUE_BYTES_MIN..=keys::VALUE_BYTES_MAX).contains(&bytes) {
+        return Err(format!("{} to {}", keys::VALUE_BYTES_MIN, keys::VALUE_BYTES_MAX));
+    }
+    Ok(bytes)
 }
 
 #[derive(Args)]
@@ -96,6 +147,8 @@ impl Common {
 }
 
 fn main() -> Result<()> {
+    // Line by line: whoever reads along keeps what was measured when a run is cut off.
+    let mut print = |line: Value| println!("{line}");
     match Cli::parse().family {
         Family::Kv { common, workload, records, factor } => {
             let run = kv::Run {
@@ -107,7 +160,7 @@ fn main() -> Result<()> {
                 records,
                 factor,
             };
-            println!("{}", kv::run(&run)?);
+            print(kv::run(&run)?);
         }
         Family::Counts { common, test, items, fill, text, single } => {
             let run = counts::Run {
@@ -124,9 +177,39 @@ fn main() -> Result<()> {
                 text,
                 single,
             };
-            for line in counts::run(&run)? {
-                println!("{line}");
+            counts::run(&run)?.into_iter().for_each(print);
+        }
+        Family::Grow { common, steps, order, value_bytes, batches, batch_s, rest_s } => {
+            if steps[0] == 0 || !steps.is_sorted_by(|a, b| a < b) {
+                return Err(format!("steps ascend from 1 on, these do not: {steps:?}").into());
             }
+            let run = grow::Run {
+                settings: common.settings(Kind::Values),
+                cap: Duration::from_secs_f64(common.cap_s),
+                engine: common.engine,
+                seed: common.seed,
+                steps,
+                order,
+                value_bytes,
+                batches: batches.max(1),
+                batch: Duration::from_secs_f64(batch_s),
+                rest: Duration::from_secs_f64(rest_s),
+            };
+            grow::run(&run, &mut print)?;
+        }
+        Family::Steady { common, records, value_bytes, reads, seconds, window_s, rest_s } => {
+            let run = steady::Run {
+                settings: common.settings(Kind::Values),
+                engine: common.engine,
+                seed: common.seed,
+                records: records.max(1),
+                value_bytes,
+                reads,
+                time: Duration::from_secs_f64(seconds),
+                window: Duration::from_secs_f64(window_s),
+                rest: Duration::from_secs_f64(rest_s),
+            };
+            steady::run(&run, &mut print)?;
         }
     }
     Ok(())
