@@ -61,6 +61,7 @@ impl Rows {
         self.keys.len()
     }
 
+    #[cfg(feature = "peers")]
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.keys.iter().enumerate().map(|(i, &key)| (key, self.values.get(i)))
     }
