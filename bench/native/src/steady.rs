@@ -1,7 +1,7 @@
 //! Upserts and reads for as long as one likes, over keys that are there: what an engine keeps up, and what it costs it.
 //!
 //! # What is timed
-//! Each call by itself. Each thread begins a call when the one before has ended, so a call that stalls shows as one long latency and as
+//! Each call by itself; the rate is by the clock. Each thread begins a call when the one before has ended, so a call that stalls shows as one long latency and as
 //! missing throughput, not as many long latencies. A call belongs to the window in which it ends.
 //!
 //! # What is written
