@@ -1,8 +1,9 @@
 //! Upserts and reads for as long as one likes, over keys that are there: what an engine keeps up, and what it costs it.
 //!
 //! # What is timed
-//! Each call by itself; the rate is by the clock. Each thread begins a call when the one before has ended, so a call that stalls shows as one long latency and as
-//! missing throughput, not as many long latencies. A call belongs to the window in which it ends.
+//! Each call by itself; the rate is by the clock. Each thread begins a call when the one before has ended, so a call that
+//! stalls shows as one long latency and as missing throughput, not as many long latencies. A call belongs to the window in
+//! which it ends.
 //!
 //! # What is written
 //! Bytes that the kernel charged to the process on the way to the device, from the first call on. For a memory map that is a page
