@@ -88,9 +88,10 @@ impl Options {
         limit.saturating_sub(others + limit / 16).max(limit / 4)
     }
 
-    /// Counters whose increments may wait in memory: a sixteenth of the limit, at about 40 bytes a key.
+    /// Counters whose increments may wait in memory: a sixteenth of the limit, at about 48 bytes a key,
+    /// of which 16 are needed while they are written.
     pub(crate) fn increments_waiting_max(&self) -> u64 {
-        (self.memory_limit_bytes / 16 / 40).max(1 << 10)
+        (self.memory_limit_bytes / 16 / 48).max(1 << 10)
     }
 
     /// Bytes of combined values that may wait in memory: a sixteenth of the limit.

@@ -218,6 +218,11 @@ impl Memtable {
             writer.sorted.extend(0..writes.rows as u32);
             sort(&writes.keys, &mut writer.sorted);
         }
+        // All rows before the first is linked: in a loop of their own the misses of the cache overlap.
+        for row in 0..writes.rows {
+            let mut buffer = [0; base::WORDS_MAX];
+            self.sift(key_at(&writes.keys, row, &mut buffer));
+        }
         for position in 0..writes.rows {
             let row = writer.sorted.get(position).map_or(position, |&row| row as usize);
             self.insert_row(writer, writes, slots, row, kinds.get(row), seq);
@@ -265,7 +270,6 @@ impl Memtable {
         }
         let mut buffer = [0; base::WORDS_MAX];
         let key = key_at(&writes.keys, row, &mut buffer);
-        self.sift(key);
         let nulls = has_values && writes.values.iter().any(|column| !is_valid(column, row));
         let write = |slot: &[AtomicU64]| {
             store(slot, 0, node::meta(seq, kind, nulls));

@@ -185,4 +185,8 @@ impl Sums for Merge {
     fn bytes(_: &u64) -> u64 {
         0
     }
+
+    fn both(&self, older: &u64, newer: &u64) -> u64 {
+        self.apply(*older, *newer)
+    }
 }

@@ -194,7 +194,7 @@ impl Core {
         Ok(())
     }
 
-    /// Writes a shard's sums in one commit: whoever holds the shard sees all of them in the store, or none.
+    /// Writes sums in one commit: whoever may look sees all of them in the store, or none.
     fn write_sums(&self, keys: Keys, words: Vec<u64>) -> Result<()> {
         self.store.write(&self.writes(Kind::Merge, keys, words), None).map(drop)
     }
@@ -208,19 +208,15 @@ impl Waits for Core {
         let _one = self.writing.lock();
         match &self.waiting {
             Waiting::Nothing => Ok(()),
-            Waiting::Words(buffer) => buffer.drain(|rows| {
+            Waiting::Words(buffer) => buffer.drain_in_order(|rows| {
                 let keys = rows.iter().map(|(key, _)| *key).collect();
                 let words = rows.iter().map(|row| row.1).collect();
-                self.write_sums(Keys::Words(vec![keys]), words)?;
-                rows.clear();
-                Ok(())
+                self.write_sums(Keys::Words(vec![keys]), words)
             }),
-            Waiting::Texts(buffer) => buffer.drain(|rows| {
+            Waiting::Texts(buffer) => buffer.drain_in_order(|rows| {
                 let mut keys = base::BytesColumn::default();
                 rows.iter().for_each(|(key, _)| keys.push(Some(key)));
-                self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())?;
-                rows.clear();
-                Ok(())
+                self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())
             }),
         }
     }

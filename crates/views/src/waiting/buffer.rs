@@ -5,17 +5,25 @@
 //! not say min and max and could not be taken out whole. A key that everybody counts is one entry of one shard: it is
 //! added to without a look at any table.
 //!
+//! # Why a shard has two tables
+//! Keys are spread over the shards by their hashes, so a shard written by itself would visit all of a memtable for a 64th of
+//! its rows. So the tables of all shards are sealed, sorted together and written in key order (`ordered.rs`), while
+//! increments go on in fresh tables.
+//!
 //! # Invariants
 //! 1. A key's increment is in the buffer or in the store, never in both and never in neither, for whoever holds the
-//!    lock of its shard: a shard is written while its lock is held.
-//! 2. Who needs more than one shard takes them in the order of their numbers.
-//! 3. A shard's generation changes after what was drained or replaced is visible in the store, while its lock is still
-//!    held.
+//!    lock of its shard and, where the key is sealed, that of `progress`: what is open is written while its shard is held, what is
+//!    sealed while `progress` is.
+//! 2. Who needs more than one shard takes them in the order of their numbers, and `progress` after them. Whoever holds
+//!    `progress` for writing a chunk holds no shard.
+//! 3. A shard's generation changes after what was drained or replaced is visible in the store, and when it is sealed and
+//!    unsealed, while its lock is still held.
 //! 4. `rows` is 0 only where every increment that came in is visible in the store.
 
+use crate::waiting::ordered::Progress;
 use base::KeyRef;
 use env::sync::atomic::{AtomicU64, Ordering};
-use env::sync::{Mutex, MutexGuard};
+use env::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::borrow::Borrow;
@@ -47,6 +55,9 @@ pub(crate) trait Sums: Send + Sync {
 
     /// Bytes that a sum takes beside the table of keys.
     fn bytes(sum: &Self::Sum) -> u64;
+
+    /// Two sums of one key: what `drain_in_order` asks for, and nobody else.
+    fn both(&self, older: &Self::Sum, newer: &Self::Sum) -> Self::Sum;
 }
 
 /// A key as the store sees it.
@@ -69,22 +80,31 @@ impl RefKey for [u8] {
 
 /// Sums by key.
 pub(crate) struct Buffer<K, S: Sums> {
-    how: S,
+    pub(super) how: S,
     hasher: RandomState,
-    shards: Box<[Shard<Rows<K, S>>]>,
+    pub(super) shards: Box<[Shard<K, S>]>,
+    pub(super) progress: RwLock<Progress<K>>,
     rows: AtomicU64,
     bytes: AtomicU64,
 }
 
 /// On a cache line of its own, and the next one, which processors fetch along.
 #[repr(align(128))]
-struct Shard<T> {
-    sums: Mutex<T>,
-    generation: AtomicU64,
+pub(super) struct Shard<K, S: Sums> {
+    pub(super) tables: Mutex<Tables<K, S>>,
+    pub(super) generation: AtomicU64,
 }
 
 /// A shard's keys with their sums.
-type Rows<K, S> = HashTable<(K, <S as Sums>::Sum)>;
+pub(super) struct Tables<K, S: Sums> {
+    /// What is added to.
+    pub(super) open: Rows<K, S>,
+    /// What is written in the order of all keys; [`Progress`] tells what is in the store already.
+    pub(super) sealed: Rows<K, S>,
+}
+
+/// Keys with their sums.
+pub(super) type Rows<K, S> = HashTable<(K, <S as Sums>::Sum)>;
 
 /// What an increment changed.
 #[derive(Default)]
@@ -96,11 +116,13 @@ struct Change {
 
 impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
     pub(crate) fn new(how: S) -> Self {
-        let shard = || Shard { sums: Mutex::new(HashTable::new()), generation: AtomicU64::new(0) };
+        let tables = || Tables { open: HashTable::new(), sealed: HashTable::new() };
+        let shard = || Shard { tables: Mutex::new(tables()), generation: AtomicU64::new(0) };
         Self {
             how,
             hasher: RandomState::default(),
             shards: (0..SHARDS).map(|_| shard()).collect(),
+            progress: RwLock::default(),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         }
@@ -116,7 +138,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+    pub(super) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.hasher.hash_one(key)
     }
 
@@ -142,9 +164,9 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         K: Borrow<Q>,
     {
         let hash = self.hash(key);
-        let mut sums = self.shards[Self::shard_of(hash)].sums.lock();
+        let mut tables = self.shards[Self::shard_of(hash)].tables.lock();
         let mut change = Change::default();
-        self.add_to(&mut sums, hash, key, delta, &mut change)?;
+        self.add_to(&mut tables.open, hash, key, delta, &mut change)?;
         self.changed(&change);
         Ok(change.rows > 0)
     }
@@ -219,11 +241,11 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
             if rows.is_empty() {
                 continue;
             }
-            let mut sums = shard.sums.lock();
+            let mut tables = shard.tables.lock();
             let mut change = Change::default();
             for &i in rows {
                 let i = i as usize;
-                let added = self.add_to(&mut sums, hashes[i], key(i), delta(i), &mut change);
+                let added = self.add_to(&mut tables.open, hashes[i], key(i), delta(i), &mut change);
                 result = result.and(added);
             }
             self.changed(&change);
@@ -231,47 +253,85 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         result
     }
 
-    /// Calls `f` with a key's sum, `None` where there is none, while nothing of its shard is written.
+    /// Calls `f` with a key's sum, `None` where there is none, while nothing of the key is written.
     pub(crate) fn with_sum<Q, R>(&self, key: &Q, f: impl FnOnce(Option<&S::Sum>) -> R) -> R
     where
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
     {
         let hash = self.hash(key);
-        let sums = self.shards[Self::shard_of(hash)].sums.lock();
-        f(sums.find(hash, |(k, _)| k.borrow() == key).map(|(_, sum)| sum))
+        let tables = self.shards[Self::shard_of(hash)].tables.lock();
+        if find(&tables.sealed, hash, key).is_none() {
+            return f(find(&tables.open, hash, key));
+        }
+        let progress = self.progress.read();
+        f(self.sum_of(&tables, hash, key, &progress.written).as_ref())
     }
 
-    /// Replaces a key's sum by what `f` does to the store, while nothing of its shard is written: the increments so
+    /// A key's sum where the sealed ones up to `written` are in the store.
+    fn sum_of<Q>(
+        &self,
+        tables: &Tables<K, S>,
+        hash: u64,
+        key: &Q,
+        written: &Option<K>,
+    ) -> Option<S::Sum>
+    where
+        Q: Hash + Ord + ?Sized,
+        K: Borrow<Q>,
+    {
+        let waits = written.as_ref().is_none_or(|written| written.borrow() < key);
+        let sealed = if waits { find(&tables.sealed, hash, key) } else { None };
+        match (sealed, find(&tables.open, hash, key)) {
+            (Some(older), Some(newer)) => Some(self.how.both(older, newer)),
+            (older, newer) => older.or(newer).cloned(),
+        }
+    }
+
+    /// Replaces a key's sum by what `f` does to the store, while nothing of the key is written: the increments so
     /// far are forgotten if that succeeds. Also whether there were some.
     pub(crate) fn replace<Q, R>(&self, key: &Q, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)>
     where
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
     {
         let hash = self.hash(key);
-        let mut sums = self.shards[Self::shard_of(hash)].sums.lock();
+        let shard = &self.shards[Self::shard_of(hash)];
+        let mut guard = shard.tables.lock();
+        let tables = &mut *guard;
+        let mut progress = find(&tables.sealed, hash, key).is_some().then(|| self.progress.write());
         let result = f()?;
-        let waited = sums.find_entry(hash, |(k, _)| k.borrow() == key).map(|entry| entry.remove());
-        if let Ok(((_, sum), _)) = &waited {
-            self.gone(1, S::bytes(sum));
+        let mut waited = false;
+        if let Some((_, sum)) = take(&mut tables.open, hash, key) {
+            self.gone(1, S::bytes(&sum));
+            waited = true;
         }
-        self.shards[Self::shard_of(hash)].generation.fetch_add(1, Ordering::AcqRel);
-        Ok((result, waited.is_ok()))
+        if let Some(progress) = &mut progress
+            && let Some((key, sum)) = take(&mut tables.sealed, hash, key)
+            && !progress.has_written(&key)
+        {
+            self.gone(1, S::bytes(&sum));
+            progress.forgotten.push(key);
+            waited = true;
+        }
+        shard.generation.fetch_add(1, Ordering::AcqRel);
+        Ok((result, waited))
     }
 
     /// All shards, held.
     pub(crate) fn hold(&self) -> Held<'_, K, S> {
-        Held { buffer: self, shards: self.shards.iter().map(|shard| shard.sums.lock()).collect() }
+        let shards = self.shards.iter().map(|shard| shard.tables.lock()).collect();
+        Held { buffer: self, shards, progress: self.progress.write() }
     }
 
-    /// While their shard is held.
-    fn gone(&self, rows: u64, bytes: u64) {
+    /// While their shard is held, or `progress` where they are sealed.
+    pub(super) fn gone(&self, rows: u64, bytes: u64) {
         self.rows.fetch_sub(rows, Ordering::AcqRel);
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Hands each shard's sums, in key order, to `write`, which takes away what it has written; the rest waits on.
+    /// Hands each shard's sums, in key order, to `write`, which takes away what it has written; the rest waits on. For
+    /// sums that may fail to be written one by one; others are better drained in order.
     ///
     /// # Errors
     /// The first of `write`, which is then not called again.
@@ -280,14 +340,14 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         mut write: impl FnMut(&mut Vec<(K, S::Sum)>) -> Result<()>,
     ) -> Result<()> {
         for shard in &self.shards {
-            let mut sums = shard.sums.lock();
+            let sums = &mut shard.tables.lock().open;
             if sums.is_empty() {
                 continue;
             }
             let mut rows: Vec<(K, S::Sum)> = sums.drain().collect();
             rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             let counted = (rows.len() as u64, sum_bytes::<K, S>(&rows));
-            let mut draining = Draining { buffer: self, shard, sums: &mut sums, rows, counted };
+            let mut draining = Draining { buffer: self, shard, sums, rows, counted };
             let result = write(&mut draining.rows);
             drop(draining);
             result?;
@@ -305,31 +365,55 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         moment: impl Fn() -> R,
     ) -> (Vec<Option<S::Sum>>, R)
     where
-        Q: Hash + Eq + ?Sized + 'a,
-        K: Borrow<Q>,
+        Q: Hash + Ord + ?Sized + 'a,
+        K: Borrow<Q> + Clone,
     {
         'again: for _ in 0..SUMS_ATTEMPTS {
             // What is drained after this shows in the generation once the moment could have seen it.
             let generations: [u64; SHARDS] =
                 std::array::from_fn(|i| self.shards[i].generation.load(Ordering::Acquire));
-            let at = moment();
+            // Of what is sealed, the moment sees what is written by now, and that alone.
+            let (written, at) = {
+                let progress = self.progress.read();
+                (progress.written.clone(), moment())
+            };
             let mut sums = Vec::with_capacity(count);
             for i in 0..count {
                 let hash = self.hash(key(i));
                 let number = Self::shard_of(hash);
                 let shard = &self.shards[number];
-                let held = shard.sums.lock();
+                let tables = shard.tables.lock();
                 if shard.generation.load(Ordering::Acquire) != generations[number] {
                     continue 'again;
                 }
-                let found = held.find(hash, |(k, _)| k.borrow() == key(i));
-                sums.push(found.map(|(_, sum)| sum.clone()));
+                sums.push(self.sum_of(&tables, hash, key(i), &written));
             }
             return (sums, at);
         }
         let held = self.hold();
-        ((0..count).map(|i| held.sum(key(i))).collect(), moment())
+        let sum = |i: usize| {
+            let hash = self.hash(key(i));
+            let tables = &held.shards[Self::shard_of(hash)];
+            self.sum_of(tables, hash, key(i), &held.progress.written)
+        };
+        ((0..count).map(sum).collect(), moment())
     }
+}
+
+fn find<'a, K, V, Q>(rows: &'a HashTable<(K, V)>, hash: u64, key: &Q) -> Option<&'a V>
+where
+    Q: Eq + ?Sized,
+    K: Borrow<Q>,
+{
+    rows.find(hash, |(k, _)| k.borrow() == key).map(|(_, sum)| sum)
+}
+
+fn take<K, V, Q>(rows: &mut HashTable<(K, V)>, hash: u64, key: &Q) -> Option<(K, V)>
+where
+    Q: Eq + ?Sized,
+    K: Borrow<Q>,
+{
+    rows.find_entry(hash, |(k, _)| k.borrow() == key).ok().map(|entry| entry.remove().0)
 }
 
 fn sum_bytes<K, S: Sums>(rows: &[(K, S::Sum)]) -> u64 {
@@ -340,7 +424,7 @@ fn sum_bytes<K, S: Sums>(rows: &[(K, S::Sum)]) -> u64 {
 /// caller's panics.
 struct Draining<'a, K: Hash + Eq + Ord, S: Sums> {
     buffer: &'a Buffer<K, S>,
-    shard: &'a Shard<Rows<K, S>>,
+    shard: &'a Shard<K, S>,
     sums: &'a mut Rows<K, S>,
     rows: Vec<(K, S::Sum)>,
     /// Rows, and bytes of their sums, that there were.
@@ -363,28 +447,21 @@ impl<K: Hash + Eq + Ord, S: Sums> Drop for Draining<'_, K, S> {
 /// All shards, held: nothing comes in, and nothing is written.
 pub(crate) struct Held<'a, K, S: Sums> {
     buffer: &'a Buffer<K, S>,
-    shards: Vec<MutexGuard<'a, Rows<K, S>>>,
+    shards: Vec<MutexGuard<'a, Tables<K, S>>>,
+    progress: RwLockWriteGuard<'a, Progress<K>>,
 }
 
 impl<K: Hash + Eq + Ord, S: Sums> Held<'_, K, S> {
-    /// The sum of a key.
-    fn sum<Q>(&self, key: &Q) -> Option<S::Sum>
-    where
-        Q: Hash + Eq + ?Sized,
-        K: Borrow<Q>,
-    {
-        let hash = self.buffer.hash(key);
-        let sums = &self.shards[Buffer::<K, S>::shard_of(hash)];
-        sums.find(hash, |(k, _)| k.borrow() == key).map(|(_, sum)| sum.clone())
-    }
-
     /// Forgets everything.
     pub(crate) fn clear(mut self) {
-        for sums in &mut self.shards {
-            let bytes = sums.iter().map(|(_, sum)| S::bytes(sum)).sum();
-            self.buffer.gone(sums.len() as u64, bytes);
-            sums.clear();
+        for tables in &mut self.shards {
+            tables.open.clear();
+            tables.sealed.clear();
         }
+        self.progress.all_forgotten = true;
+        // Nobody else changes them: that takes one of the locks held here.
+        self.buffer.rows.store(0, Ordering::Release);
+        self.buffer.bytes.store(0, Ordering::Relaxed);
         for shard in &self.buffer.shards {
             shard.generation.fetch_add(1, Ordering::AcqRel);
         }

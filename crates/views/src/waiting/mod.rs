@@ -4,8 +4,11 @@
 //! second later, or when they are many, or when somebody asks for it. Counters and combined values share this.
 
 mod buffer;
+mod ordered;
 mod registry;
 mod schedule;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use buffer::{Buffer, RefKey, Sums};
 pub use registry::{Buffering, Registry};

@@ -1,0 +1,191 @@
+//! What waits and what is written, against exact sums, while threads add, replace and read.
+#![allow(clippy::disallowed_methods)]
+
+use super::buffer::Buffer;
+use base::Merge;
+use base::shape::{int_to_word, word_to_int};
+use env::sync::Mutex;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::{Error, ErrorKind, Result};
+
+/// What is written; a clone is a snapshot.
+#[derive(Default)]
+struct Written(Mutex<Arc<BTreeMap<u64, i64>>>);
+
+impl Written {
+    fn add(&self, rows: &[(u64, u64)]) -> Result<()> {
+        let mut map = self.0.lock();
+        let map = Arc::make_mut(&mut map);
+        for (key, word) in rows {
+            *map.entry(*key).or_default() += word_to_int(*word);
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Arc<BTreeMap<u64, i64>> {
+        Arc::clone(&self.0.lock())
+    }
+
+    fn get(&self, key: u64) -> i64 {
+        self.0.lock().get(&key).copied().unwrap_or_default()
+    }
+
+    fn set(&self, key: u64, int: i64) -> Result<()> {
+        Arc::make_mut(&mut self.0.lock()).insert(key, int);
+        Ok(())
+    }
+}
+
+fn new() -> (Buffer<u64, Merge>, Written) {
+    (Buffer::new(Merge::AddInt), Written::default())
+}
+
+fn sum(buffer: &Buffer<u64, Merge>, written: &Written, key: u64) -> i64 {
+    buffer.with_sum(&key, |sum| sum.map_or(0, |&word| word_to_int(word)) + written.get(key))
+}
+
+/// More keys than are written in one chunk.
+const KEYS: u64 = 10_000;
+
+fn add_ones(buffer: &Buffer<u64, Merge>) {
+    let keys: Vec<u64> = (0..KEYS).collect();
+    buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1)).unwrap();
+}
+
+#[test]
+fn keys_are_written_once_and_in_order_and_what_comes_meanwhile_waits_on() {
+    let (buffer, written) = new();
+    add_ones(&buffer);
+    let (mut calls, mut last) = (0, None);
+    let write = |rows: &[(u64, u64)]| -> Result<()> {
+        calls += 1;
+        for (key, _) in rows {
+            assert!(last < Some(*key));
+            last = Some(*key);
+        }
+        // To keys that are written, that are being written, and that wait to be.
+        for key in [0, 5000, KEYS - 1, KEYS] {
+            buffer.add(&key, int_to_word(1)).unwrap();
+        }
+        written.add(rows)
+    };
+    buffer.drain_in_order(write).unwrap();
+    assert!(calls > 1);
+    assert_eq!((written.now().len() as u64, written.get(5000), buffer.rows()), (KEYS, 1, 4));
+    for (key, more) in [(0, 1), (5000, 1), (KEYS - 1, 1), (KEYS, 0), (1, 1)] {
+        let came = if key == 1 { 0 } else { calls };
+        assert_eq!(sum(&buffer, &written, key), more + came, "{key}");
+    }
+}
+
+#[test]
+fn what_a_failed_write_leaves_waits_on_with_what_came_meanwhile() {
+    let (buffer, written) = new();
+    add_ones(&buffer);
+    let calls = Cell::new(0);
+    let write = |rows: &[(u64, u64)]| {
+        calls.set(calls.get() + 1);
+        for key in [0, KEYS - 1] {
+            buffer.add(&key, int_to_word(10)).unwrap();
+        }
+        if calls.get() == 2 {
+            return Err(Error::new(ErrorKind::Io, "no"));
+        }
+        written.add(rows)
+    };
+    assert_eq!(buffer.drain_in_order(write).unwrap_err().to_string(), "no");
+    let there = written.now().len() as u64;
+    assert!(0 < there && there < KEYS);
+    // Key 0 is written and waits again.
+    assert_eq!(buffer.rows(), KEYS - there + 1);
+    let sums = |key| sum(&buffer, &written, key);
+    assert_eq!((sums(0), sums(1), sums(KEYS - 2), sums(KEYS - 1)), (21, 1, 1, 21));
+    buffer.drain_in_order(|rows| written.add(rows)).unwrap();
+    assert_eq!((written.get(0), written.get(KEYS - 1), buffer.rows()), (21, 21, 0));
+    assert_eq!(written.now().values().sum::<i64>(), KEYS as i64 + 40);
+}
+
+/// Each thread owns some keys, and so knows what they must have while another writes them.
+#[test]
+fn no_reader_misses_or_doubles_an_increment_while_others_write() {
+    const THREADS: u64 = 3;
+    let (buffer, written) = new();
+    let (buffer, written, stop) = (&buffer, &written, &AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let owners: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn(move || {
+                    let mut random = thread + 1;
+                    let mut right: BTreeMap<u64, i64> = BTreeMap::new();
+                    let own: Vec<u64> = (0..KEYS).map(|i| i * THREADS + thread).collect();
+                    for round in 0..40 {
+                        let word = |i: usize| int_to_word(i as i64 % 7);
+                        buffer.add_many(own.len(), |i| &own[i], word).unwrap();
+                        for (i, key) in own.iter().enumerate() {
+                            *right.entry(*key).or_default() += i as i64 % 7;
+                        }
+                        for _ in 0..200 {
+                            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                            let key = own[(random >> 33) as usize % own.len()];
+                            match random >> 60 {
+                                0 => {
+                                    let set = || written.set(key, round);
+                                    assert!(buffer.replace(&key, set).is_ok());
+                                    right.insert(key, round);
+                                }
+                                1..4 => {
+                                    buffer.add(&key, int_to_word(1)).unwrap();
+                                    *right.entry(key).or_default() += 1;
+                                }
+                                _ => assert_eq!(sum(buffer, written, key), right[&key]),
+                            }
+                        }
+                        let asked = &own[..500];
+                        let (sums, at) =
+                            buffer.sums_at(asked.len(), |i| &asked[i], || written.now());
+                        for (key, sum) in asked.iter().zip(sums) {
+                            let stored = at.get(key).copied().unwrap_or_default();
+                            assert_eq!(stored + sum.map_or(0, word_to_int), right[key]);
+                        }
+                    }
+                    right
+                })
+            })
+            .collect();
+        let writer = scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                buffer.drain_in_order(|rows| written.add(rows)).unwrap();
+            }
+        });
+        // All of them have ended before one that failed ends the test: the writer must not go on for ever.
+        let owners: Vec<_> = owners.into_iter().map(|owner| owner.join()).collect();
+        stop.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+        let right: BTreeMap<u64, i64> =
+            owners.into_iter().flat_map(std::result::Result::unwrap).collect();
+        buffer.drain_in_order(|rows| written.add(rows)).unwrap();
+        assert_eq!(buffer.rows(), 0);
+        assert!(*written.now() == right);
+    });
+}
+
+#[test]
+fn what_is_forgotten_while_it_is_written_does_not_come_back() {
+    let (buffer, written) = new();
+    let (buffer, written) = (&buffer, &written);
+    for _ in 0..50 {
+        add_ones(buffer);
+        std::thread::scope(|scope| {
+            scope.spawn(|| buffer.drain_in_order(|rows| written.add(rows)).unwrap());
+            let held = buffer.hold();
+            *written.0.lock() = Arc::default();
+            held.clear();
+        });
+        // Written as a whole afterwards or not at all: nothing came in since.
+        let there = written.now().len() as u64 + buffer.rows();
+        assert_eq!((there, buffer.rows()), (0, 0));
+    }
+}
