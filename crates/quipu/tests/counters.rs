@@ -129,6 +129,44 @@ fn eight_threads_lose_no_increment() {
     }
 }
 
+/// At the very instant of closing, too: what was acknowledged is there, what was not is not.
+#[test]
+fn an_increment_while_the_database_closes_is_kept_or_refused() {
+    for round in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), options(Durability::None)).unwrap();
+        let counters = bigrams(&db);
+        // Closing has something to do.
+        let keys: Vec<u64> = (0..20_000).collect();
+        counters.add_many(KeyList::U64(&keys), NumberList::Ones).unwrap();
+        let acknowledged: i64 = std::thread::scope(|scope| {
+            let adders: Vec<_> = (0..3_u64)
+                .map(|thread| {
+                    let counters = &counters;
+                    scope.spawn(move || {
+                        let mut added = 0;
+                        while counters.add((added * 7 + thread) % 5000, 1).is_ok() {
+                            added += 1;
+                        }
+                        added
+                    })
+                })
+                .collect();
+            while int(&counters, 0) < 2 {
+                std::thread::yield_now();
+            }
+            db.close().unwrap();
+            adders.into_iter().map(|adder| adder.join().unwrap() as i64).sum()
+        });
+        drop((counters, db));
+        let db = Database::open(folder.path(), options(Durability::None)).unwrap();
+        let NumberColumn::Int(sums) = bigrams(&db).scan(None, 20_000).unwrap().numbers else {
+            panic!("integers are counted")
+        };
+        assert_eq!(sums.iter().sum::<i64>(), 20_000 + acknowledged, "{round}");
+    }
+}
+
 #[test]
 fn a_sum_past_the_range_is_an_error_and_stays_one_until_it_is_set() {
     for durability in [Durability::Os, Durability::None] {
@@ -214,6 +252,45 @@ fn the_greatest_come_first_and_of_equal_ones_the_smaller_key() {
     );
     assert!(counters.top(0).unwrap().is_empty());
     assert_eq!(counters.top(99).unwrap().len(), 5);
+}
+
+#[test]
+fn the_greatest_of_many_are_found_by_several_threads() {
+    let several = Options { threads: 3, ..options(Durability::None) };
+    let db = Database::in_memory(several).unwrap();
+    let counters = bigrams(&db);
+    let words = CounterOptions { key: KeyType::Str, ..CounterOptions::default() };
+    let words = db.counters("words", words).unwrap();
+    // Many equal ones, so that which of them are taken shows.
+    let keys: Vec<u64> = (0..200_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let numbers: Vec<i64> = (0..keys.len() as i64).map(|i| i % 1000).collect();
+    counters.add_many(KeyList::U64(&keys), NumberList::Int(&numbers)).unwrap();
+    let texts: Vec<String> = keys.iter().map(|key| format!("{key:x}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    words.add_many(KeyList::Str(&texts), NumberList::Int(&numbers)).unwrap();
+    let mut right: Vec<_> = numbers.iter().map(|number| -number).zip(&keys).collect();
+    right.sort_unstable();
+    let mut right_texts: Vec<_> = numbers.iter().map(|number| -number).zip(&texts).collect();
+    right_texts.sort_unstable();
+    for count in [1, 150, 500] {
+        let top = counters.top(count).unwrap();
+        assert_eq!(top.keys, KeyColumn::U64(right[..count].iter().map(|row| *row.1).collect()));
+        let best: Vec<i64> = right[..count].iter().map(|row| -row.0).collect();
+        assert_eq!(top.numbers, NumberColumn::Int(best));
+        let KeyColumn::Str(found) = words.top(count).unwrap().keys else { panic!("not text") };
+        let found: Vec<&[u8]> = (0..found.len()).map(|i| found.get(i)).collect();
+        let want: Vec<_> = right_texts[..count].iter().map(|row| row.1.as_bytes()).collect();
+        assert_eq!(found, want);
+    }
+    // A snapshot's, too; and a transaction's, which has rows of its own.
+    let before = counters.at(&db.store().snapshot());
+    let tx = db.transaction(Isolation::Snapshot);
+    tx.counters("bigrams").unwrap().add(1_u64, 5000).unwrap();
+    let top = tx.counters("bigrams").unwrap().top(1).unwrap();
+    assert_eq!((top.keys, top.numbers), (KeyColumn::U64(vec![1]), NumberColumn::Int(vec![5000])));
+    tx.commit().unwrap();
+    assert_eq!(before.top(1).unwrap().keys, KeyColumn::U64(vec![*right[0].1]));
+    assert_eq!(counters.top(1).unwrap().keys, KeyColumn::U64(vec![1]));
 }
 
 #[test]

@@ -376,6 +376,25 @@ impl Waits for Core {
         if self.waiting.rows() == 0 {
             return Ok(());
         }
+        self.write_shards()
+    }
+
+    fn close(&self) -> Result<()> {
+        self.waiting.close();
+        // Without a look at how many rows there are: that tells nothing of one that comes in right now.
+        let result = self.write_shards();
+        self.ended.store(true, Ordering::Release);
+        result
+    }
+
+    fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+}
+
+impl Core {
+    /// Writes what waits in all shards.
+    fn write_shards(&self) -> Result<()> {
         let _one = self.writing.lock();
         let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
         match &self.waiting {
@@ -388,15 +407,5 @@ impl Waits for Core {
             }
         }
         refused
-    }
-
-    fn close(&self) -> Result<()> {
-        let result = self.write_waiting();
-        self.ended.store(true, Ordering::Release);
-        result
-    }
-
-    fn schedule(&self) -> &Schedule {
-        &self.schedule
     }
 }

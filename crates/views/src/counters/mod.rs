@@ -15,6 +15,7 @@
 
 mod number;
 mod read;
+mod top;
 mod write;
 
 pub use number::{Number, NumberColumn, NumberList};
@@ -50,6 +51,7 @@ pub(crate) struct Core {
     def: CountersDef,
     rows: KeyspaceId,
     store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
     waiting: Waiting<Merge>,
     rows_max: u64,
     schedule: Schedule,
@@ -109,6 +111,7 @@ impl Core {
             def,
             rows,
             store,
+            env: Arc::clone(&env),
             waiting,
             rows_max: buffering.rows_max,
             schedule: Schedule::new(env, me.clone()),

@@ -7,16 +7,11 @@ use crate::keys::{
 };
 use crate::source::Source;
 use crate::waiting::{Waiting, Waits};
-use base::{Batch, Column, Key, KeyRange, KeyRef, Keys, Projection, WordColumn};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection, WordColumn};
 use store::{Read, Result, Scan};
 
 /// Column `count` alone.
 const COUNT: Projection = Projection { keys: 0, values: 1 };
-
-/// Rows looked at in one step of a scan.
-const ROWS_A_STEP: usize = 16 << 10;
 
 /// Counters with their keys, in some order.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,43 +97,6 @@ impl Counters {
         numbers_of(&self.core.def, &words)
     }
 
-    /// The `count` greatest counters, the greatest first; of equal ones that with the smaller key. Reads all of them.
-    pub fn top(&self, count: usize) -> Result<CounterRows> {
-        self.write_what_waits()?;
-        let mut best: BinaryHeap<Reverse<(u64, Reverse<Key>)>> = BinaryHeap::new();
-        let (mut keys, mut words) = (empty_keys(self.core.def.key), Vec::new());
-        self.source.read(|read| {
-            let all = range_of(self.core.def.key, None, None)?;
-            let mut scan = read.scan(self.core.rows, all, Projection::ALL)?;
-            let mut rows = empty_rows(&self.core.def);
-            while count > 0 && scan.next_batch(ROWS_A_STEP, &mut rows)? {
-                let least = |best: &BinaryHeap<_>| match best.peek() {
-                    Some(Reverse((word, _))) if best.len() >= count => Some(*word),
-                    _ => None,
-                };
-                let mut bar = least(&best);
-                for (i, &word) in rows.value_words(0).iter().enumerate() {
-                    // Keys come in order, so an equal number with a greater key is no better.
-                    if bar.is_some_and(|bar| word <= bar) {
-                        continue;
-                    }
-                    best.push(Reverse((word, Reverse(rows.keys.get(i)))));
-                    if best.len() > count {
-                        best.pop();
-                    }
-                    bar = least(&best);
-                }
-                rows.clear();
-            }
-            Ok(())
-        })?;
-        for Reverse((word, Reverse(key))) in best.into_sorted_vec() {
-            keys.push(key.as_ref());
-            words.push(word);
-        }
-        self.rows_out(keys, &words)
-    }
-
     /// Up to `count` counters in key order: from the key `start` on, or from the first.
     pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CounterRows> {
         let range = range_of(self.core.def.key, start, None)?;
@@ -203,7 +161,7 @@ impl Counters {
     }
 
     /// Writes what waits, for reads of all keys: they see it in the store.
-    fn write_what_waits(&self) -> Result<()> {
+    pub(super) fn write_what_waits(&self) -> Result<()> {
         match &self.source {
             Source::Store(_) => self.core.write_waiting(),
             Source::Snapshot(_) | Source::Transaction(_) => Ok(()),
@@ -221,7 +179,7 @@ impl Counters {
         self.rows_out(keys, rows.value_words(0))
     }
 
-    fn rows_out(&self, keys: Keys, words: &[u64]) -> Result<CounterRows> {
+    pub(super) fn rows_out(&self, keys: Keys, words: &[u64]) -> Result<CounterRows> {
         let numbers = numbers_of(&self.core.def, words)?;
         Ok(CounterRows { keys: column_of(self.core.def.key, keys)?, numbers })
     }
@@ -252,6 +210,6 @@ impl CounterScan {
 }
 
 /// An empty batch of the shape of counters.
-fn empty_rows(def: &CountersDef) -> Batch {
+pub(super) fn empty_rows(def: &CountersDef) -> Batch {
     Batch { rows: 0, keys: empty_keys(def.key), values: vec![Column::Words(WordColumn::default())] }
 }

@@ -205,6 +205,25 @@ impl Waits for Core {
         if self.waiting.rows() == 0 {
             return Ok(());
         }
+        self.write_shards()
+    }
+
+    fn close(&self) -> Result<()> {
+        self.waiting.close();
+        // Without a look at how many rows there are: that tells nothing of one that comes in right now.
+        let result = self.write_shards();
+        self.ended.store(true, Ordering::Release);
+        result
+    }
+
+    fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+}
+
+impl Core {
+    /// Writes what waits in all shards.
+    fn write_shards(&self) -> Result<()> {
         let _one = self.writing.lock();
         match &self.waiting {
             Waiting::Nothing => Ok(()),
@@ -219,15 +238,5 @@ impl Waits for Core {
                 self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())
             }),
         }
-    }
-
-    fn close(&self) -> Result<()> {
-        let result = self.write_waiting();
-        self.ended.store(true, Ordering::Release);
-        result
-    }
-
-    fn schedule(&self) -> &Schedule {
-        &self.schedule
     }
 }

@@ -18,14 +18,16 @@
 //!    `progress` for writing a chunk holds no shard.
 //! 3. A shard's generation changes after what was drained or replaced is visible in the store, and when it is sealed and
 //!    unsealed, while its lock is still held.
-//! 4. `rows` is 0 only where every increment that came in is visible in the store.
+//! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees that it is closed.
+//! 5. `rows` is 0 only where every increment that came in is visible in the store.
 
 use crate::waiting::ordered::Progress;
 use base::KeyRef;
-use env::sync::atomic::{AtomicU64, Ordering};
+use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use env::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
+use relation::invalid;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use store::Result;
@@ -86,6 +88,7 @@ pub(crate) struct Buffer<K, S: Sums> {
     pub(super) progress: RwLock<Progress<K>>,
     rows: AtomicU64,
     bytes: AtomicU64,
+    closed: AtomicBool,
 }
 
 /// On a cache line of its own, and the next one, which processors fetch along.
@@ -125,6 +128,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
             progress: RwLock::default(),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
         }
     }
 
@@ -147,6 +151,19 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         (hash >> 48) as usize % SHARDS
     }
 
+    /// Lets nothing come in any more. What is there can be drained, also what comes in while this returns.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// While a shard is held, which orders this with a drain after [`Buffer::close`].
+    fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(invalid("the database is closed"));
+        }
+        Ok(())
+    }
+
     /// While the shard is held.
     fn changed(&self, change: &Change) {
         if change.rows != 0 {
@@ -165,6 +182,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
     {
         let hash = self.hash(key);
         let mut tables = self.shards[Self::shard_of(hash)].tables.lock();
+        self.check_open()?;
         let mut change = Change::default();
         self.add_to(&mut tables.open, hash, key, delta, &mut change)?;
         self.changed(&change);
@@ -201,7 +219,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
     /// Adds `delta(i)` to `key(i)` for each of `count`.
     ///
     /// # Errors
-    /// The first increment that could not be added; all others are.
+    /// The first increment that could not be added; all others are, but where the buffer was closed meanwhile.
     pub(crate) fn add_many<'a, 'd, Q>(
         &self,
         count: usize,
@@ -242,6 +260,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
                 continue;
             }
             let mut tables = shard.tables.lock();
+            self.check_open()?;
             let mut change = Change::default();
             for &i in rows {
                 let i = i as usize;

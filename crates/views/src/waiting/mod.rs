@@ -25,6 +25,15 @@ pub(crate) enum Waiting<S: Sums> {
 }
 
 impl<S: Sums> Waiting<S> {
+    /// Lets nothing wait any more, but for what waits already.
+    pub(crate) fn close(&self) {
+        match self {
+            Self::Nothing => {}
+            Self::Words(buffer) => buffer.close(),
+            Self::Texts(buffer) => buffer.close(),
+        }
+    }
+
     /// Keys that wait.
     pub(crate) fn rows(&self) -> u64 {
         match self {
