@@ -413,6 +413,20 @@ class Blobs:
         Args:
             keys: Keys.
         """
+    def discard(self, key: _Vertex) -> None:
+        """Delete a key's value if there is one.
+
+        Faster than ``delete``: nothing is looked up.
+
+        Args:
+            key: Key.
+        """
+    def discard_many(self, keys: _Column) -> None:
+        """Delete the values of keys at once, where they have some.
+
+        Args:
+            keys: Keys.
+        """
     def clear(self) -> None:
         """Delete all values at once."""
     def scan(self, start: _Vertex | None = None, count: int = 100, *, backward: bool = False) -> Table:

@@ -205,6 +205,20 @@ impl Blobs {
         Ok(arrays::flags(py, &deleted))
     }
 
+    fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        with_key(self.blobs.def().key, key, |key| {
+            if self.quick_writes() {
+                return self.blobs.discard(key).or_raise();
+            }
+            py.detach(|| self.blobs.discard(key)).or_raise()
+        })
+    }
+
+    fn discard_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+        let keys = column(self.blobs.def().key, KEY, keys)?;
+        keys.with_list(|keys| py.detach(|| self.blobs.discard_many(keys)))?.or_raise()
+    }
+
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.blobs.clear()).or_raise()
     }

@@ -105,6 +105,13 @@ fn a_long_value_that_is_replaced_or_deleted_leaves_no_chunk() {
     let mut deleted = Vec::new();
     blobs.delete_many(KeyList::U64(&[7, 7, 8]), &mut deleted).unwrap();
     assert_eq!((deleted, chunks()), (vec![true, false, false], 0));
+    // Also where nobody asks whether there was one.
+    for key in 1..5_u64 {
+        blobs.put(key, &value_of(LARGE, key)).unwrap();
+    }
+    blobs.discard(1_u64).unwrap();
+    blobs.discard_many(KeyList::U64(&[2, 3, 99])).unwrap();
+    assert_eq!((chunks(), blobs.len().unwrap()), (1, 1));
 }
 
 #[test]
@@ -342,6 +349,7 @@ fn a_lost_chunk_is_corruption_never_a_shorter_value() {
 enum Step {
     Put(Vec<(u64, usize)>),
     Delete(Vec<u64>),
+    Discard(Vec<u64>),
     Flush,
     Compact,
     Clear,
@@ -351,7 +359,8 @@ fn step() -> impl Strategy<Value = Step> {
     let len = prop_oneof![6 => 0..40_usize, 2 => LARGE - 2..LARGE + 3, 1 => CHUNK - 1..CHUNK + 2];
     prop_oneof![
         8 => prop::collection::vec((0..24_u64, len), 1..6).prop_map(Step::Put),
-        4 => prop::collection::vec(0..24_u64, 1..6).prop_map(Step::Delete),
+        2 => prop::collection::vec(0..24_u64, 1..6).prop_map(Step::Delete),
+        2 => prop::collection::vec(0..24_u64, 1..6).prop_map(Step::Discard),
         1 => Just(Step::Flush),
         1 => Just(Step::Compact),
         1 => Just(Step::Clear),
@@ -383,6 +392,14 @@ proptest! {
                     blobs.delete_many(KeyList::U64(keys), &mut deleted).unwrap();
                     let want: Vec<bool> = keys.iter().map(|key| model.remove(key).is_some()).collect();
                     prop_assert_eq!(deleted, want);
+                }
+                Step::Discard(keys) => {
+                    if single {
+                        keys.iter().for_each(|&key| blobs.discard(key).unwrap());
+                    } else {
+                        blobs.discard_many(KeyList::U64(keys)).unwrap();
+                    }
+                    keys.iter().for_each(|key| drop(model.remove(key)));
                 }
                 Step::Flush => db.flush().unwrap(),
                 Step::Compact => db.compact().unwrap(),

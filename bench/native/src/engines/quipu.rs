@@ -153,8 +153,7 @@ impl Session for Handle {
     }
 
     fn delete(&mut self, key: u64) -> Result<()> {
-        self.blobs().delete(key)?;
-        Ok(())
+        Ok(self.blobs().discard(key)?)
     }
 
     fn add(&mut self, keys: &[u64]) -> Result<()> {

@@ -106,6 +106,33 @@ impl Blobs {
         self.delete_keys(&keys_of(self.core.def.key, keys)?, deleted)
     }
 
+    /// Deletes a key's value if there is one, without a look at what is there: [`Blobs::delete`] without its answer.
+    pub fn discard<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<()> {
+        let key = key.into();
+        if self.may_hold_large()? {
+            return self.delete(key).map(drop);
+        }
+        self.write_rows(Kind::Delete, |rows| {
+            with_key(self.core.def.key, key, |key| {
+                rows.keys.push(key);
+                Ok(())
+            })?;
+            push_values(rows, None, None);
+            rows.rows = 1;
+            Ok(())
+        })
+    }
+
+    /// Deletes the values of keys, where they have some, at once and without a look at what is there.
+    pub fn discard_many(&self, keys: KeyList<'_>) -> Result<()> {
+        if self.may_hold_large()? {
+            return self.delete_many(keys, &mut Vec::new());
+        }
+        let rows = deletes(self.core.def.key, keys_of(self.core.def.key, keys)?);
+        let table = self.rows_table(Kinds::Uniform(Kind::Delete), rows);
+        self.source.apply(&WriteBatch { tables: vec![table] })
+    }
+
     /// Deletes all values at once.
     pub fn clear(&self) -> Result<()> {
         let all = range_of(self.core.def.key, None, None)?;
