@@ -43,4 +43,10 @@ impl EnvError {
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
+
+    /// Whether a file ended before what was to be read.
+    #[must_use]
+    pub fn is_past_end(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof)
+    }
 }

@@ -102,7 +102,7 @@ impl WalReader {
         loop {
             let step = match self.step() {
                 // A writer that closes gives the rest of its segment back: what was there to be read is not.
-                Err(WalError::Env(error)) if is_short(&error) => Step::Gone,
+                Err(WalError::Env(error)) if error.is_past_end() => Step::Gone,
                 step => step?,
             };
             match step {
@@ -244,11 +244,6 @@ impl WalReader {
         }
         Ok(None)
     }
-}
-
-/// Whether a file ended before the bytes that it had when it was opened.
-fn is_short(error: &env::EnvError) -> bool {
-    matches!(error, env::EnvError::Io { source, .. } if source.kind() == std::io::ErrorKind::UnexpectedEof)
 }
 
 /// A file that the writer renamed or removed meanwhile is news, not a failure.

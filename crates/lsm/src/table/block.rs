@@ -12,6 +12,7 @@
 
 use super::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, Sections};
 use super::pending::append_validity;
+use super::run_buffer::RunBuffer;
 use crate::codec::Malformed;
 use crate::codec::bitmap::BitmapReader;
 use crate::codec::bytes::BytesReader;
@@ -23,11 +24,12 @@ use base::{
     Projection, Shape, WORDS_MAX,
 };
 use std::cmp::Ordering;
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 self_cell::self_cell!(
     struct Cell {
-        owner: Vec<u8>,
+        owner: BlockBytes,
         #[covariant]
         dependent: Columns,
     }
@@ -38,6 +40,33 @@ self_cell::self_cell!(
 #[derive(Debug)]
 pub struct Block {
     cell: Cell,
+}
+
+/// The bytes of a block as they are in the file.
+#[derive(Debug)]
+pub(super) enum BlockBytes {
+    /// In memory of their own.
+    Own(Vec<u8>),
+    /// A part of what was read together with the blocks beside it: for a block that only passes by.
+    Part(Arc<RunBuffer>, Range<usize>),
+}
+
+impl Deref for BlockBytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Part(run, part) => &run.bytes()[part.clone()],
+        }
+    }
+}
+
+impl From<Vec<u8>> for BlockBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Own(bytes)
+    }
 }
 
 /// Readers of all columns.
@@ -285,8 +314,12 @@ impl Block {
     ///
     /// # Errors
     /// If the bytes are no block of this shape.
-    pub(super) fn parse(bytes: Vec<u8>, shape: &Shape, global_seq: u64) -> Result<Self, Malformed> {
-        let cell = Cell::try_new(bytes, |bytes| Columns::parse(bytes, shape, global_seq))?;
+    pub(super) fn parse(
+        bytes: impl Into<BlockBytes>,
+        shape: &Shape,
+        global_seq: u64,
+    ) -> Result<Self, Malformed> {
+        let cell = Cell::try_new(bytes.into(), |bytes| Columns::parse(bytes, shape, global_seq))?;
         Ok(Self { cell })
     }
 
@@ -299,7 +332,11 @@ impl Block {
     pub(super) fn memory_bytes(&self) -> u64 {
         let columns = self.columns();
         let fixed = size_of::<Columns<'_>>() + size_of_val(&*columns.values) + 64;
-        (self.cell.borrow_owner().capacity() + columns.inflated_bytes + fixed) as u64
+        let bytes = match self.cell.borrow_owner() {
+            BlockBytes::Own(bytes) => bytes.capacity(),
+            BlockBytes::Part(_, part) => part.len(),
+        };
+        (bytes + columns.inflated_bytes + fixed) as u64
     }
 
     /// Number of row versions.

@@ -138,11 +138,12 @@ impl TableBuilder {
             .saturating_sub(taken)
             .min(range.len());
         let fixed = self.fixed_row_bytes;
-        let used = taken * fixed + string_bytes(&self.pending, 0..taken);
-        let left = self.options.block_bytes_max.saturating_sub(used);
+        let pending_strings = string_bytes(&self.pending, 0..taken);
+        let left = self.options.block_bytes_max.saturating_sub(taken * fixed + pending_strings);
+        let strings_left = self.options.block_string_bytes_max.saturating_sub(pending_strings);
         let fits = |count: usize| {
             let strings = string_bytes(rows, range.start..range.start + count);
-            count * fixed + strings <= left
+            count * fixed + strings <= left && strings <= strings_left
         };
         if fits(most) {
             return most;

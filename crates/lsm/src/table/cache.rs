@@ -12,6 +12,7 @@
 //! 3. A hit writes at most one flag, and only if it is not set already.
 
 use super::Block;
+use super::run_buffer::RunBuffers;
 use env::sync::ArcSwapOption;
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -23,7 +24,11 @@ use std::sync::{Arc, Weak};
 pub enum Fill {
     /// The block may be wanted again: it pushes out others.
     Keep,
-    /// A scan's block: it takes free room, but pushes out nothing.
+    /// A block of a short range: as `Keep`, but from the second time on that it comes by, and only where reads are direct.
+    /// (Elsewhere the kernel keeps it too, and it comes from there sooner than room is made for it here.)
+    Range,
+    /// A scan's block: it takes free room when it comes by for the second time, and pushes out nothing. (To have a
+    /// block stay costs more than to read it again from the kernel's cache: fresh memory is page faults.)
     Once,
 }
 
@@ -41,6 +46,8 @@ pub struct BlockCache {
     filter_bytes_max: u64,
     counters: Arc<Counters>,
     queue: Mutex<VecDeque<Entry>>,
+    /// Memory for blocks that only pass by.
+    pub(super) run_buffers: RunBuffers,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +78,8 @@ struct Slot {
     block: ArcSwapOption<Block>,
     /// Hit since the queue last looked at it.
     hit: AtomicBool,
+    /// A range or a scan came by since it was last pushed out.
+    passed: AtomicBool,
 }
 
 impl BlockCache {
@@ -85,7 +94,13 @@ impl BlockCache {
     /// without: filters grow with the data, and a limit is one only if nothing that grows is outside of it.
     #[must_use]
     pub fn with_filters(budget_bytes: u64, filter_bytes_max: u64) -> Self {
-        Self { budget_bytes, filter_bytes_max, counters: Arc::default(), queue: Mutex::default() }
+        Self {
+            budget_bytes,
+            filter_bytes_max,
+            counters: Arc::default(),
+            queue: Mutex::default(),
+            run_buffers: RunBuffers::default(),
+        }
     }
 
     /// Bytes that filters take.
@@ -189,6 +204,7 @@ impl BlockCache {
                 spared += 1;
                 queue.push_back(entry);
             } else if let Some(block) = slot.block.swap(None) {
+                slot.passed.store(false, Relaxed);
                 self.counters.used_bytes.fetch_sub(block.memory_bytes(), Relaxed);
                 self.counters.blocks.fetch_sub(1, Relaxed);
                 evicted.push(block);
@@ -204,10 +220,19 @@ impl Slots {
     pub(super) fn get(&self, index: usize, fill: Fill) -> Option<Arc<Block>> {
         let slot = &self.slots[index];
         let block = slot.block.load_full()?;
-        if fill == Fill::Keep && !slot.hit.load(Relaxed) {
+        if fill != Fill::Once && !slot.hit.load(Relaxed) {
             slot.hit.store(true, Relaxed);
         }
         Some(block)
+    }
+
+    /// Whether a block that has to be read is to be offered to the cache.
+    pub(super) fn is_wanted(&self, index: usize, fill: Fill, direct: bool) -> bool {
+        match fill {
+            Fill::Keep => true,
+            Fill::Range if !direct => false,
+            Fill::Range | Fill::Once => self.slots[index].passed.swap(true, Relaxed),
+        }
     }
 
     /// Counts a block that has to be read.

@@ -32,6 +32,7 @@ mod index;
 mod layout;
 mod pending;
 mod reader;
+mod run_buffer;
 mod salvage;
 mod verify;
 
@@ -51,6 +52,9 @@ pub struct TableOptions {
     pub block_rows_max: usize,
     /// Bytes of values in a block, at most (a single row may exceed it).
     pub block_bytes_max: usize,
+    /// Bytes of strings in a block, at most (a single row may exceed it). Less than the bytes of all values: who looks for
+    /// one long value reads its whole block.
+    pub block_string_bytes_max: usize,
     /// Bits a key in filters; 0 writes none.
     pub filter_bits: u8,
     /// Compress heaps of byte strings with LZ4 where it saves at least an eighth.
@@ -59,7 +63,13 @@ pub struct TableOptions {
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { block_rows_max: 4096, block_bytes_max: 32 << 10, filter_bits: 10, compress: true }
+        Self {
+            block_rows_max: 4096,
+            block_bytes_max: 32 << 10,
+            block_string_bytes_max: 8 << 10,
+            filter_bits: 10,
+            compress: true,
+        }
     }
 }
 

@@ -5,9 +5,11 @@
 //! 2. Every part is compared with its checksum when it is read from the file, before it is decoded.
 //! 3. A table opens only if it is the very file that the manifest's entry describes.
 
+use super::block::BlockBytes;
 use super::cache::{Reservation, Slots};
 use super::index::Index;
 use super::layout::{FOOTER_BYTES, FORMAT_VERSION, Footer, Handle, Properties, decode_tombstones};
+use super::run_buffer::KEPT_BYTES_MAX;
 use super::{Block, BlockCache, Fill, RangeTombstone, TableMeta};
 use crate::codec::Malformed;
 use crate::codec::filter::{Filter, hash_bytes, hash_words};
@@ -15,12 +17,16 @@ use crate::context::Context;
 use crate::{Error, Result};
 use base::sabotage::{Switch, is_on};
 use base::{Corruption, KeyRange, KeyRef, Shape, checksum};
-use env::{FileRead, RandomReadFile, ReadOptions, ReadRequest};
+use env::{EnvError, FileRead, RandomReadFile, ReadOptions, ReadRequest};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes read from a table's end at once: holds all but the blocks of a small table.
 const TAIL_BYTES: u64 = 32 << 10;
+
+/// Most bytes of blocks that one read fills: so many that the call does not count, so few that they are still in
+/// the second-level cache when they are taken apart.
+const RUN_BYTES: u64 = KEPT_BYTES_MAX as u64;
 
 /// An open table. Shared by all versions that hold it.
 #[derive(Debug)]
@@ -31,6 +37,8 @@ pub struct Table {
     pub(super) index: Index,
     slots: Arc<Slots>,
     cache: Arc<BlockCache>,
+    /// Reads go around the kernel's cache, so that ours is the only one.
+    direct: bool,
     key_filter: Option<Vec<u8>>,
     first_word_filter: Option<Vec<u8>>,
     tombstones: Vec<RangeTombstone>,
@@ -89,6 +97,7 @@ impl Table {
             index,
             slots,
             cache: Arc::clone(&context.cache),
+            direct: context.direct_reads,
             key_filter,
             first_word_filter,
             tombstones,
@@ -222,16 +231,29 @@ impl Table {
     #[cold]
     fn block_missed(&self, i: usize, fill: Fill) -> Result<Arc<Block>> {
         self.slots.count_miss();
-        let block = self.load(i)?;
-        Ok(self.cache.insert(&self.slots, i, Arc::new(block), fill))
+        let block = Arc::new(self.load(i)?);
+        Ok(match self.slots.is_wanted(i, fill, self.direct) {
+            true => self.cache.insert(&self.slots, i, block, fill),
+            false => block,
+        })
     }
 
     /// Reads block `i` from the file, past the cache.
     pub(super) fn load(&self, i: usize) -> Result<Block> {
         let span = self.index.bytes(i);
         let mut bytes = vec![0; (span.end - span.start) as usize];
-        self.file.read_at(&mut bytes, span.start)?;
+        if let Err(error) = self.file.read_at(&mut bytes, span.start) {
+            return Err(self.cut_before(i, &error).map_or_else(|| error.into(), Error::Corruption));
+        }
         self.checked(i, bytes)
+    }
+
+    /// The damage, where block `i` could not be read because the file has become shorter than it was.
+    #[cold]
+    fn cut_before(&self, i: usize, error: &EnvError) -> Option<Corruption> {
+        let end = self.index.bytes(i).end;
+        let is_short = error.is_past_end() && self.file.len_bytes().is_ok_and(|len| len < end);
+        is_short.then(|| self.damaged(i, "the file ends before the block does"))
     }
 
     /// These blocks in the order asked for; those not in the cache are read in one batch.
@@ -246,7 +268,8 @@ impl Table {
         Self::read_across(&wanted, fill)
     }
 
-    /// Blocks of any tables in the order asked for; those not in the cache are read in one batch.
+    /// Blocks of any tables in the order asked for; those not in the cache are read in one batch, those that
+    /// follow one another in a file by one read.
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -256,22 +279,69 @@ impl Table {
     pub fn read_across(wanted: &[(&Self, usize)], fill: Fill) -> Result<Vec<Arc<Block>>> {
         let mut found: Vec<Option<Arc<Block>>> =
             wanted.iter().map(|&(table, i)| table.slots.get(i, fill)).collect();
-        let mut missing = Vec::new();
-        let mut reads = Vec::new();
-        for (place, &(table, i)) in wanted.iter().enumerate() {
-            if found[place].is_none() {
-                let span = table.index.bytes(i);
-                let buf = vec![0; (span.end - span.start) as usize];
-                reads.push(FileRead { file: Arc::clone(&table.file), offset: span.start, buf });
-                missing.push(place);
+        // Places of blocks that one read fills.
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut reads: Vec<FileRead> = Vec::new();
+        let mut place = 0;
+        while place < wanted.len() {
+            if found[place].is_some() {
+                place += 1;
+                continue;
             }
+            let (table, first) = wanted[place];
+            let start = table.index.bytes(first).start;
+            let mut bytes = table.index.bytes(first).end - start;
+            let mut end = place + 1;
+            while let (Some(&(other, i)), Some(None)) = (wanted.get(end), found.get(end)) {
+                if !std::ptr::eq(other, table) || i != first + (end - place) {
+                    break;
+                }
+                let longer = table.index.bytes(i).end.saturating_sub(start);
+                if longer > RUN_BYTES {
+                    break;
+                }
+                (bytes, end) = (longer, end + 1);
+            }
+            let buf = match end - place {
+                1 => vec![0; bytes as usize],
+                _ => table.cache.run_buffers.take(bytes as usize),
+            };
+            reads.push(FileRead { file: Arc::clone(&table.file), offset: start, buf });
+            runs.push(place..end);
+            place = end;
         }
-        env::read_files(&mut reads)?;
-        for (place, read) in missing.into_iter().zip(reads) {
-            let (table, i) = wanted[place];
-            table.slots.count_miss();
-            let block = Arc::new(table.checked(i, read.buf)?);
-            found[place] = Some(table.cache.insert(&table.slots, i, block, fill));
+        if let Err(error) = env::read_files(&mut reads) {
+            let cut = runs.iter().map(|run| wanted[run.end - 1]);
+            let cut = cut.filter_map(|(table, i)| table.cut_before(i, &error)).next();
+            return Err(cut.map_or_else(|| error.into(), Error::Corruption));
+        }
+        for (run, read) in runs.into_iter().zip(reads) {
+            let (mut whole, shared) = match run.len() {
+                1 => (Some(read.buf), None),
+                _ => (None, Some(wanted[run.start].0.cache.run_buffers.lend(read.buf))),
+            };
+            for place in run {
+                let (table, i) = wanted[place];
+                table.slots.count_miss();
+                let is_wanted = table.slots.is_wanted(i, fill, table.direct);
+                let bytes = match (&shared, whole.take()) {
+                    (Some(shared), _) => {
+                        let span = table.index.bytes(i);
+                        let part = (span.start - read.offset) as usize;
+                        let part = part..(span.end - read.offset) as usize;
+                        match is_wanted {
+                            true => BlockBytes::Own(shared.bytes()[part].to_vec()),
+                            false => BlockBytes::Part(Arc::clone(shared), part),
+                        }
+                    }
+                    (None, whole) => BlockBytes::Own(whole.unwrap_or_default()),
+                };
+                let block = Arc::new(table.checked(i, bytes)?);
+                found[place] = Some(match is_wanted {
+                    true => table.cache.insert(&table.slots, i, block, fill),
+                    false => block,
+                });
+            }
         }
         // Each place is filled: found at once, or missing and then read.
         Ok(found.into_iter().flatten().collect())
@@ -298,7 +368,8 @@ impl Table {
     }
 
     /// The block in bytes that were just read, if they are what was written.
-    fn checked(&self, i: usize, bytes: Vec<u8>) -> Result<Block> {
+    fn checked(&self, i: usize, bytes: impl Into<BlockBytes>) -> Result<Block> {
+        let bytes = bytes.into();
         if checksum(&bytes) != self.index.checksum(i) && !is_on(Switch::IgnoreChecksum) {
             return Err(self.damaged(i, "the block's checksum does not match").into());
         }

@@ -18,8 +18,7 @@ use crate::context::Context;
 use crate::rows::Rows;
 use crate::{Error, Result};
 use base::{Corruption, Key, Shape, checksum};
-use env::{EnvError, RandomReadFile, ReadOptions};
-use std::io::ErrorKind;
+use env::{RandomReadFile, ReadOptions};
 use std::sync::Arc;
 
 /// A damaged table whose fences were found.
@@ -107,7 +106,7 @@ impl Table {
                     .map_err(|what| self.damaged(i, &what)),
                 Err(Error::Corruption(corruption)) => Err(corruption),
                 // The file ends before the block does.
-                Err(Error::Env(error)) if is_cut(&error) => {
+                Err(Error::Env(error)) if error.is_past_end() => {
                     Err(self.damaged(i, "the file ends before the block"))
                 }
                 Err(error) => return Err(error),
@@ -125,11 +124,6 @@ impl Table {
         }
         Ok(())
     }
-}
-
-/// Whether a read ran past the end of its file.
-fn is_cut(error: &EnvError) -> bool {
-    matches!(error, EnvError::Io { source, .. } if source.kind() == ErrorKind::UnexpectedEof)
 }
 
 /// The section of properties and fences, proven by the manifest's fingerprint.

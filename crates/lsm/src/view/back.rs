@@ -14,7 +14,7 @@
 use super::columns::append_reversed;
 use super::runs::RunView;
 use super::scan::{Plan, append_run};
-use super::source::{CHUNK_ROWS, WINDOW_BLOCKS};
+use super::source::{CHUNK_ROWS, WINDOW_BLOCKS, WINDOW_BYTES};
 use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::table::{Fill, Table};
@@ -168,13 +168,15 @@ impl RunView {
     }
 }
 
-/// The last of these blocks: as many as hold `rows` rows at most, at least one.
+/// The last of these blocks: as many as hold `rows` rows at most and are read at once, at least one.
 fn window_back(table: &Table, blocks: &Range<usize>, rows: usize) -> Range<usize> {
     let mut first = blocks.end - 1;
     let mut held = table.block_rows(first);
+    let mut bytes = table.block_bytes(first);
     while first > blocks.start && blocks.end - first < WINDOW_BLOCKS {
         held = held.saturating_add(table.block_rows(first - 1));
-        if held > rows {
+        bytes = bytes.saturating_add(table.block_bytes(first - 1));
+        if held > rows || bytes > WINDOW_BYTES {
             break;
         }
         first -= 1;
@@ -199,7 +201,7 @@ fn append_run_back(
             let window = window_back(table, &blocks, left);
             blocks.end = window.start;
             let numbers: Vec<usize> = window.collect();
-            for block in table.read_blocks(&numbers, fill)?.iter().rev() {
+            for block in table.read_blocks(&numbers, fill.of_blocks(numbers.len()))?.iter().rev() {
                 let found = block.rows_in(range);
                 let found = found.start.max(found.end.saturating_sub(left))..found.end;
                 rows.clear();

@@ -13,6 +13,9 @@ use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Blocks read at once that a look-up may need, and that are kept at once.
+const KEPT_BLOCKS_MAX: usize = 4;
+
 impl SuperVersion {
     /// Appends up to `limit` rows of the range to `out`, in key order.
     ///
@@ -164,6 +167,12 @@ impl Fill {
     pub(super) fn of(limit: usize) -> Self {
         if limit > CHUNK_ROWS { Self::Once } else { Self::Keep }
     }
+
+    /// The same where so many blocks are read at once: that they are wanted again has to show first, for to keep them costs
+    /// more than to read them.
+    pub(super) fn of_blocks(self, blocks: usize) -> Self {
+        if self == Self::Keep && blocks > KEPT_BLOCKS_MAX { Self::Range } else { self }
+    }
 }
 
 /// How a range is read.
@@ -279,7 +288,7 @@ pub(super) fn append_run(
                 continue;
             }
             let numbers: Vec<usize> = window.collect();
-            for block in table.read_blocks(&numbers, fill)? {
+            for block in table.read_blocks(&numbers, fill.of_blocks(numbers.len()))? {
                 left -= append_block(&block, range, projection, left, out);
             }
         }

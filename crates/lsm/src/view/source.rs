@@ -20,8 +20,10 @@ pub trait RowSource: Send {
 
 /// Rows a source hands out at once, at most.
 pub(crate) const CHUNK_ROWS: usize = 1024;
-/// Blocks a long scan reads at once.
-pub(super) const WINDOW_BLOCKS: usize = 32;
+/// Blocks a long scan reads at once, at most ...
+pub(super) const WINDOW_BLOCKS: usize = 128;
+/// ... and their bytes, but for a single block that is longer.
+pub(super) const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The versions of a memtable within a range.
 pub struct MemSource<M> {
@@ -175,11 +177,12 @@ impl RunSource {
         }
         let table = &self.tables[self.table];
         let end = self.blocks.end.min(self.blocks.start + self.window_blocks);
+        let end = window(table, &(self.blocks.start..end), usize::MAX).end;
         if end == self.blocks.start + 1 {
             self.ready.push_back(table.block(self.blocks.start, self.fill)?);
         } else {
             let blocks: Vec<usize> = (self.blocks.start..end).collect();
-            self.ready.extend(table.read_blocks(&blocks, self.fill)?);
+            self.ready.extend(table.read_blocks(&blocks, self.fill.of_blocks(blocks.len()))?);
         }
         self.blocks.start = end;
         self.window_blocks = (self.window_blocks * 2).min(WINDOW_BLOCKS);
@@ -187,11 +190,16 @@ impl RunSource {
     }
 }
 
-/// The first of these blocks, which are not none: as many as hold `rows` rows, at most [`WINDOW_BLOCKS`].
+/// The first of these blocks, which are not none: as many as hold `rows` rows, at most what is read at once.
 pub(super) fn window(table: &Table, blocks: &Range<usize>, rows: usize) -> Range<usize> {
     let mut end = blocks.start + 1;
     let mut held = table.block_rows(blocks.start);
+    let mut bytes = table.block_bytes(blocks.start);
     while end < blocks.end && end - blocks.start < WINDOW_BLOCKS && held < rows {
+        bytes = bytes.saturating_add(table.block_bytes(end));
+        if bytes > WINDOW_BYTES {
+            break;
+        }
         held = held.saturating_add(table.block_rows(end));
         end += 1;
     }

@@ -195,6 +195,7 @@ impl Swarm {
                 table: TableOptions {
                     block_rows_max: self.block_rows_max,
                     block_bytes_max: self.block_bytes_max,
+                    block_string_bytes_max: self.block_bytes_max,
                     filter_bits: self.filter_bits,
                     compress: self.compress,
                 },
