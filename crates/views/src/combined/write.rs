@@ -274,7 +274,8 @@ impl Core {
     /// Sees to it that what waits is written in time, and now if it is much.
     fn more_waits(&self) -> Result<()> {
         if self.is_full() {
-            return self.write_waiting();
+            // Another may have written it while this one waited for its turn.
+            return self.write_shards(|| self.is_full());
         }
         self.schedule.soon();
         Ok(())
@@ -376,13 +377,13 @@ impl Waits for Core {
         if self.waiting.rows() == 0 {
             return Ok(());
         }
-        self.write_shards()
+        self.write_shards(|| true)
     }
 
     fn close(&self) -> Result<()> {
         self.waiting.close();
         // Without a look at how many rows there are: that tells nothing of one that comes in right now.
-        let result = self.write_shards();
+        let result = self.write_shards(|| true);
         self.ended.store(true, Ordering::Release);
         result
     }
@@ -393,9 +394,12 @@ impl Waits for Core {
 }
 
 impl Core {
-    /// Writes what waits in all shards.
-    fn write_shards(&self) -> Result<()> {
+    /// Writes what waits in all shards, if it is still `wanted` when nobody else writes it.
+    fn write_shards(&self, wanted: impl Fn() -> bool) -> Result<()> {
         let _one = self.writing.lock();
+        if !wanted() {
+            return Ok(());
+        }
         let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
         match &self.waiting {
             Waiting::Nothing => {}

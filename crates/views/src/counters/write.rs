@@ -187,8 +187,10 @@ impl Core {
 
     /// Sees to it that what waits is written in time, and now if it is much.
     pub(super) fn more_waits(&self) -> Result<()> {
-        if self.waiting.rows() >= self.rows_max {
-            return self.write_waiting();
+        let is_full = || self.waiting.rows() >= self.rows_max;
+        if is_full() {
+            // Another may have written it while this one waited for its turn.
+            return self.write_shards(is_full);
         }
         self.schedule.soon();
         Ok(())
@@ -205,13 +207,13 @@ impl Waits for Core {
         if self.waiting.rows() == 0 {
             return Ok(());
         }
-        self.write_shards()
+        self.write_shards(|| true)
     }
 
     fn close(&self) -> Result<()> {
         self.waiting.close();
         // Without a look at how many rows there are: that tells nothing of one that comes in right now.
-        let result = self.write_shards();
+        let result = self.write_shards(|| true);
         self.ended.store(true, Ordering::Release);
         result
     }
@@ -222,9 +224,12 @@ impl Waits for Core {
 }
 
 impl Core {
-    /// Writes what waits in all shards.
-    fn write_shards(&self) -> Result<()> {
+    /// Writes what waits in all shards, if it is still `wanted` when nobody else writes it.
+    fn write_shards(&self, wanted: impl Fn() -> bool) -> Result<()> {
         let _one = self.writing.lock();
+        if !wanted() {
+            return Ok(());
+        }
         match &self.waiting {
             Waiting::Nothing => Ok(()),
             Waiting::Words(buffer) => buffer.drain_in_order(|rows| {
