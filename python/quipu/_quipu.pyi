@@ -400,6 +400,19 @@ class Blobs:
         Raises:
             InvalidInputError: The columns differ in length, or a value is null.
         """
+    def load(self, batches: Iterable[tuple[_Column, Iterable[bytes] | _ArrowArray | _ArrowStream]]) -> int:
+        """Write many blobs in ascending order of their keys; return how many.
+
+        They go past the log straight into tables, become visible at once and are durable when this returns. For
+        megabytes and more: a call costs a few syncs.
+
+        Args:
+            batches: Pairs of keys and values, as ``put_many`` takes them; keys ascend, also from batch to batch.
+
+        Raises:
+            InvalidInputError: Keys do not ascend, a value has 16 KiB or more or would replace such a one, or this is a
+                transaction's. Nothing is written then, nor where the iterable raises.
+        """
     def __delitem__(self, key: _Vertex) -> None: ...
     def delete(self, key: _Vertex) -> bool:
         """Delete a key's value; return whether there was one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,36 @@ def test_values_of_any_size_come_back_also_after_reopening(folder: Path, size: i
         assert db.blobs("pages")[1] == value
         assert db.blobs("pages").get_many([1, 2]) == [value, None]
         db.check()
+
+
+def test_a_load_takes_ascending_batches_and_all_or_nothing(folder: Path) -> None:
+    def batches(count: int) -> Iterator[tuple[np.ndarray, list[bytes]]]:
+        for start in range(0, count, 1000):
+            keys = np.arange(start, start + 1000, dtype=np.uint64)
+            yield keys, [b"%d" % key for key in keys]
+
+    with quipu.open(folder) as db:
+        b = db.blobs("pages")
+        assert b.load(batches(5000)) == 5000
+        assert (len(b), b[4999], b.load([])) == (5000, b"4999", 0)
+        with pytest.raises(quipu.InvalidInputError, match="row 1 is not above"):
+            b.load([([9000, 9000], [b"x", b"y"])])
+        with pytest.raises(quipu.InvalidInputError, match="16384 bytes"):
+            b.load([([9000], [b"x" * 16384])])
+
+        def failing() -> Iterator[tuple[list[int], list[bytes]]]:
+            yield [9000], [b"x"]
+            raise ZeroDivisionError("mine")
+
+        with pytest.raises(ZeroDivisionError, match="mine"):
+            b.load(failing())
+        with pytest.raises(TypeError):
+            b.load([7])  # type: ignore[list-item]
+        with db.transaction() as tx, pytest.raises(quipu.InvalidInputError, match="commit of its own"):
+            tx.blobs("pages").load(batches(1000))
+        assert len(b) == 5000
+    with quipu.open(folder) as db:
+        assert db.blobs("pages").get_many([0, 4999, 9000]) == [b"0", b"4999", None]
 
 
 def test_many_keys_at_once(b: quipu.Blobs) -> None:

@@ -88,6 +88,8 @@ marks! {
     BulkAtBottom,
     /// A bulk load went on top of other tables.
     BulkOnTop,
+    /// A bulk load went to the bottom between other tables.
+    BulkBeside,
     /// A file waited for its last reader.
     ObsoleteWaits,
     /// A backup has a table as a link to the database's.

@@ -7,6 +7,8 @@
 //!    a snapshot from before the load does not see them.
 //! 3. Memtables are flushed before the tables are placed: what a memtable holds would otherwise
 //!    shadow newer rows below it.
+//! 4. Tables go to the bottom where no table of any level reaches into theirs, and only while nothing is merged: a
+//!    merge's output may span the gaps between its inputs. Elsewhere they are the newest run of level 0.
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
@@ -21,8 +23,10 @@ use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
 use std::sync::Arc;
 use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, SortedRows};
 
-/// Rows taken from a source at once.
+/// Rows taken from a source at once ...
 const ROWS_A_STEP: usize = 16 << 10;
+/// ... but no more after so many bytes of strings.
+const BYTES_A_STEP: usize = 4 << 20;
 
 /// A bulk load in progress.
 pub(crate) struct KvBulk {
@@ -121,6 +125,8 @@ impl BulkLoad for KvBulk {
         for (keyspace, tables) in &self.written {
             check_order(*keyspace, tables)?;
         }
+        // Where a merge runs, the load does not wait for it.
+        let nothing_merges = inner.compacting.try_lock();
         let _maintenance = inner.maintenance.lock();
         inner.flush_sealed()?;
         // From here to the publication no commit may come between: it would shadow rows of the load
@@ -135,10 +141,22 @@ impl BulkLoad for KvBulk {
         let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
         for (keyspace, tables) in &mut self.written {
             let tree = &trees.get(*keyspace)?.tree;
-            let mark = if tree.is_empty_of_tables() { Mark::BulkAtBottom } else { Mark::BulkOnTop };
-            hit(mark);
-            let (level, run) =
-                if tree.is_empty_of_tables() { (LEVEL_MAX as u8, 0) } else { (0, tree.next_run()) };
+            let free = |table: &TableMeta| {
+                !tree.reaches_into(&table.summary.first_key, &table.summary.last_key)
+            };
+            // Short tables stay for ever where nothing merges them.
+            let bytes: u64 = tables.iter().map(|table| table.summary.bytes).sum();
+            let is_long = bytes >= tables.len() as u64 * inner.context.options.table_bytes / 4;
+            let (level, run) = if tree.is_empty_of_tables() {
+                hit(Mark::BulkAtBottom);
+                (LEVEL_MAX as u8, 0)
+            } else if nothing_merges.is_some() && is_long && tables.iter().all(free) {
+                hit(Mark::BulkBeside);
+                (LEVEL_MAX as u8, 0)
+            } else {
+                hit(Mark::BulkOnTop);
+                (0, tree.next_run())
+            };
             let mut change = TreeEdit::default();
             for meta in tables {
                 meta.global_seq = seq;
@@ -162,6 +180,7 @@ impl BulkLoad for KvBulk {
         drop(writer);
         inner.after_install();
         drop(_maintenance);
+        drop(nothing_merges);
         inner.queue_compaction();
         Ok(SeqNo(seq))
     }
@@ -195,7 +214,10 @@ fn write_partition(
             return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
         }
         batch.clear();
-        while batch.rows < ROWS_A_STEP && source.next_rows(&mut batch)? {}
+        while batch.rows < ROWS_A_STEP
+            && string_bytes(&batch) < BYTES_A_STEP
+            && source.next_rows(&mut batch)?
+        {}
         if batch.rows == 0 {
             break;
         }
@@ -207,6 +229,11 @@ fn write_partition(
         std::mem::swap(&mut rows.values, &mut batch.values);
     }
     out.finish().map_err(tree_error)
+}
+
+/// Bytes of byte strings, keys not included.
+fn string_bytes(batch: &base::Batch) -> usize {
+    batch.values.iter().filter_map(base::Column::as_bytes).map(|column| column.heap.len()).sum()
 }
 
 /// Removes table files that the manifest does not name: left by a crash in the middle of a load, a

@@ -24,7 +24,7 @@ use crate::memtable::{Kinds, Memtable};
 use crate::table::Table;
 use crate::version::{AddedTable, TreeEdit, Version};
 use crate::view::SuperVersion;
-use base::{Batch, KeyRange, KeyspaceId, Shape, TableId};
+use base::{Batch, Key, KeyRange, KeyspaceId, Shape, TableId};
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use env::sync::{ArcSwap, Guard};
@@ -181,6 +181,15 @@ impl Tree {
     #[must_use]
     pub fn is_empty_of_tables(&self) -> bool {
         self.state.load().version.is_empty()
+    }
+
+    /// Whether a table of any level holds, or may hold, keys from `first` to `last`.
+    pub fn reaches_into(&self, first: &Key, last: &Key) -> bool {
+        let state = self.state.load();
+        let version = &state.version;
+        let runs = version.level0.iter().map(|(_, run)| run).chain(&version.levels);
+        let mut tables = runs.flat_map(|run| &run.tables).map(|table| &table.meta().summary);
+        tables.any(|table| table.first_key <= *last && *first <= table.last_key)
     }
 
     /// A number for a run of level 0 that is newer than all runs so far.

@@ -12,6 +12,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use quipu::{BlobRows, BytesColumn};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rows asked of a stream at once; values of a kibibyte make 4 MiB of them.
 const ROWS_A_BATCH: usize = 4096;
@@ -175,6 +176,33 @@ impl Blobs {
         let keys = column(self.blobs.def().key, KEY, keys)?;
         let values = self::values(values)?;
         keys.with_list(|keys| py.detach(|| self.blobs.put_many(keys, &values)))?.or_raise()
+    }
+
+    fn load(&self, py: Python<'_>, batches: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let key = self.blobs.def().key;
+        let batches = batches.try_iter()?.unbind();
+        // What Python raised stops the load, and is raised again behind it.
+        let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
+        let raising = Arc::clone(&raised);
+        let next = move |out: &mut BlobRows| {
+            let pulled = Python::attach(|py| {
+                let Some(batch) = batches.bind(py).clone().next() else { return Ok(false) };
+                let (keys, values): (Bound<'_, PyAny>, Bound<'_, PyAny>) = batch?.extract()?;
+                let (keys, values) = (column(key, KEY, &keys)?, self::values(&values)?);
+                keys.with_list(|keys| out.push_many(keys, &values))?.or_raise()?;
+                Ok(true)
+            });
+            pulled.map_err(|error: PyErr| {
+                let what = error.to_string();
+                *raising.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                quipu::Error::new(quipu::ErrorKind::InvalidInput, what)
+            })
+        };
+        let loaded = py.detach(|| self.blobs.load(next));
+        match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => Ok(loaded.or_raise()?.rows),
+        }
     }
 
     fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {

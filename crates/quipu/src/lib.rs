@@ -39,7 +39,7 @@ pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Op
 pub use relation::Entry;
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use size::parse_bytes;
-pub use store::{Durability, Error, ErrorKind, Isolation, Result};
+pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result};
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, Measure,
 };

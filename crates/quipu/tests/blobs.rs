@@ -345,11 +345,109 @@ fn a_lost_chunk_is_corruption_never_a_shorter_value() {
     assert_eq!((check.blobs[0].1.rows, check.blobs[0].1.unused), (2, 0));
 }
 
+/// Loads these rows in pieces of three.
+fn load<'k, K: Copy + Send + 'static + Into<KeyOf<'k>>>(
+    blobs: &Blobs,
+    rows: Vec<(K, Vec<u8>)>,
+) -> quipu::Result<quipu::BulkWritten> {
+    let mut at = 0;
+    blobs.load(move |out| {
+        for (key, value) in rows.iter().skip(at).take(3) {
+            out.push(*key, value)?;
+        }
+        at += 3;
+        Ok(at < rows.len() + 3)
+    })
+}
+
+#[test]
+fn a_load_is_there_at_once_durable_and_beside_what_was_loaded_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { durability: Durability::None, threads: 1, ..Options::default() };
+    {
+        let db = Database::open(folder.path(), options()).unwrap();
+        let blobs = pages(&db);
+        blobs.put(5_u64, b"before").unwrap();
+        let before = db.store().snapshot();
+        let rows =
+            |keys: std::ops::Range<u64>| keys.map(|key| (key, value_of(10_000, key))).collect();
+        let written = load(&blobs, rows(1..1001)).unwrap();
+        assert_eq!(written.rows, 1000);
+        assert!((10_000_000..10_200_000).contains(&written.bytes), "{written:?}");
+        assert!(get(&blobs, 5_u64) == Some(value_of(10_000, 5)), "the load is newer");
+        let old = blobs.at(&before);
+        assert_eq!((old.len().unwrap(), get(&old, 5_u64)), (1, Some(b"before".to_vec())));
+        for step in 1..5 {
+            load(&blobs, rows(1000 * step + 1..1000 * step + 1001)).unwrap();
+        }
+        let stats = db.store().stats();
+        let rows = stats.keyspaces.iter().find(|(info, _)| info.name == "pages").unwrap();
+        let levels = &rows.1.tables_per_level;
+        assert!(levels.last().is_some_and(|&bottom| bottom >= 4), "without a merge: {levels:?}");
+        std::mem::forget(db); // as if it was killed: nothing is flushed
+    }
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(folder.path(), copy.path());
+    let db = Database::open(copy.path(), options()).unwrap();
+    let blobs = pages(&db);
+    assert_eq!(blobs.len().unwrap(), 5000);
+    for key in [1_u64, 5, 1000, 1001, 5000] {
+        assert!(get(&blobs, key) == Some(value_of(10_000, key)), "{key}");
+    }
+    db.check(&|_, _| true).unwrap();
+}
+
+fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_load_that_cannot_be_is_refused_and_changes_nothing() {
+    let db = memory();
+    let blobs = pages(&db);
+    blobs.put(1_u64, b"one").unwrap();
+    blobs.put(900_u64, &value_of(LARGE, 9)).unwrap();
+    let value = || b"new".to_vec();
+    let refuse = |rows: Vec<(u64, Vec<u8>)>, says: &str| {
+        let error = load(&blobs, rows).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(says), "{error}");
+        assert_eq!((blobs.len().unwrap(), get(&blobs, 1_u64)), (2, Some(b"one".to_vec())));
+    };
+    refuse(vec![(1, value()), (2, value()), (2, value())], "row 2 is not above");
+    refuse(vec![(1, value()), (2, value()), (3, value()), (3, value())], "row 3 is not above");
+    refuse(vec![(1, value()), (2, value_of(LARGE, 1))], "row 1 has 16384 bytes");
+    refuse(vec![(1, value()), (900, value())], "lies in chunks");
+    let error = blobs.load(|rows| rows.push("text", b"").map(|()| true)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let error = blobs.load(|_| Err(quipu::Error::new(ErrorKind::Io, "no more"))).unwrap_err();
+    assert_eq!(error.to_string(), "no more");
+    let tx = db.transaction(Isolation::Snapshot);
+    let inside = tx.blobs("pages").unwrap();
+    assert_eq!(load(&inside, vec![(2_u64, value())]).unwrap_err().kind(), ErrorKind::InvalidInput);
+    drop((inside, tx));
+    assert_eq!(load(&blobs, Vec::<(u64, Vec<u8>)>::new()).unwrap().rows, 0);
+    // Text in its order, which is not that of lengths.
+    let names = db.blobs("names", BlobOptions { key: KeyType::Str }).unwrap();
+    load(&names, vec![("", value()), ("a", value()), ("aa", value()), ("b", value())]).unwrap();
+    assert_eq!(get(&names, "aa"), Some(value()));
+    assert!(load(&names, vec![("b", value()), ("aa", value())]).is_err());
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Put(Vec<(u64, usize)>),
     Delete(Vec<u64>),
     Discard(Vec<u64>),
+    Load(BTreeMap<u64, usize>),
     Flush,
     Compact,
     Clear,
@@ -361,6 +459,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => prop::collection::vec((0..24_u64, len), 1..6).prop_map(Step::Put),
         2 => prop::collection::vec(0..24_u64, 1..6).prop_map(Step::Delete),
         2 => prop::collection::vec(0..24_u64, 1..6).prop_map(Step::Discard),
+        2 => prop::collection::btree_map(0..24_u64, 0..40_usize, 1..6).prop_map(Step::Load),
         1 => Just(Step::Flush),
         1 => Just(Step::Compact),
         1 => Just(Step::Clear),
@@ -400,6 +499,16 @@ proptest! {
                         blobs.discard_many(KeyList::U64(keys)).unwrap();
                     }
                     keys.iter().for_each(|key| drop(model.remove(key)));
+                }
+                Step::Load(rows) => {
+                    let rows: BTreeMap<u64, Vec<u8>> =
+                        rows.iter().map(|(&key, &len)| (key, value_of(len, key + n as u64))).collect();
+                    let long = rows.keys().any(|key| model.get(key).is_some_and(|old| old.len() >= LARGE));
+                    let loaded = load(&blobs, rows.clone().into_iter().collect());
+                    prop_assert_eq!(loaded.is_err(), long);
+                    if !long {
+                        model.extend(rows);
+                    }
                 }
                 Step::Flush => db.flush().unwrap(),
                 Step::Compact => db.compact().unwrap(),

@@ -114,6 +114,24 @@ impl Session for Handle {
         Ok(self.blobs().put(key, value)?)
     }
 
+    fn load(&mut self, rows: &mut Rows) -> Result<()> {
+        // The rows go in and out by their memory: the engine drains them in this call.
+        let mut columns = Some((std::mem::take(&mut rows.keys), lent(&mut rows.values)));
+        let back = std::sync::Arc::new(std::sync::Mutex::new(None));
+        let drained = std::sync::Arc::clone(&back);
+        self.blobs().load(move |out| {
+            let Some((keys, values)) = columns.take() else { return Ok(false) };
+            out.push_many(KeyList::U64(&keys), &values)?;
+            *drained.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((keys, values));
+            Ok(true)
+        })?;
+        let drained = back.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let (keys, values) = drained.ok_or("the load took no rows")?;
+        rows.keys = keys;
+        give_back(values, &mut rows.values);
+        Ok(())
+    }
+
     fn put_batch(&mut self, rows: &mut Rows) -> Result<()> {
         let values = lent(&mut rows.values);
         let put = self.blobs().put_many(KeyList::U64(&rows.keys), &values);

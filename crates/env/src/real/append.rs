@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::{AppendFile, EnvError, Result};
 
 /// Bytes gathered before a write call. Larger pieces bypass the buffer.
-const BUFFER_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(crate) struct RealAppendFile {

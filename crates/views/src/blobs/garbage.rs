@@ -1,7 +1,7 @@
 //! Chunks that belong to no row.
 //!
 //! They come about in two ways: a value written in pieces was not finished, because the process ended; or a short
-//! value replaced a long one in the instant in which the long one was the first of its blobs, and did not look.
+//! value, or a load, replaced a long one in the instant in which the long one was the first of its blobs, and did not look.
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{empty_batch, large_ids};

@@ -17,6 +17,7 @@
 mod check;
 mod garbage;
 mod large;
+mod load;
 mod read;
 mod rows;
 mod stream;
