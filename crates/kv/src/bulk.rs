@@ -23,6 +23,9 @@ use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
 use std::sync::Arc;
 use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, SortedRows};
 
+/// A load's tables go between others only if they have this part of a full table's bytes, or more.
+const LEAST_SHARE: u64 = 16;
+
 /// Rows taken from a source at once ...
 const ROWS_A_STEP: usize = 16 << 10;
 /// ... but no more after so many bytes of strings.
@@ -146,7 +149,8 @@ impl BulkLoad for KvBulk {
             };
             // Short tables stay for ever where nothing merges them.
             let bytes: u64 = tables.iter().map(|table| table.summary.bytes).sum();
-            let is_long = bytes >= tables.len() as u64 * inner.context.options.table_bytes / 4;
+            let least = inner.context.options.table_bytes / LEAST_SHARE;
+            let is_long = bytes >= tables.len() as u64 * least;
             let (level, run) = if tree.is_empty_of_tables() {
                 hit(Mark::BulkAtBottom);
                 (LEVEL_MAX as u8, 0)
