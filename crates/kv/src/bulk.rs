@@ -7,8 +7,8 @@
 //!    a snapshot from before the load does not see them.
 //! 3. Memtables are flushed before the tables are placed: what a memtable holds would otherwise
 //!    shadow newer rows below it.
-//! 4. Tables go to the bottom where no table of any level reaches into theirs, and only while nothing is merged: a
-//!    merge's output may span the gaps between its inputs. Elsewhere they are the newest run of level 0.
+//! 4. Tables go to the bottom where no table of any level reaches into theirs, and no merge's output can (`merging.rs`).
+//!    Elsewhere they are the newest run of level 0.
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
@@ -128,8 +128,6 @@ impl BulkLoad for KvBulk {
         for (keyspace, tables) in &self.written {
             check_order(*keyspace, tables)?;
         }
-        // Where a merge runs, the load does not wait for it.
-        let nothing_merges = inner.compacting.try_lock();
         let _maintenance = inner.maintenance.lock();
         inner.flush_sealed()?;
         // From here to the publication no commit may come between: it would shadow rows of the load
@@ -141,6 +139,7 @@ impl BulkLoad for KvBulk {
         inner.flush_sealed_with(&mut writer)?;
         let seq = writer.last_seq + 1;
         let trees = inner.trees.load_full();
+        let merging = inner.merging.lock();
         let mut edit = VersionEdit { last_seq: Some(seq), ..VersionEdit::default() };
         for (keyspace, tables) in &mut self.written {
             let tree = &trees.get(*keyspace)?.tree;
@@ -154,7 +153,10 @@ impl BulkLoad for KvBulk {
             let (level, run) = if tree.is_empty_of_tables() {
                 hit(Mark::BulkAtBottom);
                 (LEVEL_MAX as u8, 0)
-            } else if nothing_merges.is_some() && is_long && tables.iter().all(free) {
+            } else if is_long
+                && merging.as_ref().is_none_or(|merging| merging.is_apart(*keyspace, tables))
+                && tables.iter().all(free)
+            {
                 hit(Mark::BulkBeside);
                 (LEVEL_MAX as u8, 0)
             } else {
@@ -179,12 +181,12 @@ impl BulkLoad for KvBulk {
             let tree = &trees.get(*keyspace)?.tree;
             tree.install(change, &[], newest).map_err(|error| inner.poisoned_by(error))?;
         }
+        drop(merging);
         writer.last_seq = seq;
         inner.snapshots.publish(seq);
         drop(writer);
         inner.after_install();
         drop(_maintenance);
-        drop(nothing_merges);
         inner.queue_compaction();
         Ok(SeqNo(seq))
     }

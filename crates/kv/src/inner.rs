@@ -5,8 +5,9 @@
 //! 1. `maintenance`: one flush, bulk commit, keyspace change or compaction installation at a time.
 //! 2. `writer`: the log, the next sequence number, the active memtables. Held for microseconds, and
 //!    for a flush's moment by a bulk commit.
-//! 3. `manifest`: inside one of the above.
-//! 4. `snapshots`: a leaf.
+//! 3. `merging`: held by a bulk commit from its look at it to its installation, and while a compaction is chosen.
+//! 4. `manifest`: inside one of the above.
+//! 5. `snapshots`: a leaf.
 //!
 //! Readers take none of them but the last, and that only to hold a moment.
 //!
@@ -19,6 +20,7 @@
 //!    keyspaces reaches the tables together, also without a log.
 
 use crate::convert::{env_error, tree_error};
+use crate::merging::Merging;
 use crate::options::KvOptions;
 use crate::poison::Poison;
 use crate::snapshots::Snapshots;
@@ -72,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) level0_runs: AtomicUsize,
     /// One compaction at a time.
     pub(crate) compacting: Mutex<()>,
+    /// The keys that it works on.
+    pub(crate) merging: Mutex<Option<Merging>>,
     /// Held shared while a bulk load makes or removes files; closing waits for it.
     pub(crate) loading: RwLock<()>,
     pub(crate) flush_queued: AtomicBool,

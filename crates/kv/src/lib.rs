@@ -14,6 +14,7 @@ mod convert;
 mod follower;
 mod inner;
 mod maintenance;
+mod merging;
 mod normalise;
 mod open;
 mod options;

@@ -238,11 +238,9 @@ impl Inner {
         self.poison.check()?;
         let trees = self.trees.load_full();
         for entry in trees.iter() {
-            let choice = entry.tree.choose_compaction();
-            if matches!(choice, Choice::Nothing) {
-                continue;
-            }
-            self.compact_with(entry, &choice)?;
+            let choose = || entry.tree.choose_compaction();
+            let Some(announced) = self.announce(entry, choose) else { continue };
+            self.compact_with(entry, &announced.choice)?;
             return Ok(true);
         }
         hit(Mark::CompactionFoundNothing);
@@ -291,9 +289,9 @@ impl Inner {
         let _one = self.compacting.lock();
         self.check_writable()?;
         for entry in self.trees.load_full().iter() {
-            let choice = entry.tree.choose_full_compaction();
-            if !matches!(choice, Choice::Nothing) {
-                self.compact_with(entry, &choice)?;
+            let choose = || entry.tree.choose_full_compaction();
+            if let Some(announced) = self.announce(entry, choose) {
+                self.compact_with(entry, &announced.choice)?;
             }
         }
         *self.compaction_error.lock() = None;

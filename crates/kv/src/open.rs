@@ -273,6 +273,7 @@ pub(crate) fn assemble(
         poison: Poison::default(),
         maintenance: Mutex::new(()),
         compacting: Mutex::new(()),
+        merging: Mutex::new(None),
         loading: RwLock::new(()),
         writer: Mutex::new(Writer { wal: None, last_seq: 0, payload: Vec::new() }),
         manifest: Mutex::new(manifest),

@@ -298,6 +298,25 @@ impl Tree {
         choose_all(&Levels::of(&self.state.load().version))
     }
 
+    /// First and last key of the tables of a choice; `None` where it has none.
+    #[must_use]
+    pub fn span_of(&self, choice: &Choice) -> Option<(Key, Key)> {
+        let (Choice::Move { tables: chosen, .. } | Choice::Merge { tables: chosen, .. }) = choice
+        else {
+            return None;
+        };
+        let state = self.state.load();
+        let tables = state.version.tables().map(|(_, _, table)| table.meta());
+        let spans = tables.filter(|meta| chosen.contains(&meta.id)).map(|meta| &meta.summary);
+        spans.fold(None, |span, summary| {
+            let (first, last) = (&summary.first_key, &summary.last_key);
+            Some(match span {
+                None => (first.clone(), last.clone()),
+                Some((least, most)) => (least.min(first.clone()), most.max(last.clone())),
+            })
+        })
+    }
+
     /// Carries out a choice: writes tables, installs nothing. `snapshots` as for
     /// [`Tree::flush_sealed`]; `cancel` is looked at between steps.
     ///

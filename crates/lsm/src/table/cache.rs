@@ -19,16 +19,18 @@ use env::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// What a read does to the cache.
+/// What a read does to the cache. Where the kernel keeps what was read too, a block is kept here only from the second time on that
+/// it is asked for: what is never asked for again pushes nothing out, and costs no fresh memory, whose page faults take
+/// longer than to read a block again from the kernel's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The block may be wanted again: it pushes out others.
     Keep,
-    /// A block of a short range: as `Keep`, but from the second time on that it comes by, and only where reads are direct.
-    /// (Elsewhere the kernel keeps it too, and it comes from there sooner than room is made for it here.)
+    /// The block is wanted in a moment: kept at once.
+    Ahead,
+    /// A block of a short range: with direct reads as `Keep`, but from the second time on; else it is not kept.
     Range,
-    /// A scan's block: it takes free room when it comes by for the second time, and pushes out nothing. (To have a
-    /// block stay costs more than to read it again from the kernel's cache: fresh memory is page faults.)
+    /// A scan's block: it takes free room when it comes by for the second time, and pushes out nothing.
     Once,
 }
 
@@ -78,7 +80,7 @@ struct Slot {
     block: ArcSwapOption<Block>,
     /// Hit since the queue last looked at it.
     hit: AtomicBool,
-    /// A range or a scan came by since it was last pushed out.
+    /// It was asked for, and not kept, since it was last pushed out.
     passed: AtomicBool,
 }
 
@@ -229,9 +231,10 @@ impl Slots {
     /// Whether a block that has to be read is to be offered to the cache.
     pub(super) fn is_wanted(&self, index: usize, fill: Fill, direct: bool) -> bool {
         match fill {
-            Fill::Keep => true,
+            Fill::Ahead => true,
+            Fill::Keep if direct => true,
             Fill::Range if !direct => false,
-            Fill::Range | Fill::Once => self.slots[index].passed.swap(true, Relaxed),
+            Fill::Keep | Fill::Range | Fill::Once => self.slots[index].passed.swap(true, Relaxed),
         }
     }
 

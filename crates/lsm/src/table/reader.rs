@@ -355,7 +355,7 @@ impl Table {
     /// # Panics
     /// If there is no such block.
     pub fn prefetch(&self, blocks: &[usize]) -> Result<()> {
-        self.read_blocks(blocks, Fill::Keep).map(drop)
+        self.read_blocks(blocks, Fill::Ahead).map(drop)
     }
 
     /// Asks the kernel to have the bytes of these blocks ready soon.

@@ -687,7 +687,8 @@ fn rows_of_blocks_that_fences_claim_are_summed_without_overflow() {
 #[test]
 fn a_scan_pushes_no_block_out() {
     let (shape, rows) = edges(200, 5);
-    let context = context(40 << 10);
+    let mut context = context(40 << 10);
+    context.direct_reads = true;
     let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
     table.block(0, Fill::Keep).unwrap();
@@ -722,6 +723,22 @@ fn blocks_of_tables_of_different_length_are_read_together() {
 }
 
 #[test]
+fn a_block_that_the_kernel_keeps_too_is_kept_when_it_is_asked_for_again() {
+    let (shape, rows) = edges(200, 5);
+    for (direct, missed) in [(true, 1), (false, 2)] {
+        let mut context = context(1 << 20);
+        context.direct_reads = direct;
+        let meta = build(&context, &shape, &rows, &How::default());
+        let table = Table::open(&context, &meta, &shape).unwrap();
+        (0..4).for_each(|_| drop(table.block(3, Fill::Keep).unwrap()));
+        assert_eq!(context.cache.misses(), missed);
+        table.prefetch(&[5, 6]).unwrap();
+        (0..2).for_each(|_| drop(table.read_blocks(&[5, 6], Fill::Keep).unwrap()));
+        assert_eq!(context.cache.misses(), missed + 2, "what was read ahead is there");
+    }
+}
+
+#[test]
 fn the_cache_keeps_its_budget_and_the_blocks_that_are_hit() {
     let (shape, rows) = edges(300, 5);
     let probe = context(1 << 30);
@@ -730,7 +747,8 @@ fn the_cache_keeps_its_budget_and_the_blocks_that_are_hit() {
         let _table = Table::open(&probe, &meta, &shape).unwrap();
         probe.cache.used_bytes()
     };
-    let context = context(fixed + (8 << 10));
+    let mut context = context(fixed + (8 << 10));
+    context.direct_reads = true;
     let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
     table.block(3, Fill::Keep).unwrap();
@@ -772,7 +790,8 @@ fn filters_past_their_share_are_left_out_and_nothing_is_denied() {
 #[test]
 fn readers_on_many_threads_share_a_cache_that_is_too_small() {
     let (shape, rows) = edges(100, 5);
-    let context = context(40 << 10);
+    let mut context = context(40 << 10);
+    context.direct_reads = true;
     let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
     let env = MemoryEnv::new(4);

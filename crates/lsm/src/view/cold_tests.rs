@@ -168,7 +168,7 @@ fn a_range_stays_in_the_cache_once_it_was_asked_for_twice_if_nobody_else_keeps_i
 
 #[test]
 fn scans_leave_the_cache_to_those_who_look_up() {
-    let cold = Cold::new();
+    let cold = Cold::with_direct_reads(true);
     let hot: Vec<u64> = (0..100).map(scattered).collect();
     // The cache is full of what was looked up, the hot keys twice.
     cold.get_many(hot.clone());

@@ -193,7 +193,8 @@ impl<'a> Adjacencies<'a> {
         let place = |probe: &Probe| (probe.table as usize, probe.block as usize);
         let mut places: Vec<(usize, usize)> = self.probes.iter().map(place).collect();
         places.dedup();
-        self.held.extend(self.run.read_blocks(&places, Fill::Keep)?);
+        // Words whose rows go on behind a block are looked up by themselves, and find it in the cache.
+        self.held.extend(self.run.read_blocks(&places, Fill::Ahead)?);
         Ok(())
     }
 

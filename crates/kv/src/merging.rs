@@ -1,0 +1,99 @@
+//! Which keys a compaction works on: bulk loads put their tables elsewhere.
+//!
+//! # Why
+//! A merge's output may span the gaps between its inputs. A table that came into such a gap meanwhile would then overlap
+//! with it, in a level whose tables must not overlap.
+//!
+//! # Invariants
+//! 1. A compaction is chosen and announced while `merging` is held, and so is a bulk load's look at what is announced with all up to its
+//!    installation. So either the choice knew the load's tables, or the load knew the choice.
+//! 2. What is announced stays so until the compaction is installed, or has failed.
+
+use crate::inner::Inner;
+use crate::trees::Entry;
+use base::{Key, KeyspaceId};
+use lsm::compaction::Choice;
+use lsm::table::TableMeta;
+
+/// The keys from the first to the last of a compaction's inputs.
+#[derive(Debug)]
+pub(crate) struct Merging {
+    keyspace: KeyspaceId,
+    first: Key,
+    last: Key,
+}
+
+impl Merging {
+    /// Whether none of these tables can meet the compaction's outputs.
+    pub(crate) fn is_apart(&self, keyspace: KeyspaceId, tables: &[TableMeta]) -> bool {
+        let apart = |table: &TableMeta| {
+            table.summary.last_key < self.first || self.last < table.summary.first_key
+        };
+        keyspace != self.keyspace || tables.iter().all(apart)
+    }
+}
+
+/// A compaction that is to be carried out.
+pub(crate) struct Announced<'a> {
+    pub(crate) choice: Choice,
+    inner: &'a Inner,
+}
+
+impl Inner {
+    /// Chooses and announces; `None` where nothing is to be done. The caller holds `compacting`.
+    pub(crate) fn announce(
+        &self,
+        entry: &Entry,
+        choose: impl FnOnce() -> Choice,
+    ) -> Option<Announced<'_>> {
+        let mut merging = self.merging.lock();
+        let choice = choose();
+        let (first, last) = entry.tree.span_of(&choice)?;
+        *merging = Some(Merging { keyspace: entry.info.id, first, last });
+        drop(merging);
+        Some(Announced { choice, inner: self })
+    }
+}
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        *self.inner.merging.lock() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsm::table::TableSummary;
+
+    fn table(first: u64, last: u64) -> TableMeta {
+        let summary = TableSummary {
+            bytes: 1,
+            rows: 1,
+            deletes: 0,
+            merges: 0,
+            repeats: 0,
+            first_words: 1,
+            first_key: Key::words(&[first]),
+            last_key: Key::words(&[last]),
+            seq_min: 0,
+            seq_max: 0,
+            range_tombstones: 0,
+            fingerprint: 0,
+        };
+        TableMeta { id: base::TableId(1), folder: 0, global_seq: 0, summary }
+    }
+
+    #[test]
+    fn a_load_is_apart_from_a_merge_only_if_all_its_tables_are() {
+        let merging =
+            Merging { keyspace: KeyspaceId(3), first: Key::words(&[10]), last: Key::words(&[20]) };
+        let apart = |keyspace, tables: &[TableMeta]| merging.is_apart(KeyspaceId(keyspace), tables);
+        assert!(apart(3, &[table(1, 9), table(21, 30)]));
+        assert!(!apart(3, &[table(1, 9), table(12, 13)]), "in a gap of the merge");
+        assert!(
+            !apart(3, &[table(1, 10)]) && !apart(3, &[table(20, 20)]) && !apart(3, &[table(1, 90)])
+        );
+        assert!(apart(4, &[table(12, 13)]), "another keyspace");
+    }
+}
