@@ -78,6 +78,31 @@ pub(crate) fn with_key<R>(
     }
 }
 
+/// Appends a key to a column.
+pub(crate) fn push_one(of: KeyType, key: KeyOf<'_>, out: &mut Keys) -> Result<()> {
+    with_key(of, key, |key| {
+        out.push(key);
+        Ok(())
+    })
+}
+
+/// Whether there is a value for each key.
+///
+/// # Errors
+/// [`store::ErrorKind::InvalidInput`] where there is not.
+pub(crate) fn check_values(keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
+    if keys.len() != values.len() {
+        return Err(invalid(format!("{} keys, but {} values", keys.len(), values.len())));
+    }
+    match (0..values.len()).find(|&row| !values.validity.is_valid(row)) {
+        None => Ok(()),
+        Some(row) => {
+            let what = format!("value {row} is null\nhint: a value may be empty, not null");
+            Err(invalid(what))
+        }
+    }
+}
+
 /// Appends keys to a column.
 pub(crate) fn push_keys(of: KeyType, list: KeyList<'_>, out: &mut Keys) -> Result<()> {
     match (list, out) {

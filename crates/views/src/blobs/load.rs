@@ -1,10 +1,10 @@
 //! Loading many blobs at once, past the log and the memtables.
 
-use super::rows::{empty_batch, large_ids, push_values};
+use super::rows::{append_values, empty_batch, large_ids, push_values};
 use super::{BlobRows, Blobs, LARGE, LARGE_BYTES_MIN};
-use crate::keys::{KeyList, KeyOf, KeyType, push_keys, with_key};
+use crate::keys::{KeyList, KeyOf, KeyType, check_values, push_keys, push_one};
 use crate::source::Source;
-use base::{Batch, BytesColumn, Column, Key, Keys, KeyspaceId};
+use base::{Batch, BytesColumn, Key, Keys, KeyspaceId};
 use relation::invalid;
 use std::sync::Arc;
 use store::{BulkWritten, Result, SortedRows, Store};
@@ -20,10 +20,7 @@ impl BlobRows {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] for a key of another type.
     pub fn push<'k>(&mut self, key: impl Into<KeyOf<'k>>, value: &[u8]) -> Result<()> {
-        with_key(self.key, key.into(), |key| {
-            self.batch.keys.push(key);
-            Ok(())
-        })?;
+        push_one(self.key, key.into(), &mut self.batch.keys)?;
         push_values(&mut self.batch, Some(value), None);
         self.batch.rows += 1;
         Ok(())
@@ -34,12 +31,7 @@ impl BlobRows {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: keys of another type, columns of different lengths, or a value that is null.
     pub fn push_many(&mut self, keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
-        if keys.len() != values.len() {
-            return Err(invalid(format!("{} keys, but {} values", keys.len(), values.len())));
-        }
-        if let Some(row) = (0..values.len()).find(|&row| !values.validity.is_valid(row)) {
-            return Err(invalid(format!("value {row} is null")));
-        }
+        check_values(keys, values)?;
         let count = keys.len();
         push_keys(self.key, keys, &mut self.batch.keys)?;
         append_values(&mut self.batch, values);
@@ -167,17 +159,5 @@ impl<F> Rows<F> {
         }
         self.last = Some(keys.get(keys.len() - 1));
         Ok(())
-    }
-}
-
-/// Appends values that are all there, without their keys.
-fn append_values(batch: &mut Batch, values: &BytesColumn) {
-    if let [Column::Bytes(to), words @ ..] = batch.values.as_mut_slice() {
-        let (first, base) = (values.offsets[0], to.heap.len() as u64);
-        to.heap.extend_from_slice(&values.heap[first as usize..]);
-        to.offsets.extend(values.offsets[1..].iter().map(|offset| offset - first + base));
-        for column in words {
-            (0..values.len()).for_each(|_| column.push_null());
-        }
     }
 }

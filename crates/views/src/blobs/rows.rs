@@ -149,6 +149,21 @@ pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option
     }
 }
 
+/// Appends values that are all there, without their keys.
+pub(super) fn append_values(batch: &mut Batch, values: &BytesColumn) {
+    match batch.values.as_mut_slice() {
+        [Column::Bytes(to), words @ ..] => {
+            let (first, base) = (values.offsets[0], to.heap.len() as u64);
+            to.heap.extend_from_slice(&values.heap[first as usize..]);
+            to.offsets.extend(values.offsets[1..].iter().map(|offset| offset - first + base));
+            for column in words {
+                (0..values.len()).for_each(|_| column.push_null());
+            }
+        }
+        _ => unreachable!("rows of blobs have three columns"),
+    }
+}
+
 /// Appends the key at `i` of `from`.
 pub(super) fn push_key(to: &mut Keys, from: &Keys, i: usize) {
     to.push(from.get(i).as_ref());

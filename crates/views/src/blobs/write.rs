@@ -5,9 +5,9 @@
 //! a long value may be replaced its chunks go with it, so the row is read first, in a transaction.
 
 use super::large::ChunkWrites;
-use super::rows::{empty_batch, large_ids, push_key, push_values};
+use super::rows::{append_values, empty_batch, large_ids, push_key, push_values};
 use super::{Blobs, LARGE, LARGE_BYTES_MIN, VALUE_BYTES_MAX};
-use crate::keys::{KeyList, KeyOf, KeyType, keys_of, push_keys, range_of, with_key};
+use crate::keys::{KeyList, KeyOf, KeyType, check_values, keys_of, push_keys, push_one, range_of};
 use crate::source::Source;
 use crate::transaction::retry;
 use base::{Batch, BytesColumn, Column, KeyRange, Keys, Kind};
@@ -36,19 +36,13 @@ impl Blobs {
         let key = key.into();
         if value.len() >= LARGE_BYTES_MIN || self.may_hold_large()? {
             let mut keys = crate::keys::empty_keys(self.core.def.key);
-            with_key(self.core.def.key, key, |key| {
-                keys.push(key);
-                Ok(())
-            })?;
+            push_one(self.core.def.key, key, &mut keys)?;
             let mut values = BytesColumn::default();
             values.push(Some(value));
             return self.put_checked(&keys, &values);
         }
         self.write_rows(Kind::Put, |rows| {
-            with_key(self.core.def.key, key, |key| {
-                rows.keys.push(key);
-                Ok(())
-            })?;
+            push_one(self.core.def.key, key, &mut rows.keys)?;
             push_values(rows, Some(value), None);
             rows.rows = 1;
             Ok(())
@@ -61,14 +55,7 @@ impl Blobs {
     /// [`ErrorKind::InvalidInput`]: columns of different lengths, or a value that is null. [`ErrorKind::Limit`]: a
     /// value past [`VALUE_BYTES_MAX`], or more in all than a commit may hold.
     pub fn put_many(&self, keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
-        if keys.len() != values.len() {
-            return Err(invalid(format!("{} keys, but {} values", keys.len(), values.len())));
-        }
-        if let Some(row) = (0..values.len()).find(|&row| !values.validity.is_valid(row)) {
-            return Err(invalid(format!(
-                "value {row} is null\nhint: a blob may be empty, not null"
-            )));
-        }
+        check_values(keys, values)?;
         let longest = values.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         check_length(longest)?;
         if longest >= LARGE_BYTES_MIN as u64 || self.may_hold_large()? {
@@ -76,13 +63,7 @@ impl Blobs {
         }
         self.write_rows(Kind::Put, |rows| {
             push_keys(self.core.def.key, keys, &mut rows.keys)?;
-            if let [Column::Bytes(to), words @ ..] = rows.values.as_mut_slice() {
-                to.offsets.clone_from(&values.offsets);
-                to.heap.clone_from(&values.heap);
-                for column in words {
-                    (0..values.len()).for_each(|_| column.push_null());
-                }
-            }
+            append_values(rows, values);
             rows.rows = values.len();
             Ok(())
         })
@@ -91,10 +72,7 @@ impl Blobs {
     /// Deletes a key's value; whether there was one.
     pub fn delete<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
         let mut keys = crate::keys::empty_keys(self.core.def.key);
-        with_key(self.core.def.key, key.into(), |key| {
-            keys.push(key);
-            Ok(())
-        })?;
+        push_one(self.core.def.key, key.into(), &mut keys)?;
         let mut deleted = Vec::with_capacity(1);
         self.delete_keys(&keys, &mut deleted)?;
         Ok(deleted.first() == Some(&true))
@@ -113,10 +91,7 @@ impl Blobs {
             return self.delete(key).map(drop);
         }
         self.write_rows(Kind::Delete, |rows| {
-            with_key(self.core.def.key, key, |key| {
-                rows.keys.push(key);
-                Ok(())
-            })?;
+            push_one(self.core.def.key, key, &mut rows.keys)?;
             push_values(rows, None, None);
             rows.rows = 1;
             Ok(())

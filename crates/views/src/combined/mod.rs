@@ -39,11 +39,11 @@ pub use relation::CombinedDef;
 use crate::SharedTransaction;
 use crate::keys::empty_keys;
 use crate::source::Source;
-use crate::waiting::{Buffer, Buffering, Schedule, Waiting, Waits};
+use crate::waiting::{Buffering, Schedule, Waiting, Waits};
 use base::{Batch, BytesColumn, Column, KeyspaceId};
 use env::Env;
 use env::sync::Mutex;
-use env::sync::atomic::{AtomicBool, Ordering};
+use env::sync::atomic::AtomicBool;
 use join::Join;
 use relation::{Definition, KeyType, invalid};
 use std::fmt;
@@ -133,11 +133,7 @@ impl Core {
     ) -> Arc<Self> {
         let wait = buffering.durability == Durability::None && !store.is_read_only();
         let join = Join::new(combiner, def.key);
-        let waiting = match def.key {
-            _ if !wait => Waiting::Nothing,
-            KeyType::U64 | KeyType::I64 => Waiting::Words(Buffer::new(join.clone())),
-            KeyType::Str => Waiting::Texts(Buffer::new(join.clone())),
-        };
+        let waiting = Waiting::of(def.key, wait, join.clone());
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             def,
             join,
@@ -151,11 +147,6 @@ impl Core {
             adding: (0..LOCKS).map(|_| Mutex::new(())).collect(),
             ended: AtomicBool::new(false),
         })
-    }
-
-    /// Whether they are dropped, or their database is closed.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
     }
 
     fn check_open(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::keys::{
     KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
 };
 use crate::source::Source;
-use crate::waiting::{Waiting, Waits};
+use crate::waiting::Waits;
 use base::{Batch, BytesColumn, Column, KeyRange, KeyRef, Keys, Projection};
 use store::{Read, Result, Scan};
 
@@ -47,17 +47,8 @@ impl Combined {
                 let stored = found.then(|| values(&row).get(0));
                 self.core.both(key, stored, waiting.map(|sum| &**sum), out)
             };
-            match (&self.source, &self.core.waiting, key) {
-                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key))
-                    if buffer.rows() > 0 =>
-                {
-                    buffer.with_sum(&key[0], with)
-                }
-                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key))
-                    if buffer.rows() > 0 =>
-                {
-                    buffer.with_sum(key, with)
-                }
+            match &self.source {
+                Source::Store(_) => self.core.waiting.with_sum(key, with),
                 _ => with(None),
             }
         });
@@ -80,34 +71,22 @@ impl Combined {
         present.clear();
         out.clear();
         let keys = keys_of(self.core.def.key, keys)?;
-        match (&self.source, &self.core.waiting, &keys) {
-            (Source::Store(store), Waiting::Words(buffer), Keys::Words(columns))
-                if buffer.rows() > 0 =>
-            {
-                let (waiting, snapshot) =
-                    buffer.sums_at(columns[0].len(), |i| &columns[0][i], || store.snapshot());
-                self.core.with_waiting(&*snapshot, &keys, &waiting, present, out)
-            }
-            (Source::Store(store), Waiting::Texts(buffer), Keys::Bytes(column))
-                if buffer.rows() > 0 =>
-            {
-                let (waiting, snapshot) =
-                    buffer.sums_at(column.len(), |i| column.get(i), || store.snapshot());
-                self.core.with_waiting(&*snapshot, &keys, &waiting, present, out)
-            }
-            _ => {
-                let mut rows = empty_rows(self.core.def.key);
-                rows.values[0] = Column::Bytes(std::mem::take(out));
-                self.source
-                    .read(|read| read.get_many(self.core.rows, &keys, VALUE, present, &mut rows))?;
-                if let Some(Column::Bytes(found)) = rows.values.pop() {
-                    *out = found;
-                    // Absent keys show in `present`.
-                    out.validity.0 = None;
-                }
-                Ok(())
-            }
+        let waiting = match &self.source {
+            Source::Store(store) => self.core.waiting.sums_at(&keys, || store.snapshot()),
+            _ => None,
+        };
+        if let Some((sums, snapshot)) = waiting {
+            return self.core.with_waiting(&*snapshot, &keys, &sums, present, out);
         }
+        let mut rows = empty_rows(self.core.def.key);
+        rows.values[0] = Column::Bytes(std::mem::take(out));
+        self.source.read(|read| read.get_many(self.core.rows, &keys, VALUE, present, &mut rows))?;
+        if let Some(Column::Bytes(found)) = rows.values.pop() {
+            *out = found;
+            // Absent keys show in `present`.
+            out.validity.0 = None;
+        }
+        Ok(())
     }
 
     /// Up to `count` values in key order: from the key `start` on, or from the first.

@@ -3,13 +3,13 @@
 use super::join::check_length;
 use super::read::VALUE;
 use super::{Combined, Core, LOCKS, empty_rows, values};
-use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, with_key};
+use crate::keys::{KeyList, KeyOf, check_values, empty_keys, keys_of, with_key};
 use crate::source::Source;
 use crate::transaction::retry;
 use crate::waiting::{RefKey, Schedule, Waiting, Waits};
 use base::{BytesColumn, Column, Key, KeyRef, Keys, Kind};
 use env::sync::MutexGuard;
-use env::sync::atomic::Ordering;
+use env::sync::atomic::{AtomicBool, Ordering};
 use relation::invalid;
 use std::hash::BuildHasher;
 use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
@@ -57,12 +57,7 @@ impl Combined {
     /// As [`Combined::add`]; and [`ErrorKind::InvalidInput`]: columns of different lengths, or a null. Under `none` what the function
     /// refuses at once is left out, all else of the call is added, and the first error is told.
     pub fn add_many(&self, keys: KeyList<'_>, deltas: &BytesColumn) -> Result<()> {
-        if keys.len() != deltas.len() {
-            return Err(invalid(format!("{} keys, but {} values", keys.len(), deltas.len())));
-        }
-        if let Some(row) = (0..deltas.len()).find(|&row| !deltas.validity.is_valid(row)) {
-            return Err(invalid(format!("value {row} is null")));
-        }
+        check_values(keys, deltas)?;
         let longest = deltas.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         check_length(longest as usize)?;
         let (count, keys) = (keys.len(), keys_of(self.core.def.key, keys)?);
@@ -166,14 +161,10 @@ impl Combined {
     /// Writes to the store with nothing of the key's written meanwhile, so that what waits for the key is forgotten with
     /// it; and whether something waited.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
-        match (&self.source, &self.core.waiting, key) {
-            (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
+        match (&self.source, &self.core.waiting) {
+            (Source::Store(_), Waiting::Words(_) | Waiting::Texts(_)) => {
                 self.core.check_open()?;
-                buffer.replace(&key[0], f)
-            }
-            (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
-                self.core.check_open()?;
-                buffer.replace(key, f)
+                self.core.waiting.replace(key, f)
             }
             _ => Ok((f()?, false)),
         }
@@ -275,7 +266,7 @@ impl Core {
     fn more_waits(&self) -> Result<()> {
         if self.is_full() {
             // Another may have written it while this one waited for its turn.
-            return self.write_shards(|| self.is_full());
+            return self.write_if(&|| self.is_full());
         }
         self.schedule.soon();
         Ok(())
@@ -289,7 +280,7 @@ impl Core {
         refused: &mut Result<()>,
     ) -> Result<()>
     where
-        K: AsKey,
+        K: RefKey,
     {
         // What is refused is gathered at the front, and what is left is taken from the back: so `sums` holds, at every
         // moment, just what is not written, whatever fails or panics.
@@ -322,7 +313,7 @@ impl Core {
     }
 
     /// What is stored combined with `sums`, ready to be put.
-    fn joined<K: AsKey>(&self, read: &dyn Read, sums: &[(K, Box<[u8]>)]) -> Result<Joined> {
+    fn joined<K: RefKey>(&self, read: &dyn Read, sums: &[(K, Box<[u8]>)]) -> Result<Joined> {
         let mut keys = empty_keys(self.def.key);
         sums.iter().for_each(|(key, _)| keys.push(key.key_ref()));
         let (mut rows, mut present) = (empty_rows(self.def.key), Vec::new());
@@ -355,47 +346,24 @@ struct Joined {
     bytes: usize,
 }
 
-/// A key that waits, as the store sees it.
-trait AsKey {
-    fn key_ref(&self) -> KeyRef<'_>;
-}
-
-impl AsKey for u64 {
-    fn key_ref(&self) -> KeyRef<'_> {
-        RefKey::key_ref(self)
-    }
-}
-
-impl AsKey for Box<[u8]> {
-    fn key_ref(&self) -> KeyRef<'_> {
-        RefKey::key_ref(&**self)
-    }
-}
-
 impl Waits for Core {
-    fn write_waiting(&self) -> Result<()> {
-        if self.waiting.rows() == 0 {
-            return Ok(());
-        }
-        self.write_shards(|| true)
+    fn rows_waiting(&self) -> u64 {
+        self.waiting.rows()
     }
 
-    fn close(&self) -> Result<()> {
+    fn close_buffer(&self) {
         self.waiting.close();
-        // Without a look at how many rows there are: that tells nothing of one that comes in right now.
-        let result = self.write_shards(|| true);
-        self.ended.store(true, Ordering::Release);
-        result
+    }
+
+    fn ended(&self) -> &AtomicBool {
+        &self.ended
     }
 
     fn schedule(&self) -> &Schedule {
         &self.schedule
     }
-}
 
-impl Core {
-    /// Writes what waits in all shards, if it is still `wanted` when nobody else writes it.
-    fn write_shards(&self, wanted: impl Fn() -> bool) -> Result<()> {
+    fn write_if(&self, wanted: &dyn Fn() -> bool) -> Result<()> {
         let _one = self.writing.lock();
         if !wanted() {
             return Ok(());

@@ -23,11 +23,11 @@ pub use read::{CounterRows, CounterScan};
 
 use crate::SharedTransaction;
 use crate::source::Source;
-use crate::waiting::{Buffer, Buffering, Schedule, Waiting, Waits};
+use crate::waiting::{Buffering, Schedule, Waiting, Waits};
 use base::{KeyspaceId, Merge};
 use env::Env;
 use env::sync::Mutex;
-use env::sync::atomic::{AtomicBool, Ordering};
+use env::sync::atomic::AtomicBool;
 pub use relation::{Combine, CountersDef, KeyType, NumberType};
 use relation::{Definition, invalid};
 use std::fmt;
@@ -102,11 +102,7 @@ impl Core {
         buffering: &Buffering,
     ) -> Arc<Self> {
         let wait = buffering.durability == Durability::None && !store.is_read_only();
-        let waiting = match def.key {
-            _ if !wait => Waiting::Nothing,
-            KeyType::U64 | KeyType::I64 => Waiting::Words(Buffer::new(def.merge())),
-            KeyType::Str => Waiting::Texts(Buffer::new(def.merge())),
-        };
+        let waiting = Waiting::of(def.key, wait, def.merge());
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             def,
             rows,
@@ -118,11 +114,6 @@ impl Core {
             writing: Mutex::new(()),
             ended: AtomicBool::new(false),
         })
-    }
-
-    /// Whether they are dropped, or their database is closed.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
     }
 
     fn check_open(&self) -> Result<()> {

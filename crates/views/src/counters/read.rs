@@ -6,7 +6,7 @@ use crate::keys::{
     KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
 };
 use crate::source::Source;
-use crate::waiting::{Waiting, Waits};
+use crate::waiting::Waits;
 use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection, WordColumn};
 use store::{Read, Result, Scan};
 
@@ -57,17 +57,8 @@ impl Counters {
                     (stored, waiting) => stored.or(waiting.copied()),
                 })
             };
-            match (&self.source, &self.core.waiting, key) {
-                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key))
-                    if buffer.rows() > 0 =>
-                {
-                    buffer.with_sum(&key[0], with)
-                }
-                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key))
-                    if buffer.rows() > 0 =>
-                {
-                    buffer.with_sum(key, with)
-                }
+            match &self.source {
+                Source::Store(_) => self.core.waiting.with_sum(key, with),
                 _ => with(None),
             }
         })?;
@@ -77,22 +68,13 @@ impl Counters {
     /// The numbers of counters, in the order of `keys`; 0 where nothing was counted.
     pub fn get_many(&self, keys: KeyList<'_>) -> Result<NumberColumn> {
         let keys = keys_of(self.core.def.key, keys)?;
-        let words = match (&self.source, &self.core.waiting, &keys) {
-            (Source::Store(store), Waiting::Words(buffer), Keys::Words(columns))
-                if buffer.rows() > 0 =>
-            {
-                let (waiting, snapshot) =
-                    buffer.sums_at(columns[0].len(), |i| &columns[0][i], || store.snapshot());
-                self.words_of(&*snapshot, &keys, Some(&waiting))?
-            }
-            (Source::Store(store), Waiting::Texts(buffer), Keys::Bytes(column))
-                if buffer.rows() > 0 =>
-            {
-                let (waiting, snapshot) =
-                    buffer.sums_at(column.len(), |i| column.get(i), || store.snapshot());
-                self.words_of(&*snapshot, &keys, Some(&waiting))?
-            }
-            _ => self.source.read(|read| self.words_of(read, &keys, None))?,
+        let waiting = match &self.source {
+            Source::Store(store) => self.core.waiting.sums_at(&keys, || store.snapshot()),
+            _ => None,
+        };
+        let words = match waiting {
+            Some((sums, snapshot)) => self.words_of(&*snapshot, &keys, Some(&sums))?,
+            None => self.source.read(|read| self.words_of(read, &keys, None))?,
         };
         numbers_of(&self.core.def, &words)
     }

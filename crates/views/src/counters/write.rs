@@ -6,7 +6,7 @@ use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
 use crate::waiting::{Schedule, Waiting, Waits};
 use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
-use env::sync::atomic::Ordering;
+use env::sync::atomic::{AtomicBool, Ordering};
 use relation::{KeyType, invalid};
 use std::cell::Cell;
 use store::{Kinds, Result, TableWrites, WriteBatch};
@@ -143,13 +143,8 @@ impl Counters {
     /// Writes to the store under the key's lock, so that what waits for the key is forgotten with it; and whether
     /// something waited.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
-        match (&self.source, &self.core.waiting, key) {
-            (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
-                buffer.replace(&key[0], f)
-            }
-            (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
-                buffer.replace(key, f)
-            }
+        match &self.source {
+            Source::Store(_) => self.core.waiting.replace(key, f),
             _ => Ok((f()?, false)),
         }
     }
@@ -190,7 +185,7 @@ impl Core {
         let is_full = || self.waiting.rows() >= self.rows_max;
         if is_full() {
             // Another may have written it while this one waited for its turn.
-            return self.write_shards(is_full);
+            return self.write_if(&is_full);
         }
         self.schedule.soon();
         Ok(())
@@ -203,29 +198,23 @@ impl Core {
 }
 
 impl Waits for Core {
-    fn write_waiting(&self) -> Result<()> {
-        if self.waiting.rows() == 0 {
-            return Ok(());
-        }
-        self.write_shards(|| true)
+    fn rows_waiting(&self) -> u64 {
+        self.waiting.rows()
     }
 
-    fn close(&self) -> Result<()> {
+    fn close_buffer(&self) {
         self.waiting.close();
-        // Without a look at how many rows there are: that tells nothing of one that comes in right now.
-        let result = self.write_shards(|| true);
-        self.ended.store(true, Ordering::Release);
-        result
+    }
+
+    fn ended(&self) -> &AtomicBool {
+        &self.ended
     }
 
     fn schedule(&self) -> &Schedule {
         &self.schedule
     }
-}
 
-impl Core {
-    /// Writes what waits in all shards, if it is still `wanted` when nobody else writes it.
-    fn write_shards(&self, wanted: impl Fn() -> bool) -> Result<()> {
+    fn write_if(&self, wanted: &dyn Fn() -> bool) -> Result<()> {
         let _one = self.writing.lock();
         if !wanted() {
             return Ok(());

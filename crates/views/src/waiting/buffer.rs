@@ -80,6 +80,12 @@ impl RefKey for [u8] {
     }
 }
 
+impl RefKey for Box<[u8]> {
+    fn key_ref(&self) -> KeyRef<'_> {
+        KeyRef::Bytes(self)
+    }
+}
+
 /// Sums by key.
 pub(crate) struct Buffer<K, S: Sums> {
     pub(super) how: S,

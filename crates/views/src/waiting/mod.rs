@@ -14,6 +14,10 @@ pub(crate) use buffer::{Buffer, RefKey, Sums};
 pub use registry::{Buffering, Registry};
 pub(crate) use schedule::{Schedule, Waits};
 
+use base::{KeyRef, Keys};
+use relation::KeyType;
+use store::Result;
+
 /// Increments that wait.
 pub(crate) enum Waiting<S: Sums> {
     /// Every increment is a commit.
@@ -25,6 +29,58 @@ pub(crate) enum Waiting<S: Sums> {
 }
 
 impl<S: Sums> Waiting<S> {
+    /// Where increments by keys of this type wait, if they do.
+    pub(crate) fn of(key: KeyType, wait: bool, how: S) -> Self {
+        match key {
+            _ if !wait => Self::Nothing,
+            KeyType::U64 | KeyType::I64 => Self::Words(Buffer::new(how)),
+            KeyType::Str => Self::Texts(Buffer::new(how)),
+        }
+    }
+
+    /// Calls `f` with what waits for a key, while nothing of the key is written.
+    pub(crate) fn with_sum<R>(&self, key: KeyRef<'_>, f: impl FnOnce(Option<&S::Sum>) -> R) -> R {
+        match (self, key) {
+            (Self::Words(buffer), KeyRef::Words(key)) if buffer.rows() > 0 => {
+                buffer.with_sum(&key[0], f)
+            }
+            (Self::Texts(buffer), KeyRef::Bytes(key)) if buffer.rows() > 0 => {
+                buffer.with_sum(key, f)
+            }
+            _ => f(None),
+        }
+    }
+
+    /// What waits for each key, and what `moment` gives; see [`Buffer::sums_at`]. `None` where nothing waits.
+    pub(crate) fn sums_at<R>(
+        &self,
+        keys: &Keys,
+        moment: impl Fn() -> R,
+    ) -> Option<(Vec<Option<S::Sum>>, R)> {
+        match (self, keys) {
+            (Self::Words(buffer), Keys::Words(columns)) if buffer.rows() > 0 => {
+                Some(buffer.sums_at(columns[0].len(), |i| &columns[0][i], moment))
+            }
+            (Self::Texts(buffer), Keys::Bytes(column)) if buffer.rows() > 0 => {
+                Some(buffer.sums_at(column.len(), |i| column.get(i), moment))
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes to the store what `f` does, so that what waits for the key is forgotten with it; and whether something waited.
+    pub(crate) fn replace<R>(
+        &self,
+        key: KeyRef<'_>,
+        f: impl FnOnce() -> Result<R>,
+    ) -> Result<(R, bool)> {
+        match (self, key) {
+            (Self::Words(buffer), KeyRef::Words(key)) => buffer.replace(&key[0], f),
+            (Self::Texts(buffer), KeyRef::Bytes(key)) => buffer.replace(key, f),
+            _ => Ok((f()?, false)),
+        }
+    }
+
     /// Lets nothing wait any more, but for what waits already.
     pub(crate) fn close(&self) {
         match self {

@@ -11,14 +11,42 @@ const WAIT_US: u64 = 700_000;
 
 /// A view in which increments wait.
 pub(crate) trait Waits: Send + Sync {
-    /// Writes what waits.
-    fn write_waiting(&self) -> Result<()>;
+    /// Keys that wait.
+    fn rows_waiting(&self) -> u64;
 
-    /// Lets nothing wait any more and writes what does: for a database that is closed.
-    fn close(&self) -> Result<()>;
+    /// Lets nothing more come to wait.
+    fn close_buffer(&self);
+
+    /// Writes what waits, if it is still `wanted` when nobody else writes it.
+    fn write_if(&self, wanted: &dyn Fn() -> bool) -> Result<()>;
+
+    /// Set once nothing may wait any more: the database is closed, or the view is dropped.
+    fn ended(&self) -> &AtomicBool;
 
     /// Its job.
     fn schedule(&self) -> &Schedule;
+
+    /// Whether it is dropped, or its database is closed.
+    fn is_ended(&self) -> bool {
+        self.ended().load(Ordering::Acquire)
+    }
+
+    /// Writes what waits.
+    fn write_waiting(&self) -> Result<()> {
+        if self.rows_waiting() == 0 {
+            return Ok(());
+        }
+        self.write_if(&|| true)
+    }
+
+    /// Lets nothing wait any more and writes what does: for a database that is closed.
+    fn close(&self) -> Result<()> {
+        self.close_buffer();
+        // Without a look at how many rows there are: that tells nothing of one that comes in right now.
+        let result = self.write_if(&|| true);
+        self.ended().store(true, Ordering::Release);
+        result
+    }
 }
 
 /// At most one job is on its way that writes what waits.
