@@ -230,22 +230,23 @@ impl Table {
 
     #[cold]
     fn block_missed(&self, i: usize, fill: Fill) -> Result<Arc<Block>> {
-        self.slots.count_miss();
-        let block = Arc::new(self.load(i)?);
-        Ok(match self.slots.is_wanted(i, fill, self.direct) {
-            true => self.cache.insert(&self.slots, i, block, fill),
-            false => block,
-        })
+        let bytes = self.read(i)?;
+        self.take_in(i, fill, |_| BlockBytes::Own(bytes))
     }
 
     /// Reads block `i` from the file, past the cache.
     pub(super) fn load(&self, i: usize) -> Result<Block> {
+        self.checked(i, BlockBytes::Own(self.read(i)?))
+    }
+
+    /// The bytes of block `i` in the file, not checked.
+    fn read(&self, i: usize) -> Result<Vec<u8>> {
         let span = self.index.bytes(i);
         let mut bytes = vec![0; (span.end - span.start) as usize];
         if let Err(error) = self.file.read_at(&mut bytes, span.start) {
             return Err(self.cut_before(i, &error).map_or_else(|| error.into(), Error::Corruption));
         }
-        self.checked(i, bytes)
+        Ok(bytes)
     }
 
     /// The damage, where block `i` could not be read because the file has become shorter than it was.
@@ -279,72 +280,47 @@ impl Table {
     pub fn read_across(wanted: &[(&Self, usize)], fill: Fill) -> Result<Vec<Arc<Block>>> {
         let mut found: Vec<Option<Arc<Block>>> =
             wanted.iter().map(|&(table, i)| table.slots.get(i, fill)).collect();
-        // Places of blocks that one read fills.
-        let mut runs: Vec<Range<usize>> = Vec::new();
-        let mut reads: Vec<FileRead> = Vec::new();
-        let mut place = 0;
-        while place < wanted.len() {
-            if found[place].is_some() {
-                place += 1;
-                continue;
-            }
-            let (table, first) = wanted[place];
-            let start = table.index.bytes(first).start;
-            let mut bytes = table.index.bytes(first).end - start;
-            let mut end = place + 1;
-            while let (Some(&(other, i)), Some(None)) = (wanted.get(end), found.get(end)) {
-                if !std::ptr::eq(other, table) || i != first + (end - place) {
-                    break;
-                }
-                let longer = table.index.bytes(i).end.saturating_sub(start);
-                if longer > RUN_BYTES {
-                    break;
-                }
-                (bytes, end) = (longer, end + 1);
-            }
-            let buf = match end - place {
-                1 => vec![0; bytes as usize],
-                _ => table.cache.run_buffers.take(bytes as usize),
-            };
-            reads.push(FileRead { file: Arc::clone(&table.file), offset: start, buf });
-            runs.push(place..end);
-            place = end;
-        }
+        let (runs, mut reads) = runs_of(wanted, &found);
         if let Err(error) = env::read_files(&mut reads) {
             let cut = runs.iter().map(|run| wanted[run.end - 1]);
             let cut = cut.filter_map(|(table, i)| table.cut_before(i, &error)).next();
             return Err(cut.map_or_else(|| error.into(), Error::Corruption));
         }
-        for (run, read) in runs.into_iter().zip(reads) {
-            let (mut whole, shared) = match run.len() {
-                1 => (Some(read.buf), None),
-                _ => (None, Some(wanted[run.start].0.cache.run_buffers.lend(read.buf))),
-            };
+        for (run, FileRead { offset, buf, .. }) in runs.into_iter().zip(reads) {
+            if run.len() == 1 {
+                let (table, i) = wanted[run.start];
+                found[run.start] = Some(table.take_in(i, fill, |_| BlockBytes::Own(buf))?);
+                continue;
+            }
+            let shared = wanted[run.start].0.cache.run_buffers.lend(buf);
             for place in run {
                 let (table, i) = wanted[place];
-                table.slots.count_miss();
-                let is_wanted = table.slots.is_wanted(i, fill, table.direct);
-                let bytes = match (&shared, whole.take()) {
-                    (Some(shared), _) => {
-                        let span = table.index.bytes(i);
-                        let part = (span.start - read.offset) as usize;
-                        let part = part..(span.end - read.offset) as usize;
-                        match is_wanted {
-                            true => BlockBytes::Own(shared.bytes()[part].to_vec()),
-                            false => BlockBytes::Part(Arc::clone(shared), part),
-                        }
-                    }
-                    (None, whole) => BlockBytes::Own(whole.unwrap_or_default()),
-                };
-                let block = Arc::new(table.checked(i, bytes)?);
-                found[place] = Some(match is_wanted {
-                    true => table.cache.insert(&table.slots, i, block, fill),
-                    false => block,
-                });
+                let span = table.index.bytes(i);
+                let part = (span.start - offset) as usize..(span.end - offset) as usize;
+                found[place] = Some(table.take_in(i, fill, |is_kept| match is_kept {
+                    true => BlockBytes::Own(shared.bytes()[part].to_vec()),
+                    false => BlockBytes::Part(Arc::clone(&shared), part),
+                })?);
             }
         }
         // Each place is filled: found at once, or missing and then read.
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Block `i`, which was just read; `bytes` is told whether the cache is to keep it.
+    fn take_in(
+        &self,
+        i: usize,
+        fill: Fill,
+        bytes: impl FnOnce(bool) -> BlockBytes,
+    ) -> Result<Arc<Block>> {
+        self.slots.count_miss();
+        let is_kept = self.slots.is_wanted(i, fill, self.direct);
+        let block = Arc::new(self.checked(i, bytes(is_kept))?);
+        Ok(match is_kept {
+            true => self.cache.insert(&self.slots, i, block, fill),
+            false => block,
+        })
     }
 
     /// Reads those of these blocks that are not in the cache into it, in one batch.
@@ -368,8 +344,7 @@ impl Table {
     }
 
     /// The block in bytes that were just read, if they are what was written.
-    fn checked(&self, i: usize, bytes: impl Into<BlockBytes>) -> Result<Block> {
-        let bytes = bytes.into();
+    fn checked(&self, i: usize, bytes: BlockBytes) -> Result<Block> {
         if checksum(&bytes) != self.index.checksum(i) && !is_on(Switch::IgnoreChecksum) {
             return Err(self.damaged(i, "the block's checksum does not match").into());
         }
@@ -384,6 +359,42 @@ impl Table {
     pub(super) fn damaged(&self, block: usize, what: &str) -> Corruption {
         Corruption::new(self.file.path(), self.index.bytes(block).start, what)
     }
+}
+
+/// The blocks that are not found, as runs of places that one read fills each, and those reads.
+fn runs_of(
+    wanted: &[(&Table, usize)],
+    found: &[Option<Arc<Block>>],
+) -> (Vec<Range<usize>>, Vec<FileRead>) {
+    let (mut runs, mut reads) = (Vec::new(), Vec::new());
+    let mut place = 0;
+    while place < wanted.len() {
+        if found[place].is_some() {
+            place += 1;
+            continue;
+        }
+        let (table, first) = wanted[place];
+        let span = table.index.bytes(first);
+        let (mut bytes, mut end) = (span.end - span.start, place + 1);
+        while let (Some(&(other, i)), Some(None)) = (wanted.get(end), found.get(end)) {
+            if !std::ptr::eq(other, table) || i != first + (end - place) {
+                break;
+            }
+            let longer = table.index.bytes(i).end - span.start;
+            if longer > RUN_BYTES {
+                break;
+            }
+            (bytes, end) = (longer, end + 1);
+        }
+        let buf = match end - place {
+            1 => vec![0; bytes as usize],
+            _ => table.cache.run_buffers.take(bytes as usize),
+        };
+        reads.push(FileRead { file: Arc::clone(&table.file), offset: span.start, buf });
+        runs.push(place..end);
+        place = end;
+    }
+    (runs, reads)
 }
 
 #[inline]
