@@ -1,0 +1,1 @@
+//! Graphs as compressed sparse rows, and algorithms on them.

@@ -1,0 +1,1 @@
+//! Runs plans over a store.

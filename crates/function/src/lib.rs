@@ -1,0 +1,1 @@
+//! Scalar functions and aggregates of the query language, over values.

@@ -1,0 +1,1 @@
+//! Rules to checked strata and join orders. Pure: no storage.
