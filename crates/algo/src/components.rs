@@ -1,0 +1,129 @@
+//! Connected components: which vertices hang together, whatever the direction of the edges.
+//!
+//! Union by the smaller number with path halving (Tarjan and van Leeuwen, "Worst-case analysis of set
+//! union algorithms", 1984). One pass over the rows as they are: no reverse graph is needed, and no
+//! queue.
+
+use crate::watch::{STRIDE, Ticker};
+use crate::{Csr, NO_VERTEX, Stopped, Watch};
+
+/// The component of each vertex, from 0.
+///
+/// Components are numbered as a scan of the edges by source meets them, and vertices without an edge
+/// each have one of their own after all others. That is CozoDB's numbering.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn connected_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
+    let ticker = &mut Ticker::new(watch)?;
+    let mut sets = Sets::new(graph.vertices());
+    for v in 0..graph.vertices() {
+        for part in graph.neighbors(v).chunks(STRIDE) {
+            part.iter().for_each(|&to| sets.unite(v, to));
+            ticker.tick(part.len())?;
+        }
+        ticker.tick(1)?;
+    }
+    let mut label = vec![NO_VERTEX; graph.vertices() as usize];
+    let mut labels = 0;
+    let sources = (0..graph.vertices()).filter(|&v| graph.degree(v) > 0);
+    for v in sources.chain(0..graph.vertices()) {
+        let root = sets.root(v) as usize;
+        if label[root] == NO_VERTEX {
+            label[root] = labels;
+            labels += 1;
+        }
+        label[v as usize] = label[root];
+        ticker.tick(1)?;
+    }
+    Ok(label)
+}
+
+/// Disjoint sets of vertices, each known by one of its members.
+pub(crate) struct Sets {
+    parent: Vec<u32>,
+}
+
+impl Sets {
+    pub(crate) fn new(vertices: u32) -> Self {
+        Self { parent: (0..vertices).collect() }
+    }
+
+    /// The member that names the set of `v`.
+    #[inline]
+    pub(crate) fn root(&mut self, mut v: u32) -> u32 {
+        loop {
+            let parent = self.parent[v as usize];
+            if parent == v {
+                return v;
+            }
+            // Halving: each second vertex on the way skips one.
+            let above = self.parent[parent as usize];
+            self.parent[v as usize] = above;
+            v = above;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn unite(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        // The smaller number names the set: it needs no ranks, and the name is determined.
+        let (low, high) = (a.min(b), a.max(b));
+        self.parent[high as usize] = low;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{edges, go, graph, long_path, stop_after};
+
+    #[track_caller]
+    fn check(vertices: u32, edges: &str, want: &[u32]) {
+        assert_eq!(connected_components(&graph(vertices, edges), &go).unwrap(), want);
+    }
+
+    #[test]
+    fn components_are_numbered_by_their_first_source() {
+        check(4, "3-0 1-2", &[1, 0, 0, 1]);
+        check(4, "0-1 2-3", &[0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_lone_vertex_comes_after_all_edges() {
+        check(4, "2-3", &[1, 2, 0, 0]);
+        check(1, "", &[0]);
+        check(1, "0-0", &[0]);
+        check(0, "", &[]);
+    }
+
+    #[test]
+    fn a_long_path_is_one_component() {
+        let labels = connected_components(&long_path(300_000), &go).unwrap();
+        assert!(labels.iter().all(|&label| label == 0));
+    }
+
+    #[test]
+    fn components_can_be_stopped() {
+        assert_eq!(connected_components(&long_path(300_000), &stop_after(2)), Err(Stopped));
+    }
+
+    proptest! {
+        #[test]
+        fn vertices_share_a_component_if_one_reaches_the_other(edges in edges()) {
+            let labels = connected_components(&edges.graph(), &go).unwrap();
+            let distances = edges.both_ways().distances();
+            for a in 0..labels.len() {
+                for b in 0..labels.len() {
+                    prop_assert_eq!(labels[a] == labels[b], distances[a][b].is_finite());
+                }
+            }
+            let mut used = labels.clone();
+            used.sort_unstable();
+            used.dedup();
+            prop_assert_eq!(used.clone(), (0..used.len() as u32).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! A graph as compressed sparse rows: for each vertex its neighbours, one after the other.
+//!
+//! # Why built by counting
+//! Both ends are dense numbers, so a stable counting sort by target and then by source gives rows that
+//! are sorted, in time and memory linear in the edges. Scans of a relation already come in that order;
+//! then the columns are the rows, and nothing is moved.
+//!
+//! # Invariants
+//! 1. `offsets` has one entry more than there are vertices, begins with 0, ends with the number of
+//!    edges, and never falls.
+//! 2. Every target is less than the number of vertices.
+//! 3. Each row is sorted by target; parallel edges are in the order in which they came.
+//! 4. `weights`, where present, is as long as `targets`, and every weight is finite.
+
+use std::ops::Range;
+
+use crate::watch::{STRIDE, Ticker};
+use crate::{Error, NO_VERTEX, Stopped, Watch};
+
+/// A directed graph, possibly weighted. Parallel edges and self loops are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Csr {
+    offsets: Vec<u64>,
+    targets: Vec<u32>,
+    weights: Option<Vec<f64>>,
+}
+
+impl Default for Csr {
+    fn default() -> Self {
+        Self { offsets: vec![0], targets: Vec::new(), weights: None }
+    }
+}
+
+impl Csr {
+    /// Makes the graph of `vertices` vertices with an edge for each row of the columns.
+    ///
+    /// Memory: eight bytes a vertex and four an edge, eight more with weights; twice that for a moment
+    /// where the rows do not come sorted by source and target.
+    ///
+    /// # Errors
+    /// [`Error::TooManyVertices`], [`Error::UnequalColumns`], [`Error::VertexOutOfRange`],
+    /// [`Error::WeightNotFinite`], [`Error::Stopped`].
+    pub fn from_edges(
+        vertices: usize,
+        sources: &[u32],
+        targets: &[u32],
+        weights: Option<&[f64]>,
+        watch: &dyn Watch,
+    ) -> Result<Self, Error> {
+        let mut ticker = Ticker::new(watch)?;
+        let sorted = check_columns(vertices, sources, targets, weights, &mut ticker)?;
+        if sorted {
+            return Ok(Self {
+                offsets: count(vertices, sources, &mut ticker)?,
+                targets: targets.to_vec(),
+                weights: weights.map(<[f64]>::to_vec),
+            });
+        }
+        let by_target = Self::scatter(
+            count(vertices, targets, &mut ticker)?,
+            targets.iter().copied().zip(sources.iter().copied()),
+            weights,
+            &mut ticker,
+        )?;
+        Ok(by_target.transposed(Some(count(vertices, sources, &mut ticker)?), &mut ticker)?)
+    }
+
+    /// Vertices, with and without edges.
+    pub fn vertices(&self) -> u32 {
+        (self.offsets.len() - 1) as u32
+    }
+
+    /// Edges; parallel ones each by itself.
+    pub fn edges(&self) -> u64 {
+        self.targets.len() as u64
+    }
+
+    /// Where the rows begin: row `v` is `offsets()[v]..offsets()[v + 1]` of [`Csr::targets`].
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// The targets of all rows, one row after the other.
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+
+    /// The weights of all rows, as long as [`Csr::targets`]; `None` where every edge weighs 1.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// The targets of the edges that leave `v`, ascending. Empty for a vertex that is not there.
+    #[inline]
+    pub fn neighbors(&self, v: u32) -> &[u32] {
+        self.targets.get(self.row(v)).unwrap_or_default()
+    }
+
+    /// Edges that leave `v`.
+    #[inline]
+    pub fn degree(&self, v: u32) -> usize {
+        self.row(v).len()
+    }
+
+    /// The edges that leave `v` as target and weight, ascending by target. A weight is 1 where the graph has none.
+    #[inline]
+    pub fn weighted(&self, v: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
+        let weights = self.weights.as_deref().and_then(|all| all.get(self.row(v)));
+        let weight = move |i: usize| weights.map_or(1.0, |row| row[i]);
+        self.neighbors(v).iter().enumerate().map(move |(i, &to)| (to, weight(i)))
+    }
+
+    /// Where the edges of `v` lie in the columns.
+    #[inline]
+    pub(crate) fn row(&self, v: u32) -> Range<usize> {
+        let v = v as usize;
+        match (self.offsets.get(v), self.offsets.get(v + 1)) {
+            (Some(&from), Some(&to)) => from as usize..to as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// The same edges, each turned around.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn reverse(&self, watch: &dyn Watch) -> Result<Self, Stopped> {
+        self.transposed(None, &mut Ticker::new(watch)?)
+    }
+
+    /// Each edge in both directions. So a self loop, and an edge whose reverse is there already, is
+    /// there twice.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn symmetric(&self, watch: &dyn Watch) -> Result<Self, Stopped> {
+        let ticker = &mut Ticker::new(watch)?;
+        let back = self.transposed(None, ticker)?;
+        let edges = self.targets.len() * 2;
+        let mut offsets = Vec::with_capacity(self.offsets.len());
+        let mut targets = Vec::with_capacity(edges);
+        let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(edges));
+        offsets.push(0);
+        for v in 0..self.vertices() {
+            let (mut there, mut here) = (self.row(v), back.row(v));
+            while !(there.is_empty() && here.is_empty()) {
+                ticker.tick(1)?;
+                let from_self = here.is_empty()
+                    || !there.is_empty() && self.targets[there.start] <= back.targets[here.start];
+                let (graph, row) = if from_self { (self, &mut there) } else { (&back, &mut here) };
+                targets.push(graph.targets[row.start]);
+                if let (Some(out), Some(all)) = (&mut weights, &graph.weights) {
+                    out.push(all[row.start]);
+                }
+                row.start += 1;
+            }
+            offsets.push(targets.len() as u64);
+        }
+        Ok(Self { offsets, targets, weights })
+    }
+
+    /// The vertices in the order in which a scan of the edges meets them: row by row, the source, then
+    /// the targets. Vertices without an edge come last. CozoDB numbers vertices so; where an order
+    /// among equals shows in an answer, it is this one.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn order_met(&self, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
+        let ticker = &mut Ticker::new(watch)?;
+        let mut met = vec![false; self.vertices() as usize];
+        let mut order = Vec::with_capacity(met.len());
+        let mut meet = |v: u32| {
+            if !std::mem::replace(&mut met[v as usize], true) {
+                order.push(v);
+            }
+        };
+        for v in 0..self.vertices() {
+            let row = self.neighbors(v);
+            if !row.is_empty() {
+                meet(v);
+            }
+            for part in row.chunks(STRIDE) {
+                part.iter().for_each(|&to| meet(to));
+                ticker.tick(part.len())?;
+            }
+            ticker.tick(1)?;
+        }
+        (0..self.vertices()).for_each(meet);
+        Ok(order)
+    }
+
+    /// The same graph with `order[i]` called `i`. `order` names every vertex once.
+    pub(crate) fn renumbered(
+        &self,
+        order: &[u32],
+        ticker: &mut Ticker<'_>,
+    ) -> Result<Self, Stopped> {
+        let mut number = vec![NO_VERTEX; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            number[old as usize] = new as u32;
+        }
+        // Written row by row in the new order the targets are out of order; turning the edges around
+        // twice sorts them.
+        let mut offsets = vec![0; self.offsets.len()];
+        for &to in &self.targets {
+            offsets[number[to as usize] as usize + 1] += 1;
+        }
+        sum_up(&mut offsets);
+        let mut next = offsets.clone();
+        let mut sources = vec![0; self.targets.len()];
+        let mut weights = self.weights.as_ref().map(|all| vec![0.0; all.len()]);
+        for (new, &old) in order.iter().enumerate() {
+            for i in self.row(old) {
+                ticker.tick(1)?;
+                let slot = &mut next[number[self.targets[i] as usize] as usize];
+                sources[*slot as usize] = new as u32;
+                if let (Some(out), Some(all)) = (&mut weights, &self.weights) {
+                    out[*slot as usize] = all[i];
+                }
+                *slot += 1;
+            }
+        }
+        Self { offsets, targets: sources, weights }.transposed(None, ticker)
+    }
+
+    /// The edges turned around. `offsets` are those of the result, where they are known already.
+    fn transposed(
+        &self,
+        offsets: Option<Vec<u64>>,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<Self, Stopped> {
+        let offsets = match offsets {
+            Some(offsets) => offsets,
+            None => count(self.vertices() as usize, &self.targets, ticker)?,
+        };
+        let rows = (0..self.vertices()).flat_map(|v| self.row(v).map(move |i| (i, v)));
+        Self::scatter(
+            offsets,
+            rows.map(|(i, v)| (self.targets[i], v)),
+            self.weights.as_deref(),
+            ticker,
+        )
+    }
+
+    /// Puts each of `edges` (row, other end) at the next free place of its row.
+    fn scatter(
+        offsets: Vec<u64>,
+        edges: impl Iterator<Item = (u32, u32)>,
+        weights: Option<&[f64]>,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<Self, Stopped> {
+        let total = offsets.last().map_or(0, |&n| n as usize);
+        let mut next = offsets.clone();
+        let mut targets = vec![0; total];
+        let mut moved = weights.map(|_| vec![0.0; total]);
+        for (i, (row, other)) in edges.enumerate() {
+            ticker.tick(1)?;
+            let slot = &mut next[row as usize];
+            targets[*slot as usize] = other;
+            if let (Some(out), Some(all)) = (&mut moved, weights) {
+                out[*slot as usize] = all[i];
+            }
+            *slot += 1;
+        }
+        Ok(Self { offsets, targets, weights: moved })
+    }
+}
+
+/// Checks all that [`Csr::from_edges`] promises to; true if the edges come sorted.
+fn check_columns(
+    vertices: usize,
+    sources: &[u32],
+    targets: &[u32],
+    weights: Option<&[f64]>,
+    ticker: &mut Ticker<'_>,
+) -> Result<bool, Error> {
+    if vertices > NO_VERTEX as usize {
+        return Err(Error::TooManyVertices { vertices });
+    }
+    let weights_len = weights.map(<[f64]>::len);
+    if sources.len() != targets.len() || weights_len.is_some_and(|n| n != sources.len()) {
+        return Err(Error::UnequalColumns {
+            sources: sources.len(),
+            targets: targets.len(),
+            weights: weights_len,
+        });
+    }
+    let mut sorted = true;
+    let mut last = (0, 0);
+    for (row, (&source, &target)) in sources.iter().zip(targets).enumerate() {
+        let vertex = source.max(target);
+        if vertex as usize >= vertices {
+            return Err(Error::VertexOutOfRange { row, vertex, vertices });
+        }
+        sorted &= last <= (source, target);
+        last = (source, target);
+        ticker.tick(1)?;
+    }
+    for (row, &weight) in weights.unwrap_or_default().iter().enumerate() {
+        if !weight.is_finite() {
+            return Err(Error::WeightNotFinite {
+                source: sources[row],
+                target: targets[row],
+                weight,
+            });
+        }
+        ticker.tick(1)?;
+    }
+    Ok(sorted)
+}
+
+/// Where each row begins, if row `v` gets an entry for each `v` in `rows`.
+fn count(vertices: usize, rows: &[u32], ticker: &mut Ticker<'_>) -> Result<Vec<u64>, Stopped> {
+    let mut offsets = vec![0; vertices + 1];
+    for part in rows.chunks(STRIDE) {
+        for &row in part {
+            offsets[row as usize + 1] += 1;
+        }
+        ticker.tick(part.len())?;
+    }
+    sum_up(&mut offsets);
+    Ok(offsets)
+}
+
+fn sum_up(counts: &mut [u64]) {
+    let mut sum = 0;
+    for count in counts {
+        sum += *count;
+        *count = sum;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{Edges, edges, go};
+
+    /// All edges in the order of the rows.
+    fn rows(graph: &Csr) -> Vec<(u32, u32, f64)> {
+        (0..graph.vertices())
+            .flat_map(|v| graph.weighted(v).map(move |(to, w)| (v, to, w)))
+            .collect()
+    }
+
+    #[test]
+    fn no_vertices_make_a_graph() {
+        let graph = Csr::from_edges(0, &[], &[], None, &go).unwrap();
+        assert_eq!((graph.vertices(), graph.edges()), (0, 0));
+        assert_eq!(graph, Csr::default());
+        assert_eq!(graph.symmetric(&go).unwrap(), graph);
+    }
+
+    #[test]
+    fn a_vertex_that_is_not_there_has_no_neighbours() {
+        let graph = Csr::from_edges(2, &[0], &[1], Some(&[2.5]), &go).unwrap();
+        assert_eq!(graph.neighbors(2), []);
+        assert_eq!(graph.neighbors(u32::MAX), []);
+        assert_eq!(graph.weighted(u32::MAX).count(), 0);
+        assert_eq!(graph.weighted(0).collect::<Vec<_>>(), [(1, 2.5)]);
+    }
+
+    #[test]
+    fn what_is_no_graph_is_refused() {
+        let make = |vertices, sources: &[u32], targets: &[u32], weights: Option<&[f64]>| {
+            Csr::from_edges(vertices, sources, targets, weights, &go).map(|_| ()).unwrap_err()
+        };
+        assert_eq!(
+            make(u32::MAX as usize + 1, &[], &[], None),
+            Error::TooManyVertices { vertices: 1 << 32 }
+        );
+        assert_eq!(
+            make(3, &[0, 1], &[1, 3], None),
+            Error::VertexOutOfRange { row: 1, vertex: 3, vertices: 3 }
+        );
+        assert_eq!(
+            make(3, &[0, 1], &[1], Some(&[1.0])),
+            Error::UnequalColumns { sources: 2, targets: 1, weights: Some(1) }
+        );
+        let infinite = make(3, &[0, 1], &[1, 2], Some(&[1.0, f64::INFINITY]));
+        assert_eq!(
+            infinite,
+            Error::WeightNotFinite { source: 1, target: 2, weight: f64::INFINITY }
+        );
+        let nan = make(3, &[0, 1], &[1, 2], Some(&[f64::NAN, 1.0]));
+        assert!(nan.to_string().contains("from 0 to 1 has weight NaN"), "{nan}");
+    }
+
+    #[test]
+    fn both_directions_hold_self_loops_twice() {
+        let graph = Csr::from_edges(3, &[0, 1, 1], &[1, 0, 1], None, &go).unwrap();
+        let both = graph.symmetric(&go).unwrap();
+        assert_eq!(both.neighbors(0), [1, 1]);
+        assert_eq!(both.neighbors(1), [0, 0, 1, 1]);
+        assert_eq!(both.neighbors(2), []);
+    }
+
+    #[test]
+    fn vertices_are_met_along_the_edges() {
+        let graph = Csr::from_edges(5, &[2, 4, 4], &[3, 0, 2], None, &go).unwrap();
+        assert_eq!(graph.order_met(&go).unwrap(), [2, 3, 4, 0, 1]);
+    }
+
+    #[test]
+    fn a_stopped_graph_is_none() {
+        assert_eq!(Csr::from_edges(1, &[0], &[0], None, &|| false), Err(Error::Stopped));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_the_edges_stably_sorted(Edges { vertices, mut list } in edges()) {
+            let graph = Edges { vertices, list: list.clone() }.graph();
+            list.sort_by_key(|&(from, to, _)| (from, to));
+            prop_assert_eq!(rows(&graph), list.clone());
+            let sorted = Edges { vertices, list }.graph();
+            prop_assert_eq!(graph, sorted);
+        }
+
+        #[test]
+        fn reversed_edges_are_turned_around(edges in edges()) {
+            let graph = edges.graph();
+            let reverse = graph.reverse(&go).unwrap();
+            let mut want: Vec<_> = rows(&graph).into_iter().map(|(from, to, w)| (to, from, w)).collect();
+            want.sort_by_key(|&(from, to, _)| (from, to));
+            prop_assert_eq!(rows(&reverse), want);
+            prop_assert_eq!(reverse.reverse(&go).unwrap(), graph);
+        }
+
+        #[test]
+        fn both_directions_are_the_edges_and_their_reverse(edges in edges()) {
+            let graph = edges.graph();
+            let mut want = rows(&graph);
+            want.extend(rows(&graph.reverse(&go).unwrap()));
+            want.sort_by_key(|&(from, to, _)| (from, to));
+            prop_assert_eq!(rows(&graph.symmetric(&go).unwrap()), want);
+        }
+
+        #[test]
+        fn a_renumbered_graph_has_the_same_edges(edges in edges()) {
+            let graph = edges.graph();
+            let order = graph.order_met(&go).unwrap();
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(sorted, (0..graph.vertices()).collect::<Vec<_>>());
+            let renumbered = graph.renumbered(&order, &mut Ticker::new(&go).unwrap()).unwrap();
+            let mut back: Vec<_> = rows(&renumbered)
+                .into_iter()
+                .map(|(from, to, w)| (order[from as usize], order[to as usize], w))
+                .collect();
+            back.sort_by_key(|&(from, to, _)| (from, to));
+            prop_assert_eq!(back, rows(&graph));
+            prop_assert!((0..renumbered.vertices()).all(|v| renumbered.neighbors(v).is_sorted()));
+        }
+    }
+}

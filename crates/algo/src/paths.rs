@@ -1,0 +1,221 @@
+//! Shortest paths by the number of edges, found by breadth first search.
+//!
+//! Moore, "The shortest path through a maze" (1959). Neighbours are taken in ascending order and a
+//! vertex keeps the parent that came first: the paths are those of CozoDB's `ShortestPathBFS`.
+
+use crate::watch::Ticker;
+use crate::{Csr, NO_VERTEX, Stopped, Watch};
+
+/// The number of edges to a vertex that cannot be reached.
+pub const UNREACHED: u32 = u32::MAX;
+
+/// Takes the answers: start, goal, and the vertices of the path, both ends included; `None` where there
+/// is no path. An error ends the search.
+pub type Emit<'a> = dyn FnMut(u32, u32, Option<&[u32]>) -> Result<(), Stopped> + 'a;
+
+/// Gives `emit` a shortest path, or its absence, for each start and each goal, in that order.
+///
+/// As in CozoDB there is no path from a vertex to itself, not even along a cycle. A start or a goal that
+/// is not in the graph is on no path either.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn shortest_paths(
+    graph: &Csr,
+    starts: &[u32],
+    goals: &[u32],
+    watch: &dyn Watch,
+    emit: &mut Emit<'_>,
+) -> Result<(), Stopped> {
+    let ticker = &mut Ticker::new(watch)?;
+    let mut search = Search::new(graph, goals);
+    let mut path = Vec::new();
+    for &start in starts {
+        search.run(graph, start, ticker)?;
+        for &goal in goals {
+            let found = start != goal && search.path(start, goal, &mut path);
+            ticker.tick(path.len() + 1)?;
+            emit(start, goal, found.then_some(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of edges from `start` to each vertex, [`UNREACHED`] where there is no way.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn hops(graph: &Csr, start: u32, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
+    let ticker = &mut Ticker::new(watch)?;
+    let mut hops = vec![UNREACHED; graph.vertices() as usize];
+    let Some(first) = hops.get_mut(start as usize) else { return Ok(hops) };
+    *first = 0;
+    let mut level = vec![start];
+    let mut next = Vec::new();
+    let mut depth = 0;
+    while !level.is_empty() {
+        depth += 1;
+        for &v in &level {
+            for &to in graph.neighbors(v) {
+                ticker.tick(1)?;
+                if hops[to as usize] == UNREACHED {
+                    hops[to as usize] = depth;
+                    next.push(to);
+                }
+            }
+        }
+        std::mem::swap(&mut level, &mut next);
+        next.clear();
+    }
+    Ok(hops)
+}
+
+/// One search after the other over the same columns.
+///
+/// # Invariant
+/// Between searches `parent` is [`NO_VERTEX`] but for the vertices in `reached`, so a search that ends
+/// early costs what it saw, not what the graph has.
+struct Search {
+    parent: Vec<u32>,
+    reached: Vec<u32>,
+    is_goal: Vec<bool>,
+    goals: usize,
+}
+
+impl Search {
+    fn new(graph: &Csr, goals: &[u32]) -> Self {
+        let n = graph.vertices() as usize;
+        let mut is_goal = vec![false; n];
+        let mut distinct = 0;
+        for &goal in goals {
+            if let Some(mark) = is_goal.get_mut(goal as usize) {
+                distinct += usize::from(!std::mem::replace(mark, true));
+            }
+        }
+        Self { parent: vec![NO_VERTEX; n], reached: Vec::new(), is_goal, goals: distinct }
+    }
+
+    fn run(&mut self, graph: &Csr, start: u32, ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
+        for v in self.reached.drain(..) {
+            self.parent[v as usize] = NO_VERTEX;
+        }
+        let Some(&start_is_goal) = self.is_goal.get(start as usize) else { return Ok(()) };
+        let mut missing = self.goals - usize::from(start_is_goal);
+        self.parent[start as usize] = start;
+        self.reached.push(start);
+        let mut taken = 0;
+        while missing > 0 && taken < self.reached.len() {
+            let v = self.reached[taken];
+            taken += 1;
+            for &to in graph.neighbors(v) {
+                ticker.tick(1)?;
+                if self.parent[to as usize] != NO_VERTEX {
+                    continue;
+                }
+                self.parent[to as usize] = v;
+                self.reached.push(to);
+                if self.is_goal[to as usize] {
+                    missing -= 1;
+                    if missing == 0 {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the path from `start` to `goal`; false, and an empty path, if there is none.
+    fn path(&self, start: u32, goal: u32, path: &mut Vec<u32>) -> bool {
+        path.clear();
+        let mut v = goal;
+        if self.parent.get(v as usize).is_none_or(|&parent| parent == NO_VERTEX) {
+            return false;
+        }
+        path.push(v);
+        while v != start {
+            v = self.parent[v as usize];
+            path.push(v);
+        }
+        path.reverse();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{edges, go, graph, long_path, stop_after};
+
+    type Found = (u32, u32, Option<Vec<u32>>);
+
+    fn all_paths(graph: &Csr, starts: &[u32], goals: &[u32]) -> Vec<Found> {
+        let mut found = Vec::new();
+        shortest_paths(graph, starts, goals, &go, &mut |start, goal, path| {
+            found.push((start, goal, path.map(<[u32]>::to_vec)));
+            Ok(())
+        })
+        .unwrap();
+        found
+    }
+
+    #[test]
+    fn the_parent_that_comes_first_is_kept() {
+        let diamond = graph(4, "0-2 0-1 1-3 2-3");
+        assert_eq!(all_paths(&diamond, &[0], &[3]), [(0, 3, Some(vec![0, 1, 3]))]);
+    }
+
+    #[test]
+    fn there_is_no_path_to_oneself_and_none_to_what_is_not_there() {
+        let path = graph(3, "0-1 1-2");
+        assert_eq!(
+            all_paths(&path, &[1, 9], &[1, 0, 9]),
+            [(1, 1, None), (1, 0, None), (1, 9, None), (9, 1, None), (9, 0, None), (9, 9, None)]
+        );
+        assert_eq!(all_paths(&Csr::default(), &[0], &[0]), [(0, 0, None)]);
+        assert_eq!(all_paths(&path, &[], &[0]), []);
+        assert_eq!(all_paths(&path, &[0], &[]), []);
+    }
+
+    #[test]
+    fn a_search_can_be_stopped_by_the_watch_and_by_the_taker() {
+        let path = long_path(300_000);
+        let last = path.vertices() - 1;
+        let ignore = &mut |_: u32, _: u32, _: Option<&[u32]>| Ok(());
+        assert_eq!(shortest_paths(&path, &[0], &[last], &stop_after(2), ignore), Err(Stopped));
+        assert_eq!(hops(&path, 0, &stop_after(2)), Err(Stopped));
+        let refuse = &mut |_: u32, _: u32, _: Option<&[u32]>| Err(Stopped);
+        assert_eq!(shortest_paths(&path, &[0], &[1], &go, refuse), Err(Stopped));
+    }
+
+    proptest! {
+        #[test]
+        fn paths_are_as_short_as_the_matrix_says(edges in edges()) {
+            let graph = edges.unweighted();
+            let distances = edges.hops().distances();
+            let all: Vec<u32> = (0..edges.vertices).collect();
+            for (start, goal, path) in all_paths(&graph, &all, &all) {
+                let want = match distances[start as usize][goal as usize] {
+                    0.0 => f64::INFINITY,
+                    hops => hops,
+                };
+                let Some(path) = path else {
+                    prop_assert!(want.is_infinite());
+                    continue;
+                };
+                prop_assert_eq!((path.len() - 1) as f64, want);
+                prop_assert_eq!((path[0], path[path.len() - 1]), (start, goal));
+                prop_assert!(path.windows(2).all(|e| graph.neighbors(e[0]).contains(&e[1])));
+            }
+            for start in 0..edges.vertices {
+                for (goal, hops) in hops(&graph, start, &go).unwrap().into_iter().enumerate() {
+                    let want = distances[start as usize][goal];
+                    prop_assert_eq!(hops == UNREACHED, want.is_infinite());
+                    prop_assert!(hops == UNREACHED || f64::from(hops) == want);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Small graphs for the tests, and models that are too simple to be wrong.
+
+use proptest::prelude::*;
+
+use crate::{Csr, Watch};
+
+/// A watch that never stops.
+pub(crate) fn go() -> bool {
+    true
+}
+
+/// A graph as a list of edges.
+#[derive(Clone, Debug)]
+pub(crate) struct Edges {
+    pub(crate) vertices: u32,
+    pub(crate) list: Vec<(u32, u32, f64)>,
+}
+
+impl Edges {
+    pub(crate) fn graph(&self) -> Csr {
+        let (sources, targets, weights) = self.columns();
+        Csr::from_edges(self.vertices as usize, &sources, &targets, Some(&weights), &go).unwrap()
+    }
+
+    pub(crate) fn unweighted(&self) -> Csr {
+        let (sources, targets, _) = self.columns();
+        Csr::from_edges(self.vertices as usize, &sources, &targets, None, &go).unwrap()
+    }
+
+    fn columns(&self) -> (Vec<u32>, Vec<u32>, Vec<f64>) {
+        let sources = self.list.iter().map(|e| e.0).collect();
+        let targets = self.list.iter().map(|e| e.1).collect();
+        (sources, targets, self.list.iter().map(|e| e.2).collect())
+    }
+
+    /// The shortest distances between all pairs, by Floyd and Warshall.
+    pub(crate) fn distances(&self) -> Vec<Vec<f64>> {
+        let n = self.vertices as usize;
+        let mut dist = vec![vec![f64::INFINITY; n]; n];
+        for (v, row) in dist.iter_mut().enumerate() {
+            row[v] = 0.0;
+        }
+        for &(from, to, weight) in &self.list {
+            let cell = &mut dist[from as usize][to as usize];
+            *cell = cell.min(weight);
+        }
+        for k in 0..n {
+            for i in 0..n {
+                for j in 0..n {
+                    dist[i][j] = dist[i][j].min(dist[i][k] + dist[k][j]);
+                }
+            }
+        }
+        dist
+    }
+
+    /// The same edges, all of weight 1.
+    pub(crate) fn hops(&self) -> Self {
+        let list = self.list.iter().map(|&(from, to, _)| (from, to, 1.0)).collect();
+        Self { vertices: self.vertices, list }
+    }
+
+    /// The edges and their reverse.
+    pub(crate) fn both_ways(&self) -> Self {
+        let back = self.list.iter().map(|&(from, to, weight)| (to, from, weight));
+        Self { vertices: self.vertices, list: self.list.iter().copied().chain(back).collect() }
+    }
+}
+
+/// Graphs of up to 12 vertices with loops, parallel edges and lone vertices. Weights are small whole
+/// numbers, so that sums are exact and ties are many.
+pub(crate) fn edges() -> impl Strategy<Value = Edges> {
+    (1..12_u32).prop_flat_map(|vertices| {
+        let edge = (0..vertices, 0..vertices, (0..5_u32).prop_map(f64::from));
+        prop::collection::vec(edge, 0..30).prop_map(move |list| Edges { vertices, list })
+    })
+}
+
+/// A path from 0 through all `vertices`: what kills whoever recurses.
+pub(crate) fn long_path(vertices: u32) -> Csr {
+    let sources: Vec<u32> = (0..vertices - 1).collect();
+    let targets: Vec<u32> = (1..vertices).collect();
+    Csr::from_edges(vertices as usize, &sources, &targets, None, &go).unwrap()
+}
+
+/// A graph from "0-1 1-2:2.5": edges with an optional weight.
+pub(crate) fn graph(vertices: u32, text: &str) -> Csr {
+    let number = |text: &str| text.parse::<u32>().unwrap();
+    let list = text
+        .split_whitespace()
+        .map(|edge| {
+            let (ends, weight) = edge.split_once(':').unwrap_or((edge, "1"));
+            let (from, to) = ends.split_once('-').unwrap();
+            (number(from), number(to), weight.parse().unwrap())
+        })
+        .collect();
+    Edges { vertices, list }.graph()
+}
+
+/// A watch that lets an algorithm begin and then stops it.
+pub(crate) fn stop_after(questions: u32) -> impl Watch {
+    let left = std::sync::atomic::AtomicU32::new(questions);
+    move || {
+        use std::sync::atomic::Ordering::Relaxed;
+        left.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok()
+    }
+}
