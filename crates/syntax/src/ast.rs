@@ -2,7 +2,8 @@
 //!
 //! # Why operators are calls
 //! `a + b` and `add(a, b)` mean the same, so both are [`Expr::Call`]; whatever reads the tree knows one way to compute. The span of
-//! an operator's name is the operator's own.
+//! an operator's name is the operator's own. Chains of `||`, `&&`, `+`, `++`, `*` and `~` are one call of all their operands, so that
+//! a long one is no deep tree. A `-` before a number is a part of the literal.
 
 use model::{Type, Value};
 
@@ -26,6 +27,7 @@ pub struct Ident {
 
 /// A whole script.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one a script, or one a statement")]
 pub enum Script {
     /// `::…`
     System(SystemOp),
@@ -383,6 +385,7 @@ pub enum Statement {
 
 /// What stands in braces.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one a script, or one a statement")]
 pub enum Block {
     /// A query.
     Query(Query),
@@ -392,6 +395,7 @@ pub enum Block {
 
 /// A query, or the name of an ephemeral relation that is read.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one a script, or one a statement")]
 pub enum Condition {
     /// `{ … }`
     Query(Query),

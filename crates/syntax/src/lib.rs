@@ -1,8 +1,72 @@
 //! Text of the query language to a syntax tree and diagnostics. Never fails, never reads a file.
+//!
+//! # Invariants
+//! 1. Any text gives a tree or at least one diagnostic, in time linear in its length.
+//! 2. Every span lies in the text, on boundaries of characters.
+//! 3. No tree is so deep that walking it recursively would exhaust a stack.
 
 mod ast;
+mod body;
+mod diagnostic;
+mod display;
+mod expression;
+mod imperative;
+mod lexer;
+mod literal;
+mod operator;
+mod parser;
+mod query;
+mod system;
+#[cfg(test)]
+mod tests;
+mod types;
 
 pub use ast::{
     Args, Atom, Block, Condition, Expr, Formula, HeadItem, Ident, Mutation, MutationOp, Options,
     Query, Rule, Script, Span, Spec, SpecColumn, Statement, SystemOp,
 };
+pub use diagnostic::{Diagnostic, closest, line_and_column};
+
+use lexer::Kind;
+use parser::{Parse, Parser};
+
+/// Bytes of the longest script.
+pub const SCRIPT_BYTES_MAX: usize = 64 << 20;
+
+/// Reads a script.
+///
+/// # Errors
+/// Up to 20 mistakes, in the order of the text.
+pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
+    read(text, |parser| match parser.token.kind {
+        Kind::ColonColon => parser.system_op().map(Script::System),
+        Kind::LeftBrace | Kind::Percent => parser.imperative().map(Script::Imperative),
+        _ => parser.query(0).map(Script::Query),
+    })
+}
+
+/// Reads one expression.
+///
+/// # Errors
+/// The first mistake.
+pub fn parse_expression(text: &str) -> Result<Expr, Vec<Diagnostic>> {
+    read(text, |parser| parser.expression())
+}
+
+fn read<T>(
+    text: &str,
+    tree: impl FnOnce(&mut Parser<'_>) -> Parse<T>,
+) -> Result<T, Vec<Diagnostic>> {
+    if text.len() > SCRIPT_BYTES_MAX {
+        let mib = SCRIPT_BYTES_MAX >> 20;
+        let message = format!("a script has at most {mib} MiB");
+        let hint = Some("give rows as a parameter, or load them in bulk".to_owned());
+        return Err(vec![Diagnostic { message, span: Span::default(), hint }]);
+    }
+    let mut parser = Parser::new(text);
+    let mut result = tree(&mut parser);
+    if result.is_ok() && !parser.at(Kind::End) {
+        result = Err(parser.unexpected("the end of the script"));
+    }
+    parser.finish(result)
+}

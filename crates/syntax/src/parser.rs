@@ -1,0 +1,414 @@
+//! The place in the text where the parser is, and what every part of it needs there.
+//!
+//! # Why a failure is a value without content
+//! The message is written down where the mistake is met; what called only has to give up. Rules and
+//! statements catch it, go on at the next one, and so several mistakes are found at a time.
+//!
+//! # Invariants
+//! 1. No token is read more than a fixed number of times, so a text takes time linear in its length.
+//! 2. What calls itself does so through [`Parser::nested`], at most [`NESTING_MAX`] levels deep.
+//! 3. Each [`Reported`] was made by [`Parser::report`].
+
+use std::fmt::Display;
+
+use crate::ast::{Ident, Span};
+use crate::diagnostic::{Diagnostic, line_and_column};
+use crate::lexer::{Kind, Lexer, Token};
+
+/// Brackets, blocks and the like inside one another.
+pub(crate) const NESTING_MAX: u32 = 128;
+
+/// Mistakes that are told at a time.
+const MISTAKES_MAX: usize = 20;
+
+/// Tokens that are looked through for the end of a rule's head.
+const HEAD_TOKENS_MAX: usize = 256;
+
+/// Characters of a token that a message shows.
+const SHOWN_CHARACTERS: usize = 30;
+
+/// A mistake was written down; give up what depends on it.
+#[derive(Debug)]
+pub(crate) struct Reported(());
+
+/// What was read, if it could be.
+pub(crate) type Parse<T> = Result<T, Reported>;
+
+#[derive(Debug)]
+pub(crate) struct Parser<'a> {
+    text: &'a str,
+    lexer: Lexer<'a>,
+    /// The token that is looked at.
+    pub(crate) token: Token,
+    /// The one after.
+    pub(crate) ahead: Token,
+    /// The one before, at the beginning an empty one.
+    pub(crate) before: Token,
+    /// Braces that were opened and not closed.
+    pub(crate) braces: u32,
+    depth: u32,
+    mistakes: Vec<Diagnostic>,
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let mut lexer = Lexer::new(text, 0);
+        let token = lexer.next_token();
+        let ahead = lexer.next_token();
+        let before = Token { kind: Kind::End, span: Span::default(), spaced: false };
+        Self { text, lexer, token, ahead, before, braces: 0, depth: 0, mistakes: Vec::new() }
+    }
+
+    /// The result, unless there were mistakes.
+    pub(crate) fn finish<T>(self, result: Parse<T>) -> Result<T, Vec<Diagnostic>> {
+        match result {
+            Ok(tree) if self.mistakes.is_empty() => Ok(tree),
+            _ => Err(self.mistakes),
+        }
+    }
+
+    // Tokens
+
+    pub(crate) fn bump(&mut self) -> Token {
+        match self.token.kind {
+            Kind::LeftBrace => self.braces = self.braces.saturating_add(1),
+            Kind::RightBrace => self.braces = self.braces.saturating_sub(1),
+            _ => {}
+        }
+        self.before = self.token;
+        self.token = self.ahead;
+        self.ahead = self.lexer.next_token();
+        self.before
+    }
+
+    pub(crate) fn at(&self, kind: Kind) -> bool {
+        self.token.kind == kind
+    }
+
+    /// Takes the token if it is of the kind.
+    pub(crate) fn eat(&mut self, kind: Kind) -> bool {
+        let found = self.at(kind);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    pub(crate) fn source(&self, span: Span) -> &'a str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+
+    /// The token's text if it is a word, else nothing.
+    pub(crate) fn word(&self, token: Token) -> &'a str {
+        if token.kind == Kind::Word { self.source(token.span) } else { "" }
+    }
+
+    /// Whether the token ahead follows this one directly.
+    pub(crate) fn joined(&self) -> bool {
+        !self.ahead.spaced
+    }
+
+    /// From the beginning of `start` to the last token taken.
+    pub(crate) fn span_from(&self, start: Span) -> Span {
+        Span { start: start.start, end: self.before.span.end.max(start.start) }
+    }
+
+    /// Takes the token's first byte off: `>=` becomes `=`.
+    pub(crate) fn split_token(&mut self) {
+        let start = self.token.span.start as usize + 1;
+        self.lexer = Lexer::new(self.text, start);
+        self.token = self.lexer.next_token();
+        self.ahead = self.lexer.next_token();
+    }
+
+    // Names
+
+    /// Takes the token as a name.
+    pub(crate) fn take_name(&mut self) -> Ident {
+        let token = self.bump();
+        Ident { text: self.source(token.span).to_owned(), span: token.span }
+    }
+
+    /// A name without dots.
+    pub(crate) fn plain_name(&mut self, what: &str) -> Parse<Ident> {
+        let name = self.any_name(what)?;
+        if name.text.contains('.') {
+            let message = format!("the name of {what} holds no dot, found `{}`", name.text);
+            return Err(self.report(name.span, message, None));
+        }
+        Ok(name)
+    }
+
+    /// A name, with dots between its parts or without.
+    pub(crate) fn dotted_name(&mut self, what: &str) -> Parse<Ident> {
+        let name = self.any_name(what)?;
+        if name.text.split('.').any(str::is_empty) {
+            let message = format!("a dot stands between two words, found `{}`", name.text);
+            return Err(self.report(name.span, message, None));
+        }
+        Ok(name)
+    }
+
+    /// A name with any dots.
+    pub(crate) fn any_name(&mut self, what: &str) -> Parse<Ident> {
+        if self.at(Kind::Word) {
+            return Ok(self.take_name());
+        }
+        Err(self.unexpected(format_args!("the name of {what}")))
+    }
+
+    // Nesting
+
+    /// Reads something one level deeper.
+    pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth >= NESTING_MAX {
+            return Err(self.too_deep(self.token.span));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(crate) fn too_deep(&mut self, span: Span) -> Reported {
+        let message = format!("this is nested more than {NESTING_MAX} levels deep");
+        let hint = "name a part of it: bind it to a variable, or make it a rule";
+        let reported = self.report(span, message, Some(hint.to_owned()));
+        // What is left of the levels would be told as mistakes of their own.
+        self.abandon();
+        reported
+    }
+
+    /// Items with commas between them up to `close`; the opening bracket is the token now. A comma
+    /// may stand behind the last. `what` says of what the bracket is: "the columns of rule `a`".
+    pub(crate) fn items<T>(
+        &mut self,
+        close: Kind,
+        what: &dyn Display,
+        mut item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        let open = self.bump();
+        let mut items = Vec::new();
+        while !self.eat(close) {
+            items.push(item(self)?);
+            if !self.eat(Kind::Comma) && !self.at(close) {
+                return Err(self.unclosed(open, close, what));
+            }
+        }
+        Ok(items)
+    }
+
+    // Mistakes
+
+    /// Writes a mistake down.
+    pub(crate) fn report(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> Reported {
+        let again = self.mistakes.last().is_some_and(|last| last.span.start == span.start);
+        if self.mistakes.len() < MISTAKES_MAX && !again {
+            self.mistakes.push(Diagnostic { message: message.into(), span, hint });
+        }
+        if self.mistakes.len() >= MISTAKES_MAX {
+            self.abandon();
+        }
+        Reported(())
+    }
+
+    /// Goes to the end of the text.
+    fn abandon(&mut self) {
+        self.lexer = Lexer::new(self.text, self.text.len());
+        self.token = self.lexer.next_token();
+        self.ahead = self.token;
+    }
+
+    /// The token cannot stand here.
+    pub(crate) fn unexpected(&mut self, expected: impl Display) -> Reported {
+        self.unexpected_with(expected, None)
+    }
+
+    pub(crate) fn unexpected_with(
+        &mut self,
+        expected: impl Display,
+        hint: Option<String>,
+    ) -> Reported {
+        let span = self.token.span;
+        if let Some((message, own_hint)) = self.broken_token() {
+            let first = Span { start: span.start, end: (span.start + 1).min(span.end) };
+            let unclosed = matches!(self.token.kind, Kind::UnclosedText | Kind::UnclosedComment);
+            return self.report(if unclosed { first } else { span }, message, own_hint);
+        }
+        let found = self.found();
+        self.report(span, format!("expected {expected}, found {found}"), hint)
+    }
+
+    /// What is wrong with the token wherever it stands, and a hint.
+    fn broken_token(&self) -> Option<(String, Option<String>)> {
+        let source = self.source(self.token.span);
+        let (message, hint) = match self.token.kind {
+            Kind::UnclosedText => {
+                let underscores = source.bytes().take_while(|&byte| byte == b'_').count();
+                let quote = source.get(underscores..=underscores).unwrap_or_default();
+                let close = format!("{quote}{}", source.get(..underscores).unwrap_or_default());
+                ("this text is not closed".to_owned(), format!("it ends with `{close}`"))
+            }
+            Kind::UnclosedComment => {
+                ("this comment is not closed".to_owned(), "each `/*` needs its `*/`".to_owned())
+            }
+            Kind::BadNumber => {
+                let message = format!("the number `{}` holds letters", clipped(source));
+                (message, "names do not begin with digits".to_owned())
+            }
+            Kind::Unknown => {
+                let hint = match source {
+                    "&" => "`&&` joins conditions, `,` atoms",
+                    "“" | "”" | "„" | "‘" | "’" | "`" | "«" | "»" => {
+                        "texts stand in `\"…\"` or `'…'`"
+                    }
+                    "." => "no dot ends a rule; `;` may",
+                    "$" => "a parameter is `$` and a name",
+                    "←" => "a constant rule is written `name[…] <- […]`",
+                    _ => "",
+                };
+                (format!("`{source}` means nothing here"), hint.to_owned())
+            }
+            _ => return None,
+        };
+        Some((message, Some(hint).filter(|hint| !hint.is_empty())))
+    }
+
+    /// The token as messages name it.
+    fn found(&self) -> String {
+        let source = clipped(self.source(self.token.span));
+        match self.token.kind {
+            Kind::End => "the end of the script".to_owned(),
+            Kind::Less if self.arrow().is_some() => {
+                let end = self.ahead.span.end;
+                format!("`{}`", self.source(Span { end, ..self.token.span }))
+            }
+            Kind::Colon if self.ahead.kind == Kind::Word && self.joined() => {
+                format!("`:{}`", clipped(self.source(self.ahead.span)))
+            }
+            _ => format!("`{source}`"),
+        }
+    }
+
+    /// Something in brackets is followed by neither a comma nor the closing bracket.
+    pub(crate) fn unclosed(&mut self, open: Token, close: Kind, what: &dyn Display) -> Reported {
+        let close = match close {
+            Kind::RightBracket => ']',
+            Kind::RightBrace => '}',
+            _ => ')',
+        };
+        let hint = self.hint_in_brackets(open);
+        self.unexpected_with(format_args!("`{close}` or `,` after {what}"), hint)
+    }
+
+    fn hint_in_brackets(&self, open: Token) -> Option<String> {
+        match self.token.kind {
+            Kind::Equals => return Some("`==` compares".to_owned()),
+            Kind::Word => match self.word(self.token) {
+                "or" => return Some("between expressions write `||`".to_owned()),
+                "and" => return Some("between expressions write `&&`".to_owned()),
+                _ => {}
+            },
+            _ => {}
+        }
+        let (line, column) = line_and_column(self.text, open.span.start);
+        let open = format!("the `{}` at line {line}, column {column}", self.source(open.span));
+        if !self.begins_expression() || self.rule_starts() {
+            return Some(format!("{open} is not closed"));
+        }
+        let between = Span { start: self.before.span.end, end: self.token.span.start };
+        if self.source(between).contains('\n') {
+            return Some(format!("a `,` may be missing, or {open} is not closed"));
+        }
+        Some("a `,` may be missing".to_owned())
+    }
+
+    /// Whether an expression may begin here.
+    pub(crate) fn begins_expression(&self) -> bool {
+        matches!(
+            self.token.kind,
+            Kind::Word
+                | Kind::Parameter
+                | Kind::Int
+                | Kind::Float
+                | Kind::Quoted
+                | Kind::Raw
+                | Kind::LeftBracket
+                | Kind::LeftBrace
+                | Kind::LeftParen
+        )
+    }
+
+    // Rules, as far as they must be told from what is not one
+
+    /// `:=`, or the second half of `<-` or `<~`.
+    pub(crate) fn arrow(&self) -> Option<Kind> {
+        match (self.token.kind, self.ahead.kind) {
+            (Kind::Define, _) => Some(Kind::Define),
+            (Kind::Less, kind @ (Kind::Minus | Kind::Tilde)) if self.joined() => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// Whether `name[…]` and an arrow follow. Looks no further than a head is long.
+    pub(crate) fn rule_starts(&self) -> bool {
+        if !matches!(self.token.kind, Kind::Word | Kind::Question)
+            || self.ahead.kind != Kind::LeftBracket
+        {
+            return false;
+        }
+        let mut lexer = self.lexer;
+        for _ in 0..HEAD_TOKENS_MAX {
+            match lexer.next_token().kind {
+                Kind::RightBracket => {
+                    let (first, second) = (lexer.next_token(), lexer.next_token());
+                    let tail = matches!(second.kind, Kind::Minus | Kind::Tilde) && !second.spaced;
+                    return first.kind == Kind::Define || first.kind == Kind::Less && tail;
+                }
+                Kind::Word | Kind::Comma | Kind::LeftParen | Kind::RightParen => {}
+                Kind::Int | Kind::Float | Kind::Quoted | Kind::Raw | Kind::Parameter => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether `:name` follows, with white space before it.
+    fn option_starts(&self) -> bool {
+        self.at(Kind::Colon) && self.token.spaced && self.ahead.kind == Kind::Word && self.joined()
+    }
+
+    /// Goes on after a mistake: to the next rule or option, or to the brace that closes the block
+    /// when `braces` are open. `start` is where what failed began; it is not tried again.
+    pub(crate) fn recover(&mut self, start: u32, braces: u32) {
+        if self.token.span.start == start {
+            self.skip(braces);
+        }
+        while !self.at(Kind::End) {
+            let closes = self.at(Kind::RightBrace) && braces > 0 && self.braces <= braces;
+            if closes || self.rule_starts() || self.option_starts() {
+                return;
+            }
+            self.skip(braces);
+        }
+    }
+
+    fn skip(&mut self, braces: u32) {
+        let closes = self.at(Kind::RightBrace) && braces > 0 && self.braces <= braces;
+        if !closes {
+            self.bump();
+        }
+    }
+}
+
+/// So much of a token that it can be recognised.
+fn clipped(source: &str) -> String {
+    let line = source.split('\n').next().unwrap_or_default();
+    let short: String = line.chars().take(SHOWN_CHARACTERS).collect();
+    if short.len() < source.len() { format!("{short}…") } else { short }
+}

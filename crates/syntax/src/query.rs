@@ -1,0 +1,441 @@
+//! Queries: rules and options.
+
+use std::collections::BTreeSet;
+
+use crate::ast::{
+    Atom, Expr, HeadItem, Ident, Mutation, MutationOp, Options, Query, Rule, Span, Spec, SpecColumn,
+};
+use crate::diagnostic::closest;
+use crate::lexer::Kind;
+use crate::parser::{Parse, Parser, Reported};
+
+/// The names of the options, for hints.
+const OPTIONS: [&str; 18] = [
+    "limit",
+    "offset",
+    "order",
+    "sort",
+    "timeout",
+    "sleep",
+    "assert",
+    "returning",
+    "disable_magic_rewrite",
+    "create",
+    "replace",
+    "put",
+    "insert",
+    "update",
+    "rm",
+    "delete",
+    "ensure",
+    "ensure_not",
+];
+
+/// What was read last; a mistake behind it may be about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    /// An inline rule without `;`, which may have been meant to go on.
+    Body,
+    Other,
+}
+
+impl Parser<'_> {
+    /// Rules and options up to the end of the text or, with braces open, up to the one that closes
+    /// the block. Mistakes are told, and what is around them is left out.
+    pub(crate) fn query(&mut self, braces: u32) -> Parse<Query> {
+        let start = self.token.span;
+        let mut query = Query { rules: Vec::new(), options: Options::default(), span: start };
+        let mut last = Last::Nothing;
+        let mut failed = None;
+        while !(self.at(Kind::End) || braces > 0 && self.at(Kind::RightBrace)) {
+            let at = self.token.span.start;
+            let read = match self.token.kind {
+                Kind::Semicolon if last != Last::Nothing => {
+                    self.bump();
+                    Ok(Last::Other)
+                }
+                Kind::Colon => self.option(&mut query.options).map(|()| Last::Other),
+                _ => self.rule(last).map(|rule| {
+                    let last = match rule {
+                        Rule::Inline { .. } => Last::Body,
+                        _ => Last::Other,
+                    };
+                    query.rules.push(rule);
+                    last
+                }),
+            };
+            last = read.unwrap_or_else(|reported| {
+                failed = Some(reported);
+                self.recover(at, braces);
+                Last::Other
+            });
+        }
+        query.span = self.span_from(start);
+        match failed {
+            Some(reported) => Err(reported),
+            None if last == Last::Nothing => Err(self.unexpected("a rule")),
+            None => Ok(query),
+        }
+    }
+
+    fn rule(&mut self, last: Last) -> Parse<Rule> {
+        let start = self.token.span;
+        if !matches!(self.token.kind, Kind::Word | Kind::Question) {
+            return Err(self.no_rule(last));
+        }
+        if self.ahead.kind != Kind::LeftBracket {
+            return Err(self.no_head(last));
+        }
+        let name = self.take_name();
+        if name.text.contains('.') || name.text.starts_with('_') {
+            let message =
+                format!("the name of a rule has no dot and no `_` first, found `{}`", name.text);
+            return Err(self.report(name.span, message, None));
+        }
+        let what = format!("the columns of rule `{}`", name.text);
+        let head = self.items(Kind::RightBracket, &what, Self::head_item)?;
+        let Some(arrow) = self.arrow() else {
+            return Err(self.no_arrow(&name, last));
+        };
+        self.bump();
+        if arrow != Kind::Define {
+            self.bump();
+        }
+        match arrow {
+            Kind::Minus => {
+                let head = self.plain_head("constant", head)?;
+                let data = self.expression()?;
+                Ok(Rule::Constant { name, head, data, span: self.span_from(start) })
+            }
+            Kind::Tilde => {
+                let head = self.plain_head("fixed", head)?;
+                self.fixed_rule(name, head, start)
+            }
+            _ => {
+                if head.is_empty() {
+                    let span = self.span_from(start);
+                    let message = format!("rule `{}` has no columns", name.text);
+                    return Err(self.report(span, message, None));
+                }
+                let body = self.body()?;
+                self.body_is_over()?;
+                Ok(Rule::Inline { name, head, body, span: self.span_from(start) })
+            }
+        }
+    }
+
+    /// An atom that an arrow follows is the head of the next rule.
+    fn body_is_over(&mut self) -> Parse<()> {
+        if self.arrow().is_none() || self.before.kind != Kind::RightBracket {
+            return Ok(());
+        }
+        let hint = "the rule before ends with a `,`, so this head is read as a part of its body";
+        Err(self.unexpected_with("the end of the body", Some(hint.to_owned())))
+    }
+
+    fn no_rule(&mut self, last: Last) -> Reported {
+        let mut hint = match (self.token.kind, self.word(self.ahead)) {
+            (Kind::LeftBrace, _) => Some("a block stands alone, not beside rules".to_owned()),
+            (Kind::ColonColon, _) => Some("a system op is a script of its own".to_owned()),
+            _ => None,
+        };
+        if last == Last::Body {
+            hint = self.hint_after_atom().or(hint);
+            return self.unexpected_with("`,`, `or` or the end of the rule", hint);
+        }
+        self.unexpected_with("a rule or an option", hint)
+    }
+
+    fn no_head(&mut self, last: Last) -> Reported {
+        let hint = self.hint_after_atom().filter(|_| last == Last::Body);
+        if hint.is_some() {
+            return self.unexpected_with("`,`, `or` or the end of the rule", hint);
+        }
+        let name = self.token;
+        self.bump();
+        let name = self.source(name.span);
+        let hint = match self.token.kind {
+            Kind::LeftParen => Some(format!("the columns stand in `[…]`: `{name}[…] := …`")),
+            Kind::LeftBrace => Some(format!("a stored relation is written to with `:put {name}`")),
+            _ => None,
+        };
+        self.unexpected_with(format_args!("`[` after the name of rule `{name}`"), hint)
+    }
+
+    fn no_arrow(&mut self, name: &Ident, last: Last) -> Reported {
+        let hint = match self.token.kind {
+            Kind::Equals | Kind::EqualsEquals | Kind::Colon => "did you mean `:=`?".to_owned(),
+            Kind::LessEquals => "did you mean `<-`?".to_owned(),
+            Kind::Less if matches!(self.ahead.kind, Kind::Minus | Kind::Tilde) => {
+                "`<-` and `<~` are written without a space".to_owned()
+            }
+            Kind::Arrow | Kind::Minus => "did you mean `<-`?".to_owned(),
+            _ if last == Last::Body => {
+                format!("if `{}` is a part of the rule before, a `,` is missing there", name.text)
+            }
+            _ => {
+                let hint = "`:=` and a body, `<-` and rows, or `<~` and an algorithm make a rule";
+                hint.to_owned()
+            }
+        };
+        let expected = format!("`:=`, `<-` or `<~` after the head of rule `{}`", name.text);
+        self.unexpected_with(expected, Some(hint))
+    }
+
+    /// A variable, alone or in an aggregate.
+    fn head_item(&mut self) -> Parse<HeadItem> {
+        let start = self.token.span;
+        if !self.at(Kind::Word) {
+            let hint = "columns of a head are variables: bind one to the value in the body";
+            let hint = self.begins_expression().then(|| hint.to_owned());
+            return Err(self.unexpected_with("a variable or an aggregate", hint));
+        }
+        if self.ahead.kind != Kind::LeftParen {
+            let variable = self.take_name();
+            return Ok(HeadItem { aggregate: None, span: variable.span, variable });
+        }
+        let aggregate = self.plain_name("an aggregate")?;
+        let what = format!("the arguments of `{}`", aggregate.text);
+        let mut variable = None;
+        let args = self.items(Kind::RightParen, &what, |parser| {
+            if variable.is_some() {
+                return parser.expression().map(Some);
+            }
+            if !parser.at(Kind::Word) {
+                let hint = "an aggregate takes a variable: bind one to the value in the body";
+                return Err(parser.unexpected_with("a variable", Some(hint.to_owned())));
+            }
+            variable = Some(parser.take_name());
+            Ok(None)
+        })?;
+        let args: Vec<Expr> = args.into_iter().flatten().collect();
+        let span = self.span_from(start);
+        match variable {
+            Some(variable) => Ok(HeadItem { aggregate: Some((aggregate, args)), variable, span }),
+            None => {
+                let message = format!("`{}` names no variable", aggregate.text);
+                let hint = format!("write `{}(variable)`", aggregate.text);
+                Err(self.report(span, message, Some(hint)))
+            }
+        }
+    }
+
+    /// The head of a rule that takes no aggregates.
+    fn plain_head(&mut self, kind: &str, head: Vec<HeadItem>) -> Parse<Vec<Ident>> {
+        let mut names = Vec::with_capacity(head.len());
+        for item in head {
+            if item.aggregate.is_some() {
+                let message = format!("a {kind} rule has no aggregates");
+                let hint = "aggregate in an inline rule that reads it".to_owned();
+                return Err(self.report(item.span, message, Some(hint)));
+            }
+            names.push(item.variable);
+        }
+        Ok(names)
+    }
+
+    fn fixed_rule(&mut self, name: Ident, head: Vec<Ident>, start: Span) -> Parse<Rule> {
+        let algorithm = self.dotted_name("an algorithm")?;
+        if !self.at(Kind::LeftParen) {
+            let expected = format!("`(` after algorithm `{}`", algorithm.text);
+            return Err(self.unexpected(expected));
+        }
+        let what = format!("the inputs and options of `{}`", algorithm.text);
+        let (mut inputs, mut options) = (Vec::new(), Vec::new());
+        self.items(Kind::RightParen, &what, |parser| {
+            match (parser.token.kind, parser.ahead.kind) {
+                (Kind::Star, _) => inputs.push(parser.stored_atom()?),
+                (Kind::Word, Kind::LeftBracket) => inputs.push(parser.rule_atom()?),
+                (Kind::Word, Kind::Colon) => {
+                    options.push(parser.named_option()?);
+                    return Ok(());
+                }
+                _ => {
+                    let hint = "an input is `rule[…]` or `*relation[…]`, an option `name: value`";
+                    let hint = Some(hint.to_owned());
+                    return Err(parser.unexpected_with("an input or an option", hint));
+                }
+            }
+            inputs.last().map_or(Ok(()), |input| parser.input_has_variables(input))
+        })?;
+        let span = self.span_from(start);
+        Ok(Rule::Fixed { name, head, algorithm, inputs, options, span })
+    }
+
+    fn input_has_variables(&mut self, input: &Atom) -> Parse<()> {
+        use crate::ast::Args;
+        let other = |expr: &&Expr| !matches!(expr, Expr::Variable(_));
+        let odd = match input {
+            Atom::Rule { args, .. } | Atom::Stored { args: Args::Positional(args), .. } => {
+                args.iter().find(other)
+            }
+            Atom::Stored { args: Args::Named(args), .. } => {
+                args.iter().map(|(_, expr)| expr).find(other)
+            }
+            _ => None,
+        };
+        let Some(odd) = odd else { return Ok(()) };
+        let hint = "filter in a rule, and give that rule to the algorithm".to_owned();
+        let message = "the columns of an algorithm's input are variables";
+        Err(self.report(odd.span(), message, Some(hint)))
+    }
+
+    // Options
+
+    fn option(&mut self, options: &mut Options) -> Parse<()> {
+        if self.ahead.kind != Kind::Word || !self.joined() {
+            return Err(self.unexpected("a rule or an option"));
+        }
+        let span = Span { end: self.ahead.span.end, ..self.token.span };
+        let name = self.word(self.ahead);
+        let op = match name {
+            "create" => MutationOp::Create,
+            "replace" => MutationOp::Replace,
+            "put" => MutationOp::Put,
+            "insert" => MutationOp::Insert,
+            "update" => MutationOp::Update,
+            "rm" => MutationOp::Rm,
+            "delete" => MutationOp::Delete,
+            "ensure" => MutationOp::Ensure,
+            "ensure_not" => MutationOp::EnsureNot,
+            _ => return self.plain_option(name, span, options),
+        };
+        self.take_option();
+        let mutation = self.mutation(op)?;
+        if options.mutation.is_some() {
+            let hint = "write one query a relation, each in braces".to_owned();
+            let message = "a query changes one stored relation";
+            return Err(self.report(span, message, Some(hint)));
+        }
+        options.mutation = Some(mutation);
+        Ok(())
+    }
+
+    /// The colon and the word.
+    fn take_option(&mut self) {
+        self.bump();
+        self.bump();
+    }
+
+    fn plain_option(&mut self, name: &str, span: Span, options: &mut Options) -> Parse<()> {
+        if !OPTIONS.contains(&name) {
+            let hint = match name {
+                "select" | "return" | "yield" => Some("the rule `?[…]` is the result".to_owned()),
+                _ => closest(name, OPTIONS.into_iter())
+                    .map(|name| format!("did you mean `:{name}`?")),
+            };
+            return Err(self.report(span, format!("there is no option `:{name}`"), hint));
+        }
+        self.take_option();
+        match name {
+            "limit" => options.limit = Some(self.expression()?),
+            "offset" => options.offset = Some(self.expression()?),
+            "timeout" => options.timeout = Some(self.expression()?),
+            "sleep" => options.sleep = Some(self.expression()?),
+            "disable_magic_rewrite" => options.disable_magic_rewrite = Some(self.expression()?),
+            "returning" => options.returning = true,
+            "assert" => {
+                let some = match self.word(self.token) {
+                    "some" => true,
+                    "none" => false,
+                    _ => return Err(self.unexpected("`some` or `none` after `:assert`")),
+                };
+                self.bump();
+                if options.assert_some.replace(some).is_some() {
+                    let message = "a query asserts once";
+                    return Err(self.report(span, message, None));
+                }
+            }
+            _ => self.order(&mut options.order)?,
+        }
+        Ok(())
+    }
+
+    /// `-a, b`
+    fn order(&mut self, order: &mut Vec<(Ident, bool)>) -> Parse<()> {
+        loop {
+            let descends = self.at(Kind::Minus);
+            if descends || self.at(Kind::Plus) {
+                self.bump();
+            }
+            order.push((self.column_of_head("a column to order by")?, descends));
+            if matches!(self.word(self.token), "desc" | "asc" | "DESC" | "ASC") {
+                let hint = "`-column` orders from the largest down, `column` up".to_owned();
+                return Err(self.unexpected_with("`,` or the end of the option", Some(hint)));
+            }
+            if !self.eat(Kind::Comma) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `name`, or `aggregate(name)`, which is the name of such a column of the result.
+    fn column_of_head(&mut self, what: &str) -> Parse<Ident> {
+        let mut name = self.any_name(what)?;
+        if self.at(Kind::LeftParen) && !self.token.spaced {
+            self.bump();
+            let inner = self.any_name("a variable")?;
+            if !self.eat(Kind::RightParen) {
+                return Err(self.unexpected("`)` after the variable"));
+            }
+            name.text = format!("{}({})", name.text, inner.text);
+            name.span = self.span_from(name.span);
+        }
+        Ok(name)
+    }
+
+    fn mutation(&mut self, op: MutationOp) -> Parse<Mutation> {
+        let relation = self.dotted_name("a stored relation")?;
+        let spec = if self.at(Kind::LeftBrace) { Some(self.spec(&relation)?) } else { None };
+        Ok(Mutation { op, relation, spec })
+    }
+
+    /// `{k: T, … => v: T, …}`
+    fn spec(&mut self, relation: &Ident) -> Parse<Spec> {
+        let open = self.bump();
+        let (mut keys, mut values, mut in_values) = (Vec::new(), Vec::new(), false);
+        let mut names = BTreeSet::new();
+        while !self.eat(Kind::RightBrace) {
+            if !in_values && self.eat(Kind::FatArrow) {
+                in_values = true;
+                continue;
+            }
+            let column = self.spec_column()?;
+            if !names.insert(column.name.text.clone()) {
+                let message = format!("column `{}` is there twice", column.name.text);
+                return Err(self.report(column.name.span, message, None));
+            }
+            if in_values { &mut values } else { &mut keys }.push(column);
+            let arrow = !in_values && self.at(Kind::FatArrow);
+            if !self.eat(Kind::Comma) && !self.at(Kind::RightBrace) && !arrow {
+                if self.at(Kind::Arrow) {
+                    let hint = "`=>` stands between keys and values".to_owned();
+                    return Err(self.unexpected_with("`,`, `=>` or `}`", Some(hint)));
+                }
+                let what = format!("the columns of relation `{}`", relation.text);
+                return Err(self.unclosed(open, Kind::RightBrace, &what));
+            }
+        }
+        Ok(Spec { keys, values, span: self.span_from(open.span) })
+    }
+
+    fn spec_column(&mut self) -> Parse<SpecColumn> {
+        let name = self.plain_name("a column")?;
+        if name.text.starts_with('_') {
+            let message =
+                format!("the name of a column does not begin with `_`, found `{}`", name.text);
+            return Err(self.report(name.span, message, None));
+        }
+        let column_type = if self.eat(Kind::Colon) { Some(self.column_type()?) } else { None };
+        let (mut default, mut binding) = (None, None);
+        if self.word(self.token) == "default" {
+            self.bump();
+            default = Some(self.expression()?);
+        }
+        if self.eat(Kind::Equals) {
+            binding = Some(self.column_of_head("a column of the head")?);
+        }
+        Ok(SpecColumn { name, column_type, default, binding })
+    }
+}

@@ -1,0 +1,197 @@
+//! System ops.
+
+use crate::ast::{Ident, Span, SystemOp};
+use crate::diagnostic::closest;
+use crate::lexer::Kind;
+use crate::parser::{Parse, Parser};
+
+const OPS: [&str; 18] = [
+    "relations",
+    "columns",
+    "indices",
+    "remove",
+    "rename",
+    "describe",
+    "index",
+    "hnsw",
+    "fts",
+    "lsh",
+    "show_triggers",
+    "set_triggers",
+    "access_level",
+    "running",
+    "kill",
+    "explain",
+    "compact",
+    "fixed_rules",
+];
+
+const LEVELS: [&str; 4] = ["normal", "protected", "read_only", "hidden"];
+
+impl Parser<'_> {
+    /// `::…`
+    pub(crate) fn system_op(&mut self) -> Parse<SystemOp> {
+        let start = self.bump().span;
+        if !self.at(Kind::Word) {
+            return Err(self.unexpected("the name of a system op"));
+        }
+        let name = self.word(self.token);
+        if !OPS.contains(&name) {
+            let hint = closest(name, OPS.into_iter()).map(|op| format!("did you mean `::{op}`?"));
+            let span = Span { start: start.start, end: self.token.span.end };
+            return Err(self.report(span, format!("there is no system op `::{name}`"), hint));
+        }
+        let op = self.take_name();
+        Ok(match name {
+            "relations" => SystemOp::Relations,
+            "running" => SystemOp::Running,
+            "compact" => SystemOp::Compact,
+            "fixed_rules" => SystemOp::FixedRules,
+            "columns" => SystemOp::Columns(self.relation_or_index()?),
+            "indices" => SystemOp::Indices(self.relation_or_index()?),
+            "show_triggers" => SystemOp::ShowTriggers(self.dotted_name("a relation")?),
+            "remove" => SystemOp::Remove(self.relations()?),
+            "rename" => SystemOp::Rename(self.listed(Self::rename_pair)?),
+            "describe" => {
+                let relation = self.relation_or_index()?;
+                let text = matches!(self.token.kind, Kind::Quoted | Kind::Raw);
+                let text = if text { self.text_literal()? } else { String::new() };
+                SystemOp::Describe(relation, text)
+            }
+            "access_level" => {
+                let level = self.word(self.token);
+                if !LEVELS.contains(&level) {
+                    let expected = "`normal`, `protected`, `read_only` or `hidden`";
+                    return Err(self.unexpected(expected));
+                }
+                SystemOp::AccessLevel(self.take_name(), self.relations()?)
+            }
+            "kill" => SystemOp::Kill(self.expression()?),
+            "explain" => {
+                self.opening_brace("`::explain`")?;
+                let query = self.query(self.braces)?;
+                self.closing_brace()?;
+                SystemOp::Explain(Box::new(query))
+            }
+            "index" => self.index_op()?,
+            "set_triggers" => self.set_triggers()?,
+            _ => self.search_index(op, start)?,
+        })
+    }
+
+    fn listed<T>(&mut self, item: impl Fn(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.eat(Kind::Comma) {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    fn relations(&mut self) -> Parse<Vec<Ident>> {
+        self.listed(|parser| parser.dotted_name("a relation"))
+    }
+
+    /// `name`, or `name:index`, in one.
+    fn relation_or_index(&mut self) -> Parse<Ident> {
+        let mut name = self.dotted_name("a relation")?;
+        if self.index_follows() {
+            let index = self.index_name()?;
+            name.text = format!("{}:{}", name.text, index.text);
+            name.span = self.span_from(name.span);
+        }
+        Ok(name)
+    }
+
+    fn rename_pair(&mut self) -> Parse<(Ident, Ident)> {
+        let from = self.dotted_name("a relation")?;
+        if !self.eat(Kind::Arrow) {
+            return Err(self.unexpected("`->` and the new name"));
+        }
+        Ok((from, self.dotted_name("a relation")?))
+    }
+
+    /// `relation:index`
+    fn index_path(&mut self) -> Parse<(Ident, Ident)> {
+        let relation = self.dotted_name("a relation")?;
+        if !self.eat(Kind::Colon) {
+            return Err(self.unexpected("`:` and the name of an index"));
+        }
+        Ok((relation, self.plain_name("an index")?))
+    }
+
+    fn creates(&mut self) -> Parse<bool> {
+        let creates = match self.word(self.token) {
+            "create" => true,
+            "drop" => false,
+            _ => return Err(self.unexpected("`create` or `drop`")),
+        };
+        self.bump();
+        Ok(creates)
+    }
+
+    fn index_op(&mut self) -> Parse<SystemOp> {
+        let creates = self.creates()?;
+        let (relation, index) = self.index_path()?;
+        if !creates {
+            return Ok(SystemOp::IndexDrop(relation, index));
+        }
+        if !self.at(Kind::LeftBrace) {
+            return Err(self.unexpected("`{` and the columns of the index"));
+        }
+        let what = format!("the columns of index `{}`", index.text);
+        let columns =
+            self.items(Kind::RightBrace, &what, |parser| parser.plain_name("a column"))?;
+        Ok(SystemOp::IndexCreate(relation, index, columns))
+    }
+
+    /// An op of a search index: its name and place are checked, its settings only passed over.
+    fn search_index(&mut self, op: Ident, start: Span) -> Parse<SystemOp> {
+        let creates = self.creates()?;
+        self.index_path()?;
+        if creates {
+            let outside = self.braces;
+            self.opening_brace("the index")?;
+            while self.braces > outside {
+                if self.at(Kind::End) {
+                    return Err(self.unexpected("`}` after the settings of the index"));
+                }
+                self.bump();
+            }
+        }
+        Ok(SystemOp::SearchIndex(op, self.span_from(start)))
+    }
+
+    fn set_triggers(&mut self) -> Parse<SystemOp> {
+        let relation = self.dotted_name("a relation")?;
+        let (mut put, mut rm, mut replace) = (Vec::new(), Vec::new(), Vec::new());
+        while self.word(self.token) == "on" {
+            self.bump();
+            let scripts = match self.word(self.token) {
+                "put" => &mut put,
+                "rm" => &mut rm,
+                "replace" => &mut replace,
+                _ => return Err(self.unexpected("`put`, `rm` or `replace` after `on`")),
+            };
+            self.bump();
+            self.opening_brace("the event")?;
+            let query = self.query(self.braces)?;
+            self.closing_brace()?;
+            scripts.push(self.source(query.span).to_owned());
+        }
+        Ok(SystemOp::SetTriggers { relation, put, rm, replace })
+    }
+
+    pub(crate) fn opening_brace(&mut self, after: &str) -> Parse<()> {
+        if self.eat(Kind::LeftBrace) {
+            return Ok(());
+        }
+        Err(self.unexpected(format_args!("`{{` after {after}")))
+    }
+
+    pub(crate) fn closing_brace(&mut self) -> Parse<()> {
+        if self.eat(Kind::RightBrace) {
+            return Ok(());
+        }
+        Err(self.unexpected("`}`, or a rule or an option"))
+    }
+}
