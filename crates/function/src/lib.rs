@@ -1,1 +1,138 @@
 //! Scalar functions and aggregates of the query language, over values.
+//!
+//! # Why functions see no machine
+//! A function is its name, its arguments and, for five of them, the clock and randomness that the caller hands in as
+//! [`Ambient`]. So constants fold, a simulated machine replays, and every function is tested by one line of text.
+//!
+//! # Invariants
+//! 1. No argument makes a function panic, loop without end or wrap around silently; it fails and says why.
+//! 2. What a function makes is at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes long, or not much longer than its arguments.
+//! 3. The same arguments give the same value, unless [`Function::deterministic`] is false.
+//! 4. Of the meet aggregates, [`Aggregate::meet`] says that a value changed exactly where it did.
+
+mod aggregate;
+mod arithmetic;
+mod bits;
+mod call;
+mod comparison;
+mod control;
+mod convert;
+mod json;
+mod kind;
+mod list;
+mod math;
+mod random;
+mod regexes;
+mod registry;
+mod string;
+mod time;
+mod vector;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use aggregate::{Accumulate, Aggregate, Start, aggregate, aggregates};
+pub use comparison::{compare, equal};
+pub use json::{json_of, scalar_of_json};
+pub use registry::{functions, lookup};
+pub use time::parse_time_us;
+
+use model::Value;
+use std::fmt;
+
+/// Most items in a list that a function makes out of less: ranges, windows, bits.
+pub const ITEMS_MAX: usize = 1 << 24;
+
+/// Most bytes of a text that a function makes out of less: replacements.
+pub const TEXT_BYTES_MAX: usize = 1 << 28;
+
+/// What functions may ask of the world outside.
+pub trait Ambient {
+    /// Microseconds since 1970-01-01 UTC.
+    fn now_us(&self) -> i64;
+    /// 64 random bits.
+    fn random(&self) -> u64;
+}
+
+/// Why a function has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Names the function, what it wanted and what it found.
+    pub message: String,
+    /// What to do instead, where there is a likely answer.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A function of the query language.
+pub struct Function {
+    /// As scripts write it, or as the parser names an operator.
+    pub name: &'static str,
+    /// Fewest arguments.
+    pub args_min: usize,
+    /// Most arguments; `None`: any number.
+    pub args_max: Option<usize>,
+    /// Whether the same arguments always give the same value, so that a call of constants is one.
+    pub deterministic: bool,
+    /// Computes it. The number of arguments was checked before: [`Function::apply`] does both.
+    pub call: fn(&[Value], &dyn Ambient) -> Result<Value, Failure>,
+}
+
+impl Function {
+    /// Checks that it takes so many arguments.
+    ///
+    /// # Errors
+    /// Says how many it takes.
+    pub fn check_arity(&self, given: usize) -> Result<(), Failure> {
+        let few = given < self.args_min;
+        let many = self.args_max.is_some_and(|max| given > max);
+        if !few && !many {
+            return Ok(());
+        }
+        let wanted = match self.args_max {
+            None => format!("at least {}", self.args_min),
+            Some(max) if max == self.args_min => max.to_string(),
+            Some(max) => format!("{} to {max}", self.args_min),
+        };
+        let noun = if wanted.ends_with('1') { "argument" } else { "arguments" };
+        Err(Failure::new(format!("{}: takes {wanted} {noun}, {given} given", self.name)))
+    }
+
+    /// Checks the number of arguments and computes it.
+    ///
+    /// # Errors
+    /// Where it has no value for these arguments.
+    pub fn apply(&self, args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+        self.check_arity(args.len())?;
+        (self.call)(args, ambient)
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Function({})", self.name)
+    }
+}

@@ -1,0 +1,330 @@
+//! Aggregates: many values into one.
+//!
+//! Most are an [`Accumulate`] alone. The meet aggregates (semi-lattices: the order and the repetition of values do not matter) can also
+//! stand inside recursion, where a row's present value meets each new one: [`Aggregate::meet`]. Outside of recursion they
+//! accumulate like the others.
+
+mod collect;
+mod meet;
+mod statistics;
+
+use crate::Failure;
+use meet::Lattice;
+use model::{Json, Value, Vector};
+use std::fmt;
+
+/// Makes an accumulator without values, of the arguments after the variable; fails where they make no sense.
+pub type Start = fn(&[Value]) -> Result<Box<dyn Accumulate>, Failure>;
+
+/// An aggregate of the query language.
+pub struct Aggregate {
+    /// As scripts write it.
+    pub name: &'static str,
+    /// Whether it may stand inside recursion.
+    pub is_meet: bool,
+    /// Most arguments after the variable. All of them may be left out.
+    pub args_max: usize,
+    /// An accumulator without values. The number of arguments was checked before.
+    pub start: Start,
+    lattice: Option<&'static Lattice>,
+}
+
+/// One group's values on their way to one.
+pub trait Accumulate: Send {
+    /// Takes in a value.
+    ///
+    /// # Errors
+    /// Where the aggregate is not defined for it.
+    fn add(&mut self, value: &Value) -> Result<(), Failure>;
+
+    /// The result. Nothing may be added after it.
+    ///
+    /// # Errors
+    /// Where the values have no result.
+    fn finish(&mut self) -> Result<Value, Failure>;
+
+    /// An estimate of the bytes of memory that it holds.
+    fn bytes(&self) -> usize;
+
+    /// Takes random bits before the first value. Only `choice_rand` uses them; without them it chooses the same on every run.
+    fn seed(&mut self, _random: u64) {}
+}
+
+impl Aggregate {
+    /// Meet aggregates: combines a new value into the present one. True where the present one changed.
+    ///
+    /// # Errors
+    /// Where the aggregate is not defined for the value, or is no meet aggregate.
+    pub fn meet(&self, present: &mut Value, new: &Value) -> Result<bool, Failure> {
+        (self.lattice()?.combine)(present, new)
+    }
+
+    /// Meet aggregates: what the first value becomes.
+    ///
+    /// # Errors
+    /// Where the aggregate is not defined for the value, or is no meet aggregate.
+    pub fn meet_first(&self, value: &Value) -> Result<Value, Failure> {
+        (self.lattice()?.first)(value)
+    }
+
+    /// Checks that it takes so many arguments after the variable.
+    ///
+    /// # Errors
+    /// Says how many it takes.
+    pub fn check_arity(&self, given: usize) -> Result<(), Failure> {
+        if given <= self.args_max {
+            return Ok(());
+        }
+        let wanted = match self.args_max {
+            0 => "no argument".to_owned(),
+            1 => "at most 1 argument".to_owned(),
+            more => format!("at most {more} arguments"),
+        };
+        Err(Failure::new(format!(
+            "{}: takes {wanted} after the variable, {given} given",
+            self.name
+        )))
+    }
+
+    fn lattice(&self) -> Result<&'static Lattice, Failure> {
+        self.lattice.ok_or_else(|| Failure::new(format!("{}: is no meet aggregate", self.name)))
+    }
+}
+
+impl fmt::Debug for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Aggregate({})", self.name)
+    }
+}
+
+/// The aggregate of a name.
+#[must_use]
+pub fn aggregate(name: &str) -> Option<&'static Aggregate> {
+    let i = AGGREGATES.binary_search_by(|aggregate| aggregate.name.cmp(name)).ok()?;
+    AGGREGATES.get(i)
+}
+
+/// All of them, by name.
+#[must_use]
+pub fn aggregates() -> &'static [Aggregate] {
+    AGGREGATES
+}
+
+const fn ordinary(name: &'static str, args_max: usize, start: Start) -> Aggregate {
+    Aggregate { name, is_meet: false, args_max, start, lattice: None }
+}
+
+const fn lattice(lattice: &'static Lattice, start: Start) -> Aggregate {
+    Aggregate { name: lattice.name, is_meet: true, args_max: 0, start, lattice: Some(lattice) }
+}
+
+/// Sorted by name.
+static AGGREGATES: &[Aggregate] = &[
+    lattice(&meet::AND, |_| Ok(meet::AND.accumulate())),
+    lattice(&meet::BIT_AND, |_| Ok(meet::BIT_AND.accumulate())),
+    lattice(&meet::BIT_OR, |_| Ok(meet::BIT_OR.accumulate())),
+    ordinary("bit_xor", 0, |_| Ok(Box::new(collect::BitXor::default()))),
+    lattice(&meet::CHOICE, |_| Ok(meet::CHOICE.accumulate())),
+    ordinary("choice_rand", 0, |_| Ok(Box::new(collect::ChoiceRand::default()))),
+    ordinary("collect", 1, collect::Collect::start),
+    ordinary("count", 0, |_| Ok(Box::new(collect::Count::default()))),
+    ordinary("count_unique", 0, |_| Ok(Box::new(collect::Unique::new(collect::Unique::count)))),
+    ordinary("group_count", 0, |_| Ok(Box::new(collect::GroupCount::default()))),
+    lattice(&meet::INTERSECTION, |_| Ok(meet::INTERSECTION.accumulate())),
+    ordinary("latest_by", 0, |_| Ok(Box::new(collect::ExtremeBy::latest()))),
+    lattice(&meet::MAX, |_| Ok(meet::MAX.accumulate())),
+    ordinary("mean", 0, |_| Ok(Box::new(statistics::Sum::mean()))),
+    lattice(&meet::MIN, |_| Ok(meet::MIN.accumulate())),
+    lattice(&meet::MIN_COST, |_| Ok(meet::MIN_COST.accumulate())),
+    lattice(&meet::OR, |_| Ok(meet::OR.accumulate())),
+    ordinary("product", 0, |_| Ok(Box::new(statistics::Product::default()))),
+    lattice(&meet::SHORTEST, |_| Ok(meet::SHORTEST.accumulate())),
+    ordinary("smallest_by", 0, |_| Ok(Box::new(collect::ExtremeBy::smallest()))),
+    ordinary("std_dev", 0, |_| Ok(Box::new(statistics::Spread::std_dev()))),
+    ordinary("sum", 0, |_| Ok(Box::new(statistics::Sum::total()))),
+    lattice(&meet::UNION, |_| Ok(Box::new(collect::Unique::union()))),
+    ordinary("unique", 0, |_| Ok(Box::new(collect::Unique::new(collect::Unique::list)))),
+    ordinary("variance", 0, |_| Ok(Box::new(statistics::Spread::variance()))),
+];
+
+/// Levels of nested lists whose bytes are counted.
+const COUNTED_DEPTH: usize = 32;
+
+/// An estimate of the bytes that a value holds, itself included.
+pub(crate) fn value_bytes(value: &Value) -> usize {
+    bytes_within(value, COUNTED_DEPTH)
+}
+
+fn bytes_within(value: &Value, depth: usize) -> usize {
+    let heap = match value {
+        Value::Str(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Json(json) => Json::as_str(json).len(),
+        Value::Vector(Vector::F32(items)) => items.len() * 4,
+        Value::Vector(Vector::F64(items)) => items.len() * 8,
+        Value::List(items) => match depth.checked_sub(1) {
+            Some(depth) => items.iter().map(|item| bytes_within(item, depth)).sum(),
+            None => size_of_val(items.as_slice()),
+        },
+        _ => 0,
+    };
+    size_of::<Value>() + heap
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::evaluate;
+
+    /// Over the items of a list.
+    #[track_caller]
+    fn check(name: &str, values: &str, want: &str) {
+        let Ok(Value::List(values)) = evaluate(values) else { panic!("no list: {values}") };
+        let found = aggregate(name).unwrap();
+        let mut state = (found.start)(&[]).unwrap();
+        let found =
+            values.iter().try_for_each(|value| state.add(value)).and_then(|()| state.finish());
+        let found = found.map_or_else(|failure| failure.message, |value| value.to_string());
+        assert_eq!(found, want, "{name} of {values:?}");
+    }
+
+    #[test]
+    fn over_no_rows_each_has_its_neutral_value() {
+        for (name, want) in [
+            ("and", "true"),
+            ("or", "false"),
+            ("min", "null"),
+            ("max", "null"),
+            ("union", "[]"),
+            ("intersection", "null"),
+            ("choice", "null"),
+            ("shortest", "null"),
+            ("min_cost", "[null, inf]"),
+            ("bit_and", "0x"),
+            ("bit_xor", "0x"),
+            ("count", "0"),
+            ("count_unique", "0"),
+            ("unique", "[]"),
+            ("collect", "[]"),
+            ("group_count", "[]"),
+            ("latest_by", "null"),
+            ("choice_rand", "null"),
+            ("sum", "0.0"),
+            ("product", "1.0"),
+            ("mean", "NaN"),
+            ("variance", "NaN"),
+            ("std_dev", "NaN"),
+        ] {
+            check(name, "[]", want);
+        }
+    }
+
+    #[test]
+    fn sums_of_integers_are_exact() {
+        check("sum", "[9007199254740992, 1, -9007199254740992]", "1.0");
+        check("sum", "[9223372036854775807, 9223372036854775807]", "1.8446744073709552e19");
+        check("sum", "[1, 2.5]", "3.5");
+        check("sum", "[null]", "sum: expected numbers, found null");
+        check("mean", "[1, 2, 4]", "2.3333333333333335");
+        check("product", "[3, 4, 0.5]", "6.0");
+        check(
+            "product",
+            "[9223372036854775807, 9223372036854775807, 9223372036854775807, 0]",
+            "0.0",
+        );
+        check("variance", "[1000000000000001, 1000000000000002, 1000000000000003]", "1.0");
+        check("std_dev", "[1, 3]", "1.4142135623730951");
+        check("variance", "[1]", "NaN");
+    }
+
+    #[test]
+    fn min_and_max_pass_over_null_and_take_one_kind() {
+        check("min", "[null, 2, 1, 1.0]", "1");
+        check("max", "[1.0, 1, null]", "1.0");
+        check("max", "['a', 'b']", "\"b\"");
+        check("min", "[1, 'a']", "min: cannot compare an Int (1) with a String (\"a\")");
+        check("min", "[null]", "null");
+    }
+
+    #[test]
+    fn values_are_gathered_counted_and_chosen() {
+        check("count", "[null, 1]", "2");
+        check("count_unique", "[1, 1, 1.0, 2]", "3");
+        check("unique", "[3, 1, 3]", "[1, 3]");
+        check("group_count", "[3, 1, 3]", "[[1, 1], [3, 2]]");
+        check("collect", "[3, 1, 3]", "[3, 1, 3]");
+        check("choice", "[null, 3, 4]", "3");
+        check("choice_rand", "[7, 7]", "7");
+        check("union", "[[2, 1], [3, 1]]", "[1, 2, 3]");
+        check("union", "[1]", "union: expected a list, found an Int (1)");
+        check("intersection", "[[2, 1, 1], null, [1, 3]]", "[1]");
+        check("shortest", "[[1, 2], [3], [4]]", "[3]");
+        check("min_cost", "[['a', 3], ['b', 2], ['c', 2]]", "[\"b\", 2]");
+        check(
+            "min_cost",
+            "[['a', null]]",
+            "min_cost: expected a list of a value and its cost, a number, found a list ([\"a\", null])",
+        );
+        check("latest_by", "[['a', 1], ['b', 'x'], ['c', null]]", "\"b\"");
+        check("smallest_by", "[['a', null], ['b', 3], ['c', 2]]", "\"c\"");
+        check(
+            "latest_by",
+            "[[1]]",
+            "latest_by: expected a list of a value and what to compare by, found a list ([1])",
+        );
+        check("bit_and", "[pack_bits([true]), pack_bits([false])]", "0x00");
+        check("bit_or", "[pack_bits([true]), pack_bits([false])]", "0x80");
+        check("bit_xor", "[pack_bits([true]), pack_bits([true])]", "0x00");
+        check("and", "[true, false]", "false");
+        check("or", "[1]", "or: expected true or false, found an Int (1)");
+    }
+
+    #[test]
+    fn collect_stops_at_its_limit() {
+        let found = aggregate("collect").unwrap();
+        let mut state = (found.start)(&[Value::Int(2)]).unwrap();
+        for i in 0..5 {
+            state.add(&Value::Int(i)).unwrap();
+        }
+        assert_eq!(state.finish(), Ok(Value::List(vec![Value::Int(0), Value::Int(1)])));
+        let Err(failure) = (found.start)(&[Value::Int(0)]) else { panic!("a limit of 0") };
+        assert_eq!(failure.message, "collect: expected a limit from 1, found an Int (0)");
+        assert_eq!(
+            found.check_arity(2).unwrap_err().message,
+            "collect: takes at most 1 argument after the variable, 2 given"
+        );
+    }
+
+    #[test]
+    fn and_and_or_report_change_as_it_is() {
+        let (and, or) = (aggregate("and").unwrap(), aggregate("or").unwrap());
+        for (found, present, new, changed) in [
+            (and, true, true, false),
+            (and, true, false, true),
+            (and, false, true, false),
+            (or, false, false, false),
+            (or, false, true, true),
+            (or, true, false, false),
+        ] {
+            let mut value = Value::Bool(present);
+            assert_eq!(found.meet(&mut value, &Value::Bool(new)), Ok(changed));
+            assert_eq!(value, Value::Bool(present != changed));
+        }
+        assert!(aggregate("count").unwrap().meet_first(&Value::Null).is_err());
+    }
+
+    #[test]
+    fn a_random_choice_is_fair_and_follows_its_seed() {
+        let choose = |seed| {
+            let mut state = (aggregate("choice_rand").unwrap().start)(&[]).unwrap();
+            state.seed(seed);
+            (0..4).for_each(|i| state.add(&Value::Int(i)).unwrap());
+            state.finish().unwrap()
+        };
+        for i in 0..4 {
+            let count = (0..4000).filter(|&seed| choose(seed) == Value::Int(i)).count();
+            assert!((850..1150).contains(&count), "{i} was chosen {count} times of 4000");
+        }
+        assert_eq!(choose(5), choose(5));
+    }
+}

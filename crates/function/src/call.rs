@@ -1,0 +1,178 @@
+//! One call's arguments, taken out by kind; what does not fit is refused in one wording.
+
+use crate::Failure;
+use model::{Value, Vector};
+use std::fmt::{self, Write};
+
+/// Characters of a value that a message shows.
+const SHOWN_MAX: usize = 40;
+
+/// A function's name and its arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    name: &'static str,
+    args: &'a [Value],
+}
+
+/// A number, without loss.
+#[derive(Clone, Copy)]
+pub(crate) enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+impl Number {
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match *value {
+            Value::Int(int) => Some(Self::Int(i128::from(int))),
+            Value::Id(id) => Some(Self::Int(i128::from(id))),
+            Value::Float(float) => Some(Self::Float(float)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn to_float(self) -> f64 {
+        match self {
+            Self::Int(int) => int as f64,
+            Self::Float(float) => float,
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(name: &'static str, args: &'a [Value]) -> Self {
+        Self { name, args }
+    }
+
+    pub(crate) fn args(self) -> &'a [Value] {
+        self.args
+    }
+
+    /// Argument `i`, from 0; null where it is missing.
+    pub(crate) fn value(self, i: usize) -> &'a Value {
+        self.args.get(i).unwrap_or(&Value::Null)
+    }
+
+    pub(crate) fn number(self, i: usize) -> Result<Number, Failure> {
+        Number::of(self.value(i)).ok_or_else(|| self.refuse(i, "a number"))
+    }
+
+    pub(crate) fn float(self, i: usize) -> Result<f64, Failure> {
+        self.number(i).map(Number::to_float)
+    }
+
+    /// An integer, or a float that is one.
+    pub(crate) fn int(self, i: usize) -> Result<i64, Failure> {
+        let int = match self.value(i) {
+            Value::Int(int) => Some(*int),
+            Value::Float(float) => whole(*float),
+            _ => None,
+        };
+        int.ok_or_else(|| self.refuse(i, "an integer"))
+    }
+
+    pub(crate) fn bool(self, i: usize) -> Result<bool, Failure> {
+        match self.value(i) {
+            Value::Bool(value) => Ok(*value),
+            _ => Err(self.refuse(i, "true or false")),
+        }
+    }
+
+    pub(crate) fn text(self, i: usize) -> Result<&'a str, Failure> {
+        match self.value(i) {
+            Value::Str(text) => Ok(text),
+            _ => Err(self.refuse(i, "a string")),
+        }
+    }
+
+    pub(crate) fn bytes(self, i: usize) -> Result<&'a [u8], Failure> {
+        match self.value(i) {
+            Value::Bytes(bytes) => Ok(bytes),
+            _ => Err(self.refuse(i, "bytes")),
+        }
+    }
+
+    pub(crate) fn list(self, i: usize) -> Result<&'a [Value], Failure> {
+        match self.value(i) {
+            Value::List(items) => Ok(items),
+            _ => Err(self.refuse(i, "a list")),
+        }
+    }
+
+    pub(crate) fn vector(self, i: usize) -> Result<&'a Vector, Failure> {
+        match self.value(i) {
+            Value::Vector(vector) => Ok(vector),
+            _ => Err(self.refuse(i, "a vector")),
+        }
+    }
+
+    /// Argument `i` is not what was wanted.
+    pub(crate) fn refuse(self, i: usize, wanted: &str) -> Failure {
+        let place =
+            if self.args.len() > 1 { format!(" as argument {}", i + 1) } else { String::new() };
+        let found = describe(self.value(i));
+        let failure = self.fail(format_args!("expected {wanted}{place}, found {found}"));
+        match self.value(i) {
+            Value::Json(_) => failure.hint("json_to_scalar takes the value out of JSON"),
+            _ => failure,
+        }
+    }
+
+    /// An operand is not what was wanted.
+    pub(crate) fn refuse_operand(self, operand: &Value, wanted: &str) -> Failure {
+        self.fail(format_args!("expected {wanted}, found {}", describe(operand)))
+    }
+
+    pub(crate) fn fail(self, why: impl fmt::Display) -> Failure {
+        Failure::new(format!("{}: {why}", self.name))
+    }
+
+    /// Refuses to make more than [`crate::ITEMS_MAX`] items.
+    pub(crate) fn check_items(self, items: u128) -> Result<(), Failure> {
+        if items <= crate::ITEMS_MAX as u128 {
+            return Ok(());
+        }
+        Err(self.fail(format_args!(
+            "the result would have {items} items, the limit is {}",
+            crate::ITEMS_MAX
+        )))
+    }
+}
+
+/// The integer that a float says.
+pub(crate) fn whole(float: f64) -> Option<i64> {
+    let fits = (-(2_f64.powi(63))..2_f64.powi(63)).contains(&float);
+    (fits && float.fract() == 0.0).then_some(float as i64)
+}
+
+/// Kind and value, cut short.
+pub(crate) fn describe(value: &Value) -> String {
+    if matches!(value, Value::Null) {
+        return "null".to_owned();
+    }
+    let mut short = Short { text: String::new(), room: SHOWN_MAX, cut: false };
+    // Fails where the text was cut: no more of a long value is written than is shown.
+    let _ = write!(short, "{value}");
+    let more = if short.cut { "…" } else { "" };
+    format!("{} ({}{more})", value.kind(), short.text)
+}
+
+struct Short {
+    text: String,
+    room: usize,
+    cut: bool,
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            if self.room == 0 {
+                self.cut = true;
+                return Err(fmt::Error);
+            }
+            self.room -= 1;
+            self.text.push(c);
+        }
+        Ok(())
+    }
+}

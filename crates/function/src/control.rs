@@ -1,0 +1,67 @@
+//! and, or, negate, assert, coalesce, if, cond.
+//!
+//! Execution evaluates these one argument at a time and stops early. They are here so that calls of constants fold and the
+//! number of arguments is checked like that of any function.
+
+use crate::Failure;
+use crate::call::{Call, describe};
+use model::Value;
+
+/// and: `stop` is false; or: `stop` is true.
+pub(crate) fn junction(name: &'static str, args: &[Value], stop: bool) -> Result<Value, Failure> {
+    let call = Call::new(name, args);
+    for i in 0..args.len() {
+        if call.bool(i)? == stop {
+            return Ok(Value::Bool(stop));
+        }
+    }
+    Ok(Value::Bool(!stop))
+}
+
+pub(crate) fn negate(args: &[Value]) -> Result<Value, Failure> {
+    Ok(Value::Bool(!Call::new("negate", args).bool(0)?))
+}
+
+pub(crate) fn assert(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("assert", args);
+    if let (Value::Bool(true), _) = (call.value(0), ()) {
+        return Ok(Value::Bool(true));
+    }
+    let said: Vec<String> = args
+        .iter()
+        .skip(1)
+        .map(|value| match value {
+            Value::Str(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect();
+    Err(match (call.value(0), said.is_empty()) {
+        (Value::Bool(_), true) => call.fail("the assertion does not hold"),
+        (Value::Bool(_), false) => call.fail(said.join(" ")),
+        (other, true) => call.fail(format_args!("expected true, found {}", describe(other))),
+        (other, false) => {
+            call.fail(format_args!("{}: expected true, found {}", said.join(" "), describe(other)))
+        }
+    })
+}
+
+pub(crate) fn coalesce(args: &[Value]) -> Result<Value, Failure> {
+    let found = args.iter().find(|value| !matches!(value, Value::Null));
+    Ok(found.cloned().unwrap_or(Value::Null))
+}
+
+pub(crate) fn choose(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("if", args);
+    Ok(call.value(if call.bool(0)? { 1 } else { 2 }).clone())
+}
+
+/// Pairs of a condition and a value. A last condition without a value gives null.
+pub(crate) fn cond(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("cond", args);
+    for i in (0..args.len()).step_by(2) {
+        if call.bool(i)? {
+            return Ok(call.value(i + 1).clone());
+        }
+    }
+    Ok(Value::Null)
+}

@@ -1,0 +1,121 @@
+//! to_string, to_int, to_float, to_bool, to_unity, to_uuid.
+
+use crate::Failure;
+use crate::call::{Call, Number};
+use crate::json;
+use model::{Json, Type, Value};
+use serde_json::Value as Tree;
+
+/// A string as it is, a UUID in its usual writing, bytes as base64, anything else as JSON.
+pub(crate) fn to_string(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("to_string", args);
+    let text = match call.value(0) {
+        // JSON has no words for these; to_float reads them.
+        Value::Float(float) if float.is_nan() => "NAN".to_owned(),
+        Value::Float(float) if *float == f64::INFINITY => "INF".to_owned(),
+        Value::Float(float) if *float == f64::NEG_INFINITY => "NEG_INF".to_owned(),
+        value => json::text_of(call, value)?,
+    };
+    Ok(Value::Str(text))
+}
+
+/// Towards zero; null is 0, false 0, true 1, a validity its microseconds.
+pub(crate) fn to_int(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("to_int", args);
+    match call.value(0) {
+        Value::Null => Ok(Value::Int(0)),
+        Value::Bool(value) => Ok(Value::Int(i64::from(*value))),
+        value @ (Value::Int(_) | Value::Id(_)) => Ok(value.clone()),
+        Value::Float(float) => match crate::call::whole(float.trunc()) {
+            Some(int) => Ok(Value::Int(int)),
+            None => Err(call.refuse(0, "a number that an Int can hold")),
+        },
+        Value::Str(text) => match text.parse() {
+            Ok(int) => Ok(Value::Int(int)),
+            Err(_) => Err(call.refuse(0, "a string that is an integer")),
+        },
+        Value::Validity(validity) => Ok(Value::Int(validity.timestamp_us)),
+        _ => Err(call.refuse(0, "a number, a string, true, false or null")),
+    }
+}
+
+/// Also of the strings PI, E, INF, NEG_INF, NAN.
+pub(crate) fn to_float(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("to_float", args);
+    let float = match call.value(0) {
+        Value::Null => 0.0,
+        Value::Bool(value) => f64::from(u8::from(*value)),
+        Value::Str(text) => match text.as_str() {
+            "PI" => std::f64::consts::PI,
+            "E" => std::f64::consts::E,
+            "INF" => f64::INFINITY,
+            "NEG_INF" => f64::NEG_INFINITY,
+            "NAN" => f64::NAN,
+            text => text.parse().map_err(|_| call.refuse(0, "a string that is a number"))?,
+        },
+        value => match Number::of(value) {
+            Some(number) => number.to_float(),
+            None => return Err(call.refuse(0, "a number, a string, true, false or null")),
+        },
+    };
+    Ok(Value::Float(float))
+}
+
+pub(crate) fn to_bool(args: &[Value]) -> Result<Value, Failure> {
+    Ok(Value::Bool(truth(Call::new("to_bool", args).value(0))))
+}
+
+pub(crate) fn to_unity(args: &[Value]) -> Result<Value, Failure> {
+    Ok(Value::Int(i64::from(truth(Call::new("to_unity", args).value(0)))))
+}
+
+/// False: null, false, 0, what is empty, the UUID of zeros, a retraction.
+fn truth(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Int(int) => *int != 0,
+        Value::Id(id) => *id != 0,
+        Value::Float(float) => *float != 0.0,
+        Value::Str(text) => !text.is_empty(),
+        Value::Bytes(bytes) => !bytes.is_empty(),
+        Value::Uuid(uuid) => uuid.iter().any(|&byte| byte != 0),
+        Value::List(items) => !items.is_empty(),
+        Value::Vector(_) => true,
+        Value::Json(json) => json_truth(json),
+        Value::Validity(validity) => validity.assert,
+    }
+}
+
+fn json_truth(json: &Json) -> bool {
+    match json::parse(json) {
+        None | Some(Tree::Null) => false,
+        Some(Tree::Bool(value)) => value,
+        Some(Tree::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Tree::String(text)) => !text.is_empty(),
+        Some(Tree::Array(items)) => !items.is_empty(),
+        Some(Tree::Object(object)) => !object.is_empty(),
+    }
+}
+
+/// Text with or without dashes, in braces, or after `urn:uuid:`.
+pub(crate) fn to_uuid(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("to_uuid", args);
+    let text = match call.value(0) {
+        uuid @ Value::Uuid(_) => return Ok(uuid.clone()),
+        Value::Str(text) => text,
+        _ => return Err(call.refuse(0, "a string")),
+    };
+    let plain = text.strip_prefix("urn:uuid:").unwrap_or(text);
+    let inner = plain.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(plain);
+    let dashes_fit = match inner.len() {
+        32 => true,
+        36 => [8, 13, 18, 23].iter().all(|&i| inner.as_bytes().get(i) == Some(&b'-')),
+        _ => false,
+    };
+    let uuid = Type::Uuid.coerce(Value::Str(inner.to_owned()));
+    match uuid {
+        Ok(uuid) if dashes_fit => Ok(uuid),
+        _ => Err(call.refuse(0, "a string that is a UUID")),
+    }
+}

@@ -1,0 +1,303 @@
+//! JSON: making it, reading it, and changing what lies at a path.
+//!
+//! # Invariants
+//! 1. JSON made here nests at most [`DEPTH_MAX`] levels, the depth that [`Json::parse`] reads.
+//! 2. What comes out of JSON is a scalar as a value, or still JSON: arrays do not become lists on their own.
+
+use crate::Failure;
+use crate::call::Call;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use model::{Json, Validity, Value};
+use serde_json::Value as Tree;
+
+/// Most levels of lists and objects within each other.
+const DEPTH_MAX: usize = 120;
+
+/// A value as JSON: bytes as base64, a UUID as its text, a validity as `[microseconds, assert]`, an infinite float as null.
+///
+/// # Errors
+/// Where lists nest deeper than JSON may.
+pub fn json_of(value: &Value) -> Result<Json, Failure> {
+    canonical(Call::new("json", &[]), &tree(Call::new("json", &[]), value)?)
+}
+
+/// What a JSON scalar says; an array or an object stays JSON.
+#[must_use]
+pub fn scalar_of_json(json: &Json) -> Value {
+    parse(json).map_or(Value::Null, scalar)
+}
+
+/// The items of a JSON array, each a scalar or JSON.
+pub(crate) fn items(json: &Json) -> Option<Vec<Value>> {
+    match parse(json) {
+        Some(Tree::Array(items)) => Some(items.into_iter().map(scalar).collect()),
+        _ => None,
+    }
+}
+
+/// A name in an object, or the text of a value: a string as it is, anything else as JSON.
+pub(crate) fn text_of(call: Call<'_>, value: &Value) -> Result<String, Failure> {
+    match value {
+        Value::Str(text) => Ok(text.clone()),
+        value => match tree(call, value)? {
+            Tree::String(text) => Ok(text),
+            other => Ok(other.to_string()),
+        },
+    }
+}
+
+/// Reads canonical text. `None` cannot be, as canonical text was read before.
+pub(crate) fn parse(json: &Json) -> Option<Tree> {
+    serde_json::from_str(json.as_str()).ok()
+}
+
+fn tree(call: Call<'_>, value: &Value) -> Result<Tree, Failure> {
+    tree_within(call, value, DEPTH_MAX)
+}
+
+fn tree_within(call: Call<'_>, value: &Value, depth: usize) -> Result<Tree, Failure> {
+    Ok(match value {
+        Value::Null => Tree::Null,
+        Value::Bool(value) => Tree::from(*value),
+        Value::Int(value) => Tree::from(*value),
+        Value::Id(value) => Tree::from(*value),
+        Value::Float(value) => Tree::from(*value),
+        Value::Str(text) => Tree::from(text.as_str()),
+        Value::Bytes(bytes) => Tree::from(STANDARD.encode(bytes)),
+        Value::Uuid(_) => Tree::from(value.to_string()),
+        Value::List(items) => {
+            let Some(depth) = depth.checked_sub(1) else { return Err(too_deep(call)) };
+            let items = items.iter().map(|item| tree_within(call, item, depth));
+            Tree::Array(items.collect::<Result<_, _>>()?)
+        }
+        Value::Vector(vector) => {
+            Tree::Array(crate::vector::items(vector).map(Tree::from).collect())
+        }
+        Value::Json(json) => parse(json).unwrap_or(Tree::Null),
+        Value::Validity(Validity { timestamp_us, assert }) => {
+            Tree::Array(vec![Tree::from(*timestamp_us), Tree::from(*assert)])
+        }
+    })
+}
+
+fn too_deep(call: Call<'_>) -> Failure {
+    call.fail(format_args!("JSON nests at most {DEPTH_MAX} levels"))
+}
+
+fn canonical(call: Call<'_>, tree: &Tree) -> Result<Json, Failure> {
+    Json::parse(&tree.to_string()).map_err(|_| too_deep(call))
+}
+
+fn scalar(tree: Tree) -> Value {
+    match tree {
+        Tree::Null => Value::Null,
+        Tree::Bool(value) => Value::Bool(value),
+        Tree::Number(number) => {
+            let int = number.as_i64().map(Value::Int);
+            let id = || number.as_u64().map(Value::Id);
+            let float = || number.as_f64().map(Value::Float);
+            int.or_else(id).or_else(float).unwrap_or(Value::Null)
+        }
+        Tree::String(text) => Value::Str(text),
+        // Part of a tree that was read nests no deeper than the tree.
+        other => Json::parse(&other.to_string()).map_or(Value::Null, Value::Json),
+    }
+}
+
+pub(crate) fn json(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("json", args);
+    canonical(call, &tree(call, call.value(0))?).map(Value::Json)
+}
+
+/// Names and values in turn. Of equal names the last holds.
+pub(crate) fn json_object(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("json_object", args);
+    if !args.len().is_multiple_of(2) {
+        return Err(call
+            .fail(format_args!("takes names and values in turn, {} arguments given", args.len())));
+    }
+    let mut object = serde_json::Map::new();
+    for i in (0..args.len()).step_by(2) {
+        object.insert(text_of(call, call.value(i))?, tree(call, call.value(i + 1))?);
+    }
+    canonical(call, &Tree::Object(object)).map(Value::Json)
+}
+
+pub(crate) fn parse_json(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("parse_json", args);
+    let json = Json::parse(call.text(0)?);
+    json.map(Value::Json).map_err(|error| call.fail(format_args!("not JSON: {error}")))
+}
+
+pub(crate) fn dump_json(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("dump_json", args);
+    match call.value(0) {
+        Value::Json(json) => Ok(Value::Str(json.as_str().to_owned())),
+        _ => Err(call.refuse(0, "JSON").hint("json(…) makes JSON of a value")),
+    }
+}
+
+pub(crate) fn json_to_scalar(args: &[Value]) -> Result<Value, Failure> {
+    Ok(match Call::new("json_to_scalar", args).value(0) {
+        Value::Json(json) => scalar_of_json(json),
+        other => other.clone(),
+    })
+}
+
+/// `get(list, index [, default])`, `get(json, name | index | path [, default])`
+pub(crate) fn get(args: &[Value]) -> Result<Value, Failure> {
+    let found = look_up(Call::new("get", args));
+    match args.get(2) {
+        Some(default) => Ok(found.unwrap_or_else(|_| default.clone())),
+        None => found,
+    }
+}
+
+/// `get` with null for what is not there.
+pub(crate) fn maybe_get(args: &[Value]) -> Result<Value, Failure> {
+    Ok(look_up(Call::new("maybe_get", args)).unwrap_or(Value::Null))
+}
+
+fn look_up(call: Call<'_>) -> Result<Value, Failure> {
+    match call.value(0) {
+        Value::List(items) => {
+            let i = crate::list::index(call, 1, items.len(), false)?;
+            Ok(items.get(i).cloned().unwrap_or(Value::Null))
+        }
+        Value::Json(json) => {
+            let tree = parse(json).unwrap_or(Tree::Null);
+            let path = match call.value(1) {
+                Value::List(path) => path.as_slice(),
+                key => std::slice::from_ref(key),
+            };
+            let mut at = &tree;
+            for key in path {
+                at = step(call, at, key)?.ok_or_else(|| {
+                    call.fail(format_args!("the JSON has nothing at {key}"))
+                        .hint("`->` and maybe_get give null instead")
+                })?;
+            }
+            Ok(scalar(at.clone()))
+        }
+        _ => Err(call.refuse(0, "a list or JSON")),
+    }
+}
+
+/// What lies under a name or at an index.
+fn step<'a>(call: Call<'_>, tree: &'a Tree, key: &Value) -> Result<Option<&'a Tree>, Failure> {
+    Ok(match tree {
+        Tree::Object(object) => object.get(&text_of(call, key)?),
+        Tree::Array(items) => array_index(call, key)?.and_then(|i| items.get(i)),
+        _ => None,
+    })
+}
+
+/// `None` below 0.
+fn array_index(call: Call<'_>, key: &Value) -> Result<Option<usize>, Failure> {
+    let int = match key {
+        Value::Int(int) => Some(*int),
+        Value::Float(float) => crate::call::whole(*float),
+        _ => None,
+    };
+    let int = int.ok_or_else(|| call.refuse_operand(key, "an integer as the index of an array"))?;
+    Ok(usize::try_from(int).ok())
+}
+
+/// Puts a value at a path. Objects on the way are made, arrays grow and are filled with null.
+pub(crate) fn set_json_path(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("set_json_path", args);
+    let mut tree_found = tree(call, call.value(0))?;
+    let path = path(call)?;
+    let mut at = &mut tree_found;
+    for key in path {
+        at = match at {
+            Tree::Object(object) => {
+                let name = text_of(call, key)?;
+                object.entry(name).or_insert_with(|| Tree::Object(serde_json::Map::new()))
+            }
+            Tree::Array(items) => {
+                let i = array_index(call, key)?;
+                let i = i.ok_or_else(|| call.refuse_operand(key, "an index from 0"))?;
+                call.check_items(i as u128 + 1)?;
+                if i >= items.len() {
+                    items.resize(i + 1, Tree::Null);
+                }
+                match items.get_mut(i) {
+                    Some(item) => item,
+                    None => return Err(no_container(call, key)),
+                }
+            }
+            _ => return Err(no_container(call, key)),
+        };
+    }
+    *at = tree(call, call.value(2))?;
+    canonical(call, &tree_found).map(Value::Json)
+}
+
+/// Takes out what lies at a path; what is not there changes nothing.
+pub(crate) fn remove_json_path(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("remove_json_path", args);
+    let mut tree_found = tree(call, call.value(0))?;
+    let Some((last, path)) = path(call)?.split_last() else {
+        return Err(call.fail("the path is empty"));
+    };
+    let mut at = Some(&mut tree_found);
+    for key in path {
+        at = match at {
+            Some(Tree::Object(object)) => object.get_mut(&text_of(call, key)?),
+            Some(Tree::Array(items)) => array_index(call, key)?.and_then(|i| items.get_mut(i)),
+            Some(_) => return Err(no_container(call, key)),
+            None => None,
+        };
+    }
+    match at {
+        Some(Tree::Object(object)) => {
+            object.remove(&text_of(call, last)?);
+        }
+        Some(Tree::Array(items)) => {
+            let i = array_index(call, last)?;
+            if let Some(i) = i.filter(|&i| i < items.len()) {
+                items.remove(i);
+            }
+        }
+        Some(_) => return Err(no_container(call, last)),
+        None => {}
+    }
+    canonical(call, &tree_found).map(Value::Json)
+}
+
+/// At most as deep as JSON may be, so that a path cannot make something deeper.
+fn path(call: Call<'_>) -> Result<&[Value], Failure> {
+    let Value::List(path) = call.value(1) else {
+        return Err(call.refuse(1, "a list of names and indexes"));
+    };
+    if path.len() > DEPTH_MAX { Err(too_deep(call)) } else { Ok(path) }
+}
+
+fn no_container(call: Call<'_>, key: &Value) -> Failure {
+    call.fail(format_args!("what the path leads to is no object or array, so it has no {key}"))
+}
+
+/// Objects are merged by name, arrays put behind one another; else the later one holds.
+pub(crate) fn merge(call: Call<'_>) -> Result<Value, Failure> {
+    let mut found = Tree::Null;
+    for (i, value) in call.args().iter().enumerate() {
+        let Value::Json(json) = value else { return Err(call.refuse(i, "JSON")) };
+        merge_into(&mut found, parse(json).unwrap_or(Tree::Null));
+    }
+    canonical(call, &found).map(Value::Json)
+}
+
+/// As deep as what was read.
+fn merge_into(into: &mut Tree, from: Tree) {
+    match (into, from) {
+        (Tree::Object(into), Tree::Object(from)) => {
+            for (name, value) in from {
+                merge_into(into.entry(name).or_insert(Tree::Null), value);
+            }
+        }
+        (Tree::Array(into), Tree::Array(from)) => into.extend(from),
+        (into, from) => *into = from,
+    }
+}

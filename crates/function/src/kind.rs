@@ -1,0 +1,29 @@
+//! is_null, is_int, … : what kind a value is of.
+
+use crate::Failure;
+use model::Value;
+
+/// Whether the argument is of a kind.
+pub(crate) fn is(args: &[Value], kind: fn(&Value) -> bool) -> Result<Value, Failure> {
+    Ok(Value::Bool(args.first().is_some_and(kind)))
+}
+
+pub(crate) fn int(value: &Value) -> bool {
+    matches!(value, Value::Int(_) | Value::Id(_))
+}
+
+pub(crate) fn number(value: &Value) -> bool {
+    int(value) || matches!(value, Value::Float(_))
+}
+
+pub(crate) fn finite(value: &Value) -> bool {
+    int(value) || matches!(value, Value::Float(float) if float.is_finite())
+}
+
+pub(crate) fn infinite(value: &Value) -> bool {
+    matches!(value, Value::Float(float) if float.is_infinite())
+}
+
+pub(crate) fn nan(value: &Value) -> bool {
+    matches!(value, Value::Float(float) if float.is_nan())
+}

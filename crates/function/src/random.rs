@@ -1,0 +1,82 @@
+//! Random values, from the bits that the caller hands in.
+
+use crate::call::Call;
+use crate::{Ambient, Failure};
+use model::Value;
+
+/// From 0 to 1, without 1 itself; all 53 bits of a float.
+pub(crate) fn unit(ambient: &dyn Ambient) -> f64 {
+    (ambient.random() >> 11) as f64 * 2_f64.powi(-53)
+}
+
+/// From 0 to before `end`. 128 bits over at most 64 leave no bias worth a name.
+fn below(end: u128, ambient: &dyn Ambient) -> u128 {
+    let bits = u128::from(ambient.random()) << 64 | u128::from(ambient.random());
+    bits.checked_rem(end).unwrap_or(0)
+}
+
+pub(crate) fn rand_float(ambient: &dyn Ambient) -> Result<Value, Failure> {
+    Ok(Value::Float(unit(ambient)))
+}
+
+/// True with the given probability.
+pub(crate) fn rand_bernoulli(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let call = Call::new("rand_bernoulli", args);
+    let probability = call.float(0)?;
+    if !(0.0..=1.0).contains(&probability) {
+        return Err(call.refuse(0, "a number from 0 to 1"));
+    }
+    Ok(Value::Bool(unit(ambient) < probability))
+}
+
+/// Both ends are possible.
+pub(crate) fn rand_int(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let call = Call::new("rand_int", args);
+    let (low, high) = (call.int(0)?, call.int(1)?);
+    let Ok(distance) = u128::try_from(i128::from(high) - i128::from(low)) else {
+        return Err(call.fail(format_args!("nothing lies between {low} and {high}")));
+    };
+    let offset = below(distance + 1, ambient);
+    Ok(Value::Int(low.wrapping_add_unsigned(offset as u64)))
+}
+
+/// An item of a list; null of an empty one.
+pub(crate) fn rand_choose(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let items = Call::new("rand_choose", args).list(0)?;
+    let i = below(items.len() as u128, ambient) as usize;
+    Ok(items.get(i).cloned().unwrap_or(Value::Null))
+}
+
+/// Of the time now, with a random node and clock sequence.
+pub(crate) fn rand_uuid_v1(ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let ticks = crate::time::uuid_ticks(ambient.now_us());
+    let [t0, t1, t2, t3, t4, t5, t6, t7] = ticks.to_be_bytes();
+    let [s0, s1, n0, n1, n2, n3, n4, n5] = ambient.random().to_be_bytes();
+    // The multicast bit says that the node is no network card.
+    Ok(Value::Uuid([
+        t4,
+        t5,
+        t6,
+        t7,
+        t2,
+        t3,
+        t0 & 0x0f | 0x10,
+        t1,
+        s0 & 0x3f | 0x80,
+        s1,
+        n0 | 1,
+        n1,
+        n2,
+        n3,
+        n4,
+        n5,
+    ]))
+}
+
+pub(crate) fn rand_uuid_v4(ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let bits = u128::from(ambient.random()) << 64 | u128::from(ambient.random());
+    let mut uuid = bits.to_be_bytes();
+    uuid[6] = uuid[6] & 0x0f | 0x40;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    Ok(Value::Uuid(uuid))
+}

@@ -1,0 +1,102 @@
+//! Regular expressions, in the syntax of the crate `regex`: linear time, no look-around, no back-references.
+//!
+//! # Why a cache
+//! A value cannot hold a compiled expression, and compiling costs thousands of times what matching a short string does. Each thread
+//! keeps the few last used; one pattern of a query over a million rows is compiled once.
+
+use crate::call::Call;
+use crate::{Failure, TEXT_BYTES_MAX};
+use model::Value;
+use regex::Regex;
+use std::cell::RefCell;
+
+/// Compiled expressions that a thread keeps.
+const KEPT_MAX: usize = 16;
+
+/// Most bytes of one compiled expression.
+const COMPILED_BYTES_MAX: usize = 4 << 20;
+
+thread_local! {
+    /// The last used stands last.
+    static KEPT: RefCell<Vec<Regex>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The expression of argument 2.
+fn compiled(call: Call<'_>) -> Result<Regex, Failure> {
+    let pattern = call.text(1)?;
+    KEPT.with_borrow_mut(|kept| {
+        let regex = match kept.iter().rposition(|regex| regex.as_str() == pattern) {
+            Some(i) => kept.remove(i),
+            None => regex::RegexBuilder::new(pattern)
+                .size_limit(COMPILED_BYTES_MAX)
+                .build()
+                .map_err(|error| call.fail(format_args!("not a regular expression: {error}")))?,
+        };
+        if kept.len() == KEPT_MAX {
+            kept.remove(0);
+        }
+        kept.push(regex.clone());
+        Ok(regex)
+    })
+}
+
+pub(crate) fn regex_matches(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("regex_matches", args);
+    let text = call.text(0)?;
+    Ok(Value::Bool(compiled(call)?.is_match(text)))
+}
+
+pub(crate) fn regex_replace(args: &[Value]) -> Result<Value, Failure> {
+    replace(Call::new("regex_replace", args), 1)
+}
+
+pub(crate) fn regex_replace_all(args: &[Value]) -> Result<Value, Failure> {
+    replace(Call::new("regex_replace_all", args), usize::MAX)
+}
+
+/// Replaces up to `count` matches; `$1`, `${1}` and `${name}` stand for groups.
+fn replace(call: Call<'_>, count: usize) -> Result<Value, Failure> {
+    let (text, replacement) = (call.text(0)?, call.text(2)?);
+    let regex = compiled(call)?;
+    let groups = replacement.matches('$').count();
+    let mut found = String::new();
+    let mut copied = 0;
+    for captures in regex.captures_iter(text).take(count) {
+        let Some(whole) = captures.get(0) else { continue };
+        found.push_str(text.get(copied..whole.start()).unwrap_or_default());
+        copied = whole.end();
+        // No group is longer than the match.
+        let longest = replacement.len() as u128 + groups as u128 * whole.len() as u128;
+        if found.len() as u128 + longest > TEXT_BYTES_MAX as u128 {
+            return Err(
+                call.fail(format_args!("the result would be longer than {TEXT_BYTES_MAX} bytes"))
+            );
+        }
+        captures.expand(replacement, &mut found);
+    }
+    found.push_str(text.get(copied..).unwrap_or_default());
+    Ok(Value::Str(found))
+}
+
+/// Every match, without overlaps.
+pub(crate) fn regex_extract(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("regex_extract", args);
+    let text = call.text(0)?;
+    let regex = compiled(call)?;
+    let found: Vec<_> = regex
+        .find_iter(text)
+        .take(crate::ITEMS_MAX + 1)
+        .map(|found| Value::Str(found.as_str().to_owned()))
+        .collect();
+    call.check_items(found.len() as u128)?;
+    Ok(Value::List(found))
+}
+
+/// The first match, or null.
+pub(crate) fn regex_extract_first(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("regex_extract_first", args);
+    let text = call.text(0)?;
+    let regex = compiled(call)?;
+    let found = regex.find(text).map(|found| Value::Str(found.as_str().to_owned()));
+    Ok(found.unwrap_or(Value::Null))
+}

@@ -1,0 +1,93 @@
+//! Strings. Positions and lengths count characters.
+
+use crate::Failure;
+use crate::call::Call;
+use model::Value;
+use unicode_normalization::UnicodeNormalization;
+
+/// One string made of another.
+pub(crate) fn changed(
+    name: &'static str,
+    args: &[Value],
+    change: fn(&str) -> String,
+) -> Result<Value, Failure> {
+    Ok(Value::Str(change(Call::new(name, args).text(0)?)))
+}
+
+pub(crate) fn str_includes(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("str_includes", args);
+    Ok(Value::Bool(call.text(0)?.contains(call.text(1)?)))
+}
+
+pub(crate) fn starts_with(args: &[Value]) -> Result<Value, Failure> {
+    edge(Call::new("starts_with", args), |text, part| text.starts_with(part))
+}
+
+pub(crate) fn ends_with(args: &[Value]) -> Result<Value, Failure> {
+    edge(Call::new("ends_with", args), |text, part| text.ends_with(part))
+}
+
+/// UTF-8 starts and ends with a string bytewise.
+fn edge(call: Call<'_>, holds: fn(&[u8], &[u8]) -> bool) -> Result<Value, Failure> {
+    match (call.value(0), call.value(1)) {
+        (Value::Str(text), Value::Str(part)) => {
+            Ok(Value::Bool(holds(text.as_bytes(), part.as_bytes())))
+        }
+        (Value::Bytes(text), Value::Bytes(part)) => Ok(Value::Bool(holds(text, part))),
+        (Value::Str(_), _) => Err(call.refuse(1, "a string")),
+        (Value::Bytes(_), _) => Err(call.refuse(1, "bytes")),
+        _ => Err(call.refuse(0, "a string or bytes")),
+    }
+}
+
+pub(crate) fn unicode_normalize(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("unicode_normalize", args);
+    let text = call.text(0)?;
+    Ok(Value::Str(match call.text(1)? {
+        "nfc" => text.nfc().collect(),
+        "nfd" => text.nfd().collect(),
+        "nfkc" => text.nfkc().collect(),
+        "nfkd" => text.nfkd().collect(),
+        _ => return Err(call.refuse(1, "\"nfc\", \"nfd\", \"nfkc\" or \"nfkd\"")),
+    }))
+}
+
+pub(crate) fn chars(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("chars", args);
+    let text = call.text(0)?;
+    call.check_items(text.chars().count() as u128)?;
+    Ok(Value::List(text.chars().map(|c| Value::Str(c.to_string())).collect()))
+}
+
+pub(crate) fn from_substrings(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("from_substrings", args);
+    let mut text = String::new();
+    for part in call.list(0)? {
+        match part {
+            Value::Str(part) => text.push_str(part),
+            other => return Err(call.refuse_operand(other, "a list of strings")),
+        }
+    }
+    Ok(Value::Str(text))
+}
+
+/// From one character to before another; what lies past the end is left out.
+pub(crate) fn slice_string(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("slice_string", args);
+    let text = call.text(0)?;
+    let from = usize::try_from(call.int(1)?).map_err(|_| call.refuse(1, "an integer from 0"))?;
+    let to = usize::try_from(call.int(2)?).ok().filter(|&to| to >= from);
+    let to = to.ok_or_else(|| call.refuse(2, "an integer not below argument 2"))?;
+    Ok(Value::Str(text.chars().skip(from).take(to - from).collect()))
+}
+
+/// Traditional to simplified Chinese. Needs a table that is not here yet; what has no string in it stays as it is.
+pub(crate) fn t2s(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("t2s", args);
+    match call.value(0) {
+        Value::Str(text) if !text.is_ascii() => Err(call
+            .fail("traditional Chinese cannot be made simplified yet")
+            .hint("convert the text before it is stored")),
+        other => Ok(other.clone()),
+    }
+}

@@ -1,0 +1,122 @@
+//! What the tests of every category share: calls as lines of text.
+//!
+//! `check("add(1, 2.5)", "3.5")` reads the call with a small reader of its own, so that the tests need no other crate. A result
+//! is shown as a literal, a failure as its message.
+
+use crate::{Ambient, Failure, lookup};
+use model::Value;
+use std::cell::Cell;
+
+/// A clock that stands, and bits that follow from how often they were asked for.
+pub(crate) struct Fixed(Cell<u64>);
+
+impl Ambient for Fixed {
+    fn now_us(&self) -> i64 {
+        1_500_000
+    }
+
+    fn random(&self) -> u64 {
+        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let bits = (self.0.get() ^ self.0.get() >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits ^ bits >> 27
+    }
+}
+
+pub(crate) fn ambient() -> Fixed {
+    Fixed(Cell::new(0))
+}
+
+/// The value of a call, calls within it first.
+pub(crate) fn evaluate(text: &str) -> Result<Value, Failure> {
+    let mut reader = Reader { rest: text, ambient: ambient() };
+    let value = reader.value();
+    assert!(value.is_err() || reader.rest.trim().is_empty(), "left over: {}", reader.rest);
+    value
+}
+
+#[track_caller]
+pub(crate) fn check(call: &str, want: &str) {
+    let found = match evaluate(call) {
+        Ok(value) => value.to_string(),
+        Err(failure) => failure.message,
+    };
+    assert_eq!(found, want, "{call}");
+}
+
+/// One `call => result` a line.
+#[track_caller]
+pub(crate) fn table(lines: &str) {
+    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (call, want) = line.split_once(" => ").expect("a line has `call => result`");
+        check(call.trim(), want.trim());
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    ambient: Fixed,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, token: &str) -> bool {
+        self.rest = self.rest.trim_start();
+        match self.rest.strip_prefix(token) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take_while(&mut self, wanted: fn(char) -> bool) -> String {
+        let end = self.rest.find(|c| !wanted(c)).unwrap_or(self.rest.len());
+        let (found, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        found.to_owned()
+    }
+
+    fn list(&mut self, end: &str) -> Result<Vec<Value>, Failure> {
+        let mut items = Vec::new();
+        while !self.take(end) {
+            items.push(self.value()?);
+            // Between items, and between a name and its value.
+            let _ = self.take(",") || self.take(":");
+        }
+        Ok(items)
+    }
+
+    fn value(&mut self) -> Result<Value, Failure> {
+        if self.take("[") {
+            return self.list("]").map(Value::List);
+        }
+        if self.take("{") {
+            let args = self.list("}")?;
+            return self.call("json_object", &args);
+        }
+        if self.take("'") {
+            let text = self.take_while(|c| c != '\'');
+            self.rest = &self.rest[1..];
+            return Ok(Value::Str(text));
+        }
+        let word = self.take_while(|c| c.is_alphanumeric() || "_.+-".contains(c));
+        match word.as_str() {
+            "null" => return Ok(Value::Null),
+            "true" => return Ok(Value::Bool(true)),
+            "false" => return Ok(Value::Bool(false)),
+            _ => {}
+        }
+        if self.take("(") {
+            let args = self.list(")")?;
+            return self.call(&word, &args);
+        }
+        let id = || word.parse().map(Value::Id);
+        let float = || word.parse().map(Value::Float);
+        let int = word.parse().map(Value::Int);
+        Ok(int.or_else(|_| id()).or_else(|_| float()).expect("a literal or a call"))
+    }
+
+    fn call(&self, name: &str, args: &[Value]) -> Result<Value, Failure> {
+        lookup(name).expect("a function of this name").apply(args, &self.ambient)
+    }
+}

@@ -1,0 +1,125 @@
+//! Time: the clock, timestamps as text, validities, the time in a UUID.
+//!
+//! Functions give and take timestamps as float seconds since 1970-01-01 UTC; a validity has integer microseconds. The time
+//! zones are those compiled in, so that the same script says the same everywhere.
+
+use crate::call::Call;
+use crate::{Ambient, Failure};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::{Validity, Value};
+
+/// 100-nanosecond steps from 1582-10-15, where UUIDs begin, to 1970-01-01.
+const UUID_EPOCH_TICKS: i64 = 0x01b2_1dd2_1381_4000;
+
+pub(crate) fn now(ambient: &dyn Ambient) -> Result<Value, Failure> {
+    Ok(Value::Float(ambient.now_us() as f64 / 1e6))
+}
+
+/// Microseconds since 1970-01-01 UTC of a time in RFC 3339, or of a date, which begins at midnight UTC.
+///
+/// # Errors
+/// Where the text is no such time.
+pub fn parse_time_us(text: &str) -> Result<i64, Failure> {
+    time_of(Call::new("parse_timestamp", &[]), text).map(Timestamp::as_microsecond)
+}
+
+fn time_of(call: Call<'_>, text: &str) -> Result<Timestamp, Failure> {
+    let date = || {
+        let date: jiff::civil::Date = (text.len() == 10).then(|| text.parse().ok()).flatten()?;
+        date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    };
+    // Of a date alone there is no `T` or space to read a time after.
+    text.parse().ok().or_else(date).ok_or_else(|| {
+        let shown = crate::call::describe(&Value::Str(text.to_owned()));
+        call.fail(format_args!("expected a time in RFC 3339, found {shown}"))
+            .hint("as in \"2026-01-31T12:30:00Z\" or \"2026-01-31T12:30:00.5+01:00\"")
+    })
+}
+
+pub(crate) fn parse_timestamp(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("parse_timestamp", args);
+    let time = time_of(call, call.text(0)?)?;
+    Ok(Value::Float(time.as_microsecond() as f64 / 1e6))
+}
+
+/// RFC 3339 with milliseconds where there are some, in UTC or the zone named.
+pub(crate) fn format_timestamp(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("format_timestamp", args);
+    let outside = || call.refuse(0, "a time between the years -9999 and 9999");
+    let ms = match call.value(0) {
+        Value::Validity(validity) => validity.timestamp_us.div_euclid(1000),
+        _ => {
+            let seconds = call.float(0)?;
+            // Beyond this the cast would say another time.
+            if seconds.is_nan() || seconds.abs() > 1e15 {
+                return Err(outside());
+            }
+            (seconds * 1000.0) as i64
+        }
+    };
+    let time = Timestamp::from_millisecond(ms).map_err(|_| outside())?;
+    let zone = if args.len() < 2 { TimeZone::UTC } else { zone(call)? };
+    let zoned = time.to_zoned(zone);
+    let offset_s = zoned.offset().seconds();
+    let offset_min = (offset_s.unsigned_abs() + 30) / 60;
+    let sign = if offset_s < 0 { '-' } else { '+' };
+    let ms = ms.rem_euclid(1000);
+    let fraction = if ms == 0 { String::new() } else { format!(".{ms:03}") };
+    let year_sign = if zoned.year() < 0 { "-" } else { "" };
+    Ok(Value::Str(format!(
+        "{year_sign}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{fraction}{sign}{:02}:{:02}",
+        zoned.year().unsigned_abs(),
+        zoned.month(),
+        zoned.day(),
+        zoned.hour(),
+        zoned.minute(),
+        zoned.second(),
+        offset_min / 60,
+        offset_min % 60,
+    )))
+}
+
+fn zone(call: Call<'_>) -> Result<TimeZone, Failure> {
+    TimeZone::get(call.text(1)?).map_err(|_| {
+        call.refuse(1, "the name of a time zone").hint("as in \"Europe/Berlin\" or \"UTC\"")
+    })
+}
+
+/// `validity(microseconds [, assert])`
+pub(crate) fn validity(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("validity", args);
+    let timestamp_us = match call.value(0) {
+        Value::Int(us) => *us,
+        // A whole float is most likely of now() or parse_timestamp(): seconds.
+        Value::Float(_) => {
+            return Err(call
+                .refuse(0, "integer microseconds")
+                .hint("now() and parse_timestamp(…) give seconds: to_int(seconds * 1000000)"));
+        }
+        _ => return Err(call.refuse(0, "integer microseconds")),
+    };
+    let assert = if args.len() < 2 { true } else { call.bool(1)? };
+    Ok(Value::Validity(Validity { timestamp_us, assert }))
+}
+
+/// 100-nanosecond steps since UUIDs begin.
+pub(crate) fn uuid_ticks(now_us: i64) -> u64 {
+    let ticks = i128::from(now_us) * 10 + i128::from(UUID_EPOCH_TICKS);
+    u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
+}
+
+/// Seconds since 1970-01-01 UTC of a UUID of version 1, 6 or 7; null of another.
+pub(crate) fn uuid_timestamp(args: &[Value]) -> Result<Value, Failure> {
+    let call = Call::new("uuid_timestamp", args);
+    let Value::Uuid(uuid) = call.value(0) else { return Err(call.refuse(0, "a UUID")) };
+    let high = u64::from_be_bytes(uuid.first_chunk().copied().unwrap_or_default());
+    let seconds = |ticks: u64| (ticks as i64).wrapping_sub(UUID_EPOCH_TICKS) as f64 / 1e7;
+    Ok(match high >> 12 & 0xf {
+        // time_low, time_mid, version and time_high: the other way round.
+        1 => Value::Float(seconds((high & 0xfff) << 48 | (high >> 16 & 0xffff) << 32 | high >> 32)),
+        6 => Value::Float(seconds((high >> 16) << 12 | high & 0xfff)),
+        7 => Value::Float((high >> 16) as f64 / 1e3),
+        _ => Value::Null,
+    })
+}
