@@ -19,7 +19,9 @@ pub fn connected_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, 
     let mut sets = Sets::new(graph.vertices());
     for v in 0..graph.vertices() {
         for part in graph.neighbors(v).chunks(STRIDE) {
-            part.iter().for_each(|&to| sets.unite(v, to));
+            for &to in part {
+                sets.unite(v, to);
+            }
             ticker.tick(part.len())?;
         }
         ticker.tick(1)?;
@@ -64,12 +66,14 @@ impl Sets {
         }
     }
 
+    /// False if `a` and `b` were in one set before.
     #[inline]
-    pub(crate) fn unite(&mut self, a: u32, b: u32) {
+    pub(crate) fn unite(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.root(a), self.root(b));
         // The smaller number names the set: it needs no ranks, and the name is determined.
         let (low, high) = (a.min(b), a.max(b));
         self.parent[high as usize] = low;
+        low != high
     }
 }
 

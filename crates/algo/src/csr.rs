@@ -65,6 +65,19 @@ impl Csr {
         Ok(by_target.transposed(Some(count(vertices, sources, &mut ticker)?), &mut ticker)?)
     }
 
+    /// [`Csr::from_edges`] for columns that an algorithm made itself: unweighted, and known to be right.
+    pub(crate) fn from_columns(
+        vertices: u32,
+        sources: &[u32],
+        targets: &[u32],
+        ticker: &mut Ticker<'_>,
+    ) -> Result<Self, Stopped> {
+        let n = vertices as usize;
+        let turned = targets.iter().copied().zip(sources.iter().copied());
+        let by_target = Self::scatter(count(n, targets, ticker)?, turned, None, ticker)?;
+        by_target.transposed(Some(count(n, sources, ticker)?), ticker)
+    }
+
     /// Vertices, with and without edges.
     pub fn vertices(&self) -> u32 {
         (self.offsets.len() - 1) as u32
@@ -223,6 +236,33 @@ impl Csr {
         Self { offsets, targets: sources, weights }.transposed(None, ticker)
     }
 
+    /// The edges that `keep` lets through, without their weights. It is asked about source and target.
+    pub(crate) fn filtered(
+        &self,
+        mut keep: impl FnMut(u32, u32) -> bool,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<Self, Stopped> {
+        let mut offsets = Vec::with_capacity(self.offsets.len());
+        let mut targets = Vec::new();
+        offsets.push(0);
+        for v in 0..self.vertices() {
+            for part in self.neighbors(v).chunks(STRIDE) {
+                targets.extend(part.iter().filter(|&&to| keep(v, to)));
+                ticker.tick(part.len())?;
+            }
+            offsets.push(targets.len() as u64);
+            ticker.tick(1)?;
+        }
+        Ok(Self { offsets, targets, weights: None })
+    }
+
+    /// Each edge once, whatever its weight, and no self loops.
+    pub(crate) fn simple(&self, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
+        let mut last = None;
+        let keep = |v, to| v != to && last.replace((v, to)) != Some((v, to));
+        self.filtered(keep, ticker)
+    }
+
     /// The edges turned around. `offsets` are those of the result, where they are known already.
     fn transposed(
         &self,
@@ -263,6 +303,34 @@ impl Csr {
             *slot += 1;
         }
         Ok(Self { offsets, targets, weights: moved })
+    }
+}
+
+/// Makes a weighted graph row by row. Whoever pushes keeps the invariants of [`Csr`].
+pub(crate) struct Rows {
+    offsets: Vec<u64>,
+    targets: Vec<u32>,
+    weights: Vec<f64>,
+}
+
+impl Rows {
+    pub(crate) fn new(vertices: usize) -> Self {
+        let mut offsets = Vec::with_capacity(vertices + 1);
+        offsets.push(0);
+        Self { offsets, targets: Vec::new(), weights: Vec::new() }
+    }
+
+    /// The row of the next vertex: targets, ascending, and weights.
+    pub(crate) fn push(&mut self, row: impl Iterator<Item = (u32, f64)>) {
+        for (target, weight) in row {
+            self.targets.push(target);
+            self.weights.push(weight);
+        }
+        self.offsets.push(self.targets.len() as u64);
+    }
+
+    pub(crate) fn graph(self) -> Csr {
+        Csr { offsets: self.offsets, targets: self.targets, weights: Some(self.weights) }
     }
 }
 

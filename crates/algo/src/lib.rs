@@ -17,16 +17,29 @@
 //! Where a choice is free (the number of a component, the order among ties) it is the choice of
 //! CozoDB where that is determined, since scripts that were written for it are to give the same rows.
 
+pub mod astar;
+pub mod betweenness;
+pub mod closeness;
+pub mod clustering;
 pub mod components;
 pub mod csr;
 pub mod degree;
+pub mod dijkstra;
+pub mod label_propagation;
+pub mod louvain;
 pub mod pagerank;
 pub mod paths;
+pub mod random_walk;
+pub mod spanning_forest;
+pub mod spanning_tree;
 pub mod strong_components;
 pub mod top_sort;
+pub mod traverse;
 pub mod watch;
+pub mod yen;
 
 mod error;
+mod nearest;
 
 #[cfg(test)]
 mod testing;

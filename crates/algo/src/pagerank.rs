@@ -14,16 +14,6 @@ use std::ops::Range;
 use crate::watch::{STRIDE, Ticker};
 use crate::{Csr, Stopped, Watch};
 
-/// How a round sees the ranks that it makes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Round {
-    /// A rank is used as soon as it is made, vertices in the order of [`Csr::order_met`]. As CozoDB.
-    #[default]
-    InPlace,
-    /// Every rank is made from those of the round before.
-    FromLast,
-}
-
 /// The knobs; the defaults are CozoDB's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
@@ -33,13 +23,11 @@ pub struct Options {
     pub epsilon: f64,
     /// Rounds at most.
     pub iterations: u32,
-    /// How a round sees the ranks that it makes.
-    pub round: Round,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { theta: 0.85, epsilon: 1e-4, iterations: 10, round: Round::InPlace }
+        Self { theta: 0.85, epsilon: 1e-4, iterations: 10 }
     }
 }
 
@@ -48,11 +36,16 @@ impl Default for Options {
 /// `incoming` is [`Csr::reverse`] of `graph`; for an undirected graph both are its [`Csr::symmetric`].
 /// At least one round is made.
 ///
+/// With an `order`, which names every vertex once, a rank is used as soon as it is made, in that order;
+/// CozoDB's is the [`Csr::order_met`] of the directed graph. Without one, every rank is made from those
+/// of the round before.
+///
 /// # Errors
 /// [`Stopped`].
 pub fn pagerank(
     graph: &Csr,
     incoming: &Csr,
+    order: Option<&[u32]>,
     options: Options,
     watch: &dyn Watch,
 ) -> Result<Vec<f64>, Stopped> {
@@ -61,23 +54,19 @@ pub fn pagerank(
     let start = 1.0 / f64::from(n);
     let mut ranks = vec![start; n as usize];
     let mut shares: Vec<f64> = (0..n).map(|v| share(graph, v, start)).collect();
-    let order = match options.round {
-        Round::InPlace => graph.order_met(watch)?,
-        Round::FromLast => Vec::new(),
-    };
     let pull = Pull { incoming, base: (1.0 - options.theta) / f64::from(n), theta: options.theta };
     for _ in 0..options.iterations.max(1) {
         let mut change = 0.0;
-        match options.round {
-            Round::InPlace => {
-                for &v in &order {
+        match order {
+            Some(order) => {
+                for &v in order.iter().filter(|&&v| v < n) {
                     let rank = pull.rank(v, &shares, ticker)?;
                     change += (rank - ranks[v as usize]).abs();
                     ranks[v as usize] = rank;
                     shares[v as usize] = share(graph, v, rank);
                 }
             }
-            Round::FromLast => {
+            None => {
                 change += pull.range(0..n, &shares, &mut ranks, ticker)?;
                 for (v, out) in (0..n).zip(&mut shares) {
                     *out = share(graph, v, ranks[v as usize]);
@@ -148,8 +137,13 @@ mod tests {
     use super::*;
     use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
 
-    fn ranks(graph: &Csr, options: Options) -> Vec<f64> {
-        pagerank(graph, &graph.reverse(&go).unwrap(), options, &go).unwrap()
+    fn in_place(graph: &Csr, options: Options) -> Vec<f64> {
+        let order = graph.order_met(&go).unwrap();
+        pagerank(graph, &graph.reverse(&go).unwrap(), Some(&order), options, &go).unwrap()
+    }
+
+    fn from_last(graph: &Csr, options: Options) -> Vec<f64> {
+        pagerank(graph, &graph.reverse(&go).unwrap(), None, options, &go).unwrap()
     }
 
     #[track_caller]
@@ -185,42 +179,42 @@ mod tests {
     fn a_round_in_place_carries_rank_along_a_path_at_once() {
         let one = Options { iterations: 1, ..Options::default() };
         let want = [0.037_499_994, 0.069_374_993, 0.096_468_739, 0.119_498_424];
-        close(&ranks(&graph(4, "0-1 1-2 2-3"), one), &want);
+        close(&in_place(&graph(4, "0-1 1-2 2-3"), one), &want);
         // Against the order of the vertices it takes three rounds. Both were measured on CozoDB.
         let against = graph(4, "3-2 2-1 1-0");
-        close(&ranks(&against, one), &[0.25, 0.25, 0.25, 0.0375]);
+        close(&in_place(&against, one), &[0.25, 0.25, 0.25, 0.0375]);
         let three = Options { iterations: 3, ..one };
-        close(&ranks(&against, three), &[want[3], want[2], want[1], want[0]]);
+        close(&in_place(&against, three), &[want[3], want[2], want[1], want[0]]);
     }
 
     #[test]
-    fn an_empty_graph_has_no_ranks() {
-        assert_eq!(ranks(&Csr::default(), Options::default()), []);
+    fn an_empty_graph_has_no_in_place() {
+        assert_eq!(in_place(&Csr::default(), Options::default()), []);
     }
 
     #[test]
     fn a_round_can_be_stopped() {
         let path = long_path(300_000);
         let back = path.reverse(&go).unwrap();
-        for round in [Round::InPlace, Round::FromLast] {
-            let options = Options { round, ..Options::default() };
-            assert_eq!(pagerank(&path, &back, options, &stop_after(8)), Err(Stopped));
+        let order: Vec<u32> = (0..path.vertices()).collect();
+        for order in [Some(&order[..]), None] {
+            let options = Options::default();
+            assert_eq!(pagerank(&path, &back, order, options, &stop_after(8)), Err(Stopped));
         }
     }
 
     proptest! {
         #[test]
         fn rounds_from_the_last_are_those_of_a_matrix(edges in edges(), iterations in 1..20_u32) {
-            let options = Options { epsilon: 0.0, iterations, round: Round::FromLast, ..Options::default() };
-            let got = ranks(&edges.unweighted(), options);
-            close(&got, &dense(&edges, 0.85, iterations));
+            let options = Options { epsilon: 0.0, iterations, ..Options::default() };
+            close(&from_last(&edges.unweighted(), options), &dense(&edges, 0.85, iterations));
         }
 
         #[test]
         fn both_rounds_end_at_the_same_ranks(edges in edges()) {
             let long = Options { epsilon: 0.0, iterations: 200, ..Options::default() };
-            let got = ranks(&edges.unweighted(), long);
-            close(&got, &ranks(&edges.unweighted(), Options { round: Round::FromLast, ..long }));
+            let graph = edges.unweighted();
+            close(&in_place(&graph, long), &from_last(&graph, long));
         }
     }
 }

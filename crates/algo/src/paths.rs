@@ -3,6 +3,7 @@
 //! Moore, "The shortest path through a maze" (1959). Neighbours are taken in ascending order and a
 //! vertex keeps the parent that came first: the paths are those of CozoDB's `ShortestPathBFS`.
 
+use crate::nearest::Goals;
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
@@ -78,30 +79,22 @@ pub fn hops(graph: &Csr, start: u32, watch: &dyn Watch) -> Result<Vec<u32>, Stop
 struct Search {
     parent: Vec<u32>,
     reached: Vec<u32>,
-    is_goal: Vec<bool>,
-    goals: usize,
+    goals: Goals,
 }
 
 impl Search {
     fn new(graph: &Csr, goals: &[u32]) -> Self {
-        let n = graph.vertices() as usize;
-        let mut is_goal = vec![false; n];
-        let mut distinct = 0;
-        for &goal in goals {
-            if let Some(mark) = is_goal.get_mut(goal as usize) {
-                distinct += usize::from(!std::mem::replace(mark, true));
-            }
-        }
-        Self { parent: vec![NO_VERTEX; n], reached: Vec::new(), is_goal, goals: distinct }
+        let parent = vec![NO_VERTEX; graph.vertices() as usize];
+        Self { parent, reached: Vec::new(), goals: Goals::new(graph, goals) }
     }
 
     fn run(&mut self, graph: &Csr, start: u32, ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
         for v in self.reached.drain(..) {
             self.parent[v as usize] = NO_VERTEX;
         }
-        let Some(&start_is_goal) = self.is_goal.get(start as usize) else { return Ok(()) };
-        let mut missing = self.goals - usize::from(start_is_goal);
-        self.parent[start as usize] = start;
+        let Some(parent) = self.parent.get_mut(start as usize) else { return Ok(()) };
+        *parent = start;
+        let mut missing = self.goals.count() - usize::from(self.goals.contains(start));
         self.reached.push(start);
         let mut taken = 0;
         while missing > 0 && taken < self.reached.len() {
@@ -114,7 +107,7 @@ impl Search {
                 }
                 self.parent[to as usize] = v;
                 self.reached.push(to);
-                if self.is_goal[to as usize] {
+                if self.goals.contains(to) {
                     missing -= 1;
                     if missing == 0 {
                         return Ok(());

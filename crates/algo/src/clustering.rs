@@ -1,0 +1,126 @@
+//! Clustering coefficients: how many of a vertex's neighbours are neighbours of each other.
+//!
+//! Watts and Strogatz (1998). Triangles are counted by Schank and Wagner's forward algorithm ("Finding,
+//! counting and listing all triangles in large graphs", 2005): every edge points to its end of higher
+//! degree, so no list is longer than the root of twice the edges and each triangle is found once.
+
+use crate::watch::Ticker;
+use crate::{Csr, NO_VERTEX, Stopped, Watch};
+
+/// How the neighbours of a vertex hang together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clustering {
+    /// Triangles as a part of those that there could be; 0 where there are fewer than two neighbours.
+    pub coefficient: f64,
+    /// Pairs of neighbours that are neighbours of each other.
+    pub triangles: u64,
+    /// Neighbours.
+    pub degree: u64,
+}
+
+/// The clustering of each vertex of `both`, the [`Csr::symmetric`] of a graph.
+///
+/// Neighbours are other vertices, each counted once: parallel edges, edges in both directions and self
+/// loops change nothing. (CozoDB counts each edge, so that a triangle given in both directions has
+/// coefficients below 1.)
+///
+/// # Errors
+/// [`Stopped`].
+pub fn clustering_coefficients(both: &Csr, watch: &dyn Watch) -> Result<Vec<Clustering>, Stopped> {
+    let ticker = &mut Ticker::new(watch)?;
+    let simple = both.simple(ticker)?;
+    let triangles = triangles(&simple, ticker)?;
+    let row = |(v, triangles): (u32, u64)| {
+        let degree = simple.degree(v) as u64;
+        let pairs = degree as f64 * degree.saturating_sub(1) as f64 / 2.0;
+        let coefficient = if degree < 2 { 0.0 } else { triangles as f64 / pairs };
+        Clustering { coefficient, triangles, degree }
+    };
+    Ok((0..).zip(triangles).map(row).collect())
+}
+
+/// The triangles at each vertex of a graph that has each edge once in each direction, and no loops.
+fn triangles(simple: &Csr, ticker: &mut Ticker<'_>) -> Result<Vec<u64>, Stopped> {
+    let rank = |v: u32| (simple.degree(v), v);
+    let upward = simple.filtered(|v, to| rank(v) < rank(to), ticker)?;
+    let mut found = vec![0; simple.vertices() as usize];
+    // The vertex at hand, written at each of its neighbours.
+    let mut marked_by = vec![NO_VERTEX; simple.vertices() as usize];
+    for v in 0..upward.vertices() {
+        let row = upward.neighbors(v);
+        for &to in row {
+            ticker.tick(1)?;
+            marked_by[to as usize] = v;
+        }
+        for &middle in row {
+            for &last in upward.neighbors(middle) {
+                ticker.tick(1)?;
+                if marked_by[last as usize] == v {
+                    for corner in [v, middle, last] {
+                        found[corner as usize] += 1;
+                    }
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{edges, go, graph, long_path, stop_after};
+
+    fn clustering(graph: &Csr) -> Vec<Clustering> {
+        clustering_coefficients(&graph.symmetric(&go).unwrap(), &go).unwrap()
+    }
+
+    #[test]
+    fn an_edge_counts_once_however_often_it_is_there() {
+        let whole = Clustering { coefficient: 1.0, triangles: 1, degree: 2 };
+        assert_eq!(clustering(&graph(3, "0-1 1-2 0-2")), [whole; 3]);
+        assert_eq!(clustering(&graph(3, "0-1 1-0 0-1 1-2 0-2 0-0")), [whole; 3]);
+    }
+
+    #[test]
+    fn few_neighbours_make_no_triangle() {
+        let one = Clustering { degree: 1, ..Clustering::default() };
+        assert_eq!(
+            clustering(&graph(4, "0-1 2-2")),
+            [one, one, Default::default(), Default::default()]
+        );
+        assert_eq!(clustering(&Csr::default()), []);
+    }
+
+    #[test]
+    fn counting_can_be_stopped() {
+        let both = long_path(300_000).symmetric(&go).unwrap();
+        assert_eq!(clustering_coefficients(&both, &stop_after(12)), Err(Stopped));
+    }
+
+    proptest! {
+        #[test]
+        fn triangles_are_all_triples_that_are_closed(edges in edges()) {
+            let n = edges.vertices as usize;
+            let mut joined = vec![vec![false; n]; n];
+            for &(a, b, _) in edges.list.iter().filter(|e| e.0 != e.1) {
+                joined[a as usize][b as usize] = true;
+                joined[b as usize][a as usize] = true;
+            }
+            for (v, got) in clustering(&edges.graph()).into_iter().enumerate() {
+                let degree = joined[v].iter().filter(|&&is| is).count() as u64;
+                let pairs = (0..n).flat_map(|a| (0..a).map(move |b| (a, b)));
+                let closed = pairs.filter(|&(a, b)| joined[v][a] && joined[v][b] && joined[a][b]);
+                let triangles = closed.count() as u64;
+                prop_assert_eq!((got.triangles, got.degree), (triangles, degree));
+                let want = match degree {
+                    0 | 1 => 0.0,
+                    _ => 2.0 * triangles as f64 / (degree * (degree - 1)) as f64,
+                };
+                prop_assert!((got.coefficient - want).abs() < 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Shortest paths by weight, one for each pair of vertices or all that tie.
+//!
+//! The search is in `nearest.rs`. All shortest paths are read off the *tight* edges, those that
+//! make up the whole difference in cost between their ends: every way back over tight edges from the
+//! goal to the start is a shortest path. Edges of weight zero can close a tight cycle, so a way back
+//! never takes a vertex twice: only paths are given, not walks.
+
+use crate::nearest::{Goals, Search, refuse_negative};
+use crate::watch::Ticker;
+use crate::{Csr, Error, Stopped, Watch};
+
+/// A way from one vertex to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path<'a> {
+    /// Where it begins.
+    pub start: u32,
+    /// Where it ends.
+    pub goal: u32,
+    /// The sum of its weights; infinite where there is no way.
+    pub cost: f64,
+    /// Its vertices, both ends included; none where there is no way.
+    pub vertices: &'a [u32],
+}
+
+/// Takes the paths as they are found. An error ends the search.
+pub type Emit<'a> = dyn FnMut(Path<'_>) -> Result<(), Stopped> + 'a;
+
+/// Which of several shortest paths are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// One for each goal: the same each time, otherwise any.
+    One,
+    /// All of them. There can be exponentially many.
+    All,
+}
+
+/// Gives `emit` the shortest paths from each of `starts` to each of `goals`; without goals, to every vertex.
+///
+/// Starts and goals that are not in the graph are passed over. A goal that cannot be reached gets a path
+/// without vertices at an infinite cost. A start reaches itself at cost zero. Parallel edges make one
+/// path, at the least of their weights.
+///
+/// # Errors
+/// [`Error::NegativeWeight`], [`Error::Stopped`].
+pub fn dijkstra(
+    graph: &Csr,
+    starts: &[u32],
+    goals: Option<&[u32]>,
+    ties: Ties,
+    watch: &dyn Watch,
+    emit: &mut Emit<'_>,
+) -> Result<(), Error> {
+    let ticker = &mut Ticker::new(watch)?;
+    refuse_negative(graph, ticker)?;
+    let marks = goals.map(|goals| Goals::new(graph, goals));
+    let mut search = Search::new(graph);
+    let mut path = Vec::new();
+    for &start in starts.iter().filter(|&&start| start < graph.vertices()) {
+        let mut missing = marks.as_ref().map_or(usize::MAX, Goals::count);
+        if missing == 0 {
+            break;
+        }
+        // With ties the search goes on as long as vertices are as near as the last goal: an edge of
+        // weight zero may still come from one of them.
+        let mut last_cost = f64::INFINITY;
+        let enough = |v: u32, cost: f64| {
+            if marks.as_ref().is_some_and(|goals| goals.contains(v)) {
+                missing -= 1;
+                if missing == 0 {
+                    last_cost = cost;
+                }
+            }
+            missing == 0 && (ties == Ties::One || cost > last_cost)
+        };
+        search.run(graph, start, |_, _| true, enough, ticker)?;
+        let mut tight = match ties {
+            Ties::One => None,
+            Ties::All => Some(Tight::new(graph, &search, ticker)?),
+        };
+        let every = 0..if goals.is_none() { graph.vertices() } else { 0 };
+        let wanted = goals.unwrap_or_default().iter().copied().filter(|&v| v < graph.vertices());
+        for goal in wanted.chain(every) {
+            ticker.tick(1)?;
+            let cost = search.cost(goal);
+            match &mut tight {
+                Some(tight) if cost.is_finite() => {
+                    tight.walk_back(start, goal, cost, ticker, emit)?
+                }
+                _ => {
+                    search.path(goal, &mut path);
+                    ticker.tick(path.len())?;
+                    emit(Path { start, goal, cost, vertices: &path })?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tight edges of a search, turned around, and the marks of the way at hand.
+struct Tight {
+    back: Csr,
+    on_way: Vec<bool>,
+}
+
+impl Tight {
+    fn new(graph: &Csr, search: &Search, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
+        let (mut sources, mut targets) = (Vec::new(), Vec::new());
+        for &v in search.touched() {
+            let cost = search.cost(v);
+            for (to, weight) in graph.weighted(v) {
+                ticker.tick(1)?;
+                // The same sum as in the search, so equality is exact.
+                let known = targets.last() == Some(&v) && sources.last() == Some(&to);
+                if to != v && !known && cost + weight == search.cost(to) {
+                    targets.push(v);
+                    sources.push(to);
+                }
+            }
+        }
+        let back = Csr::from_columns(graph.vertices(), &sources, &targets, ticker)?;
+        Ok(Self { back, on_way: vec![false; graph.vertices() as usize] })
+    }
+
+    /// Emits every way from `start` to `goal`, found from its end.
+    fn walk_back(
+        &mut self,
+        start: u32,
+        goal: u32,
+        cost: f64,
+        ticker: &mut Ticker<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Stopped> {
+        let Self { back, on_way } = self;
+        let mut path = Vec::new();
+        let mut way = vec![(goal, 0)];
+        on_way[goal as usize] = true;
+        while let Some((v, next)) = way.last_mut() {
+            ticker.tick(1)?;
+            let before = if *v == start { None } else { back.neighbors(*v).get(*next) };
+            *next += 1;
+            match before {
+                Some(&before) if !on_way[before as usize] => {
+                    on_way[before as usize] = true;
+                    way.push((before, 0));
+                }
+                Some(_) => {}
+                None => {
+                    if *v == start {
+                        path.clear();
+                        path.extend(way.iter().rev().map(|&(v, _)| v));
+                        ticker.tick(path.len())?;
+                        emit(Path { start, goal, cost, vertices: &path })?;
+                    }
+                    if let Some((v, _)) = way.pop() {
+                        on_way[v as usize] = false;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
+
+    pub(crate) type Found = (u32, u32, f64, Vec<u32>);
+
+    /// Keeps what is emitted.
+    pub(crate) fn keep(found: &mut Vec<Found>) -> impl FnMut(Path<'_>) -> Result<(), Stopped> {
+        |path| {
+            found.push((path.start, path.goal, path.cost, path.vertices.to_vec()));
+            Ok(())
+        }
+    }
+
+    /// The cheapest sum along `path`; infinite if it is no path of the graph.
+    pub(crate) fn cost_along(edges: &Edges, path: &[u32]) -> f64 {
+        let step = |ends: &[u32]| {
+            let between = edges.list.iter().filter(|e| e.0 == ends[0] && e.1 == ends[1]);
+            between.map(|e| e.2).fold(f64::INFINITY, f64::min)
+        };
+        path.windows(2).map(step).sum()
+    }
+
+    /// Every path without a repeated vertex, with its cost.
+    pub(crate) fn simple_paths(edges: &Edges, start: u32, goal: u32) -> Vec<(f64, Vec<u32>)> {
+        let mut ways = vec![vec![start]];
+        let mut found = Vec::new();
+        while let Some(way) = ways.pop() {
+            let last = way[way.len() - 1];
+            if last == goal {
+                found.push((cost_along(edges, &way), way));
+                continue;
+            }
+            for next in 0..edges.vertices {
+                if !way.contains(&next) && edges.list.iter().any(|e| (e.0, e.1) == (last, next)) {
+                    ways.push([&way[..], &[next]].concat());
+                }
+            }
+        }
+        found.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        found
+    }
+
+    fn all_paths(graph: &Csr, starts: &[u32], goals: Option<&[u32]>, ties: Ties) -> Vec<Found> {
+        let mut found = Vec::new();
+        dijkstra(graph, starts, goals, ties, &go, &mut keep(&mut found)).unwrap();
+        found
+    }
+
+    #[test]
+    fn what_cannot_be_reached_costs_infinitely_much() {
+        let found =
+            all_paths(&graph(4, "0-1:1 1-0:2 2-3:1"), &[0, 7], Some(&[0, 1, 2, 7]), Ties::One);
+        assert_eq!(
+            found,
+            [(0, 0, 0.0, vec![0]), (0, 1, 1.0, vec![0, 1]), (0, 2, f64::INFINITY, vec![])]
+        );
+        assert_eq!(all_paths(&Csr::default(), &[0], None, Ties::All), []);
+    }
+
+    #[test]
+    fn a_cycle_of_weight_zero_does_not_hold_up_the_ties() {
+        let found =
+            all_paths(&graph(4, "0-1:0 1-0:0 1-2:0 2-1:0 2-3 0-3"), &[0], Some(&[3]), Ties::All);
+        assert_eq!(found, [(0, 3, 1.0, vec![0, 3]), (0, 3, 1.0, vec![0, 1, 2, 3])]);
+    }
+
+    #[test]
+    fn a_negative_weight_is_refused() {
+        let graph = graph(2, "0-1:-1");
+        let result = dijkstra(&graph, &[0], None, Ties::One, &go, &mut |_| Ok(()));
+        assert_eq!(result, Err(Error::NegativeWeight { source: 0, target: 1, weight: -1.0 }));
+    }
+
+    #[test]
+    fn ties_without_end_can_be_stopped() {
+        // Sixty diamonds in a row have 2^60 shortest paths.
+        let diamonds: String = (0..60)
+            .map(|i| 3 * i)
+            .map(|v| {
+                format!("{v}-{} {v}-{} {}-{} {}-{} ", v + 1, v + 2, v + 1, v + 3, v + 2, v + 3)
+            })
+            .collect();
+        let graph = graph(181, &diamonds);
+        let watch = stop_after(5);
+        let result = dijkstra(&graph, &[0], Some(&[180]), Ties::All, &watch, &mut |_| Ok(()));
+        assert_eq!(result, Err(Error::Stopped));
+    }
+
+    #[test]
+    fn a_long_path_is_walked() {
+        let path = long_path(100_000);
+        for ties in [Ties::One, Ties::All] {
+            let found = all_paths(&path, &[0], Some(&[99_999]), ties);
+            assert_eq!(found.len(), 1);
+            assert_eq!((found[0].2, found[0].3.len()), (99_999.0, 100_000));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn one_path_is_as_cheap_as_the_matrix_says(edges in edges(), goals in prop::option::of(prop::collection::vec(0..14_u32, 0..4))) {
+            let all: Vec<u32> = (0..edges.vertices).collect();
+            let distances = edges.distances();
+            let found = all_paths(&edges.graph(), &all, goals.as_deref(), Ties::One);
+            let wanted = goals.as_ref().unwrap_or(&all).iter().filter(|&&v| v < edges.vertices);
+            prop_assert_eq!(found.len(), all.len() * wanted.count());
+            for (start, goal, cost, path) in found {
+                prop_assert_eq!(cost, distances[start as usize][goal as usize]);
+                if path.is_empty() {
+                    prop_assert!(cost.is_infinite());
+                } else {
+                    prop_assert_eq!((path[0], path[path.len() - 1]), (start, goal));
+                    prop_assert_eq!(cost_along(&edges, &path), cost);
+                }
+            }
+        }
+
+        #[test]
+        fn all_ties_are_all_cheapest_simple_paths(edges in edges(), goals in prop::collection::vec(0..12_u32, 1..4)) {
+            let starts = [0, edges.vertices - 1];
+            let found = all_paths(&edges.graph(), &starts, Some(&goals), Ties::All);
+            for start in starts {
+                for &goal in goals.iter().filter(|&&v| v < edges.vertices) {
+                    let mut got: Vec<_> = found
+                        .iter()
+                        .filter(|f| (f.0, f.1) == (start, goal))
+                        .map(|f| (f.2, f.3.clone()))
+                        .collect();
+                    let mut want = simple_paths(&edges, start, goal);
+                    want.retain(|p| p.0 == edges.distances()[start as usize][goal as usize]);
+                    if want.is_empty() {
+                        want.push((f64::INFINITY, vec![]));
+                    }
+                    got.sort_by(|a, b| a.partial_cmp(b).unwrap());
+                    // The same start, or goal, may be asked for twice.
+                    got.dedup();
+                    prop_assert_eq!(got, want);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Communities by label propagation: each vertex takes the label that weighs most among its neighbours.
+//!
+//! Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in large-scale
+//! networks" (2007). There, and in CozoDB, vertices come in random order and ties are broken by chance.
+//! Here vertices come ascending, and of labels that tie a vertex keeps its own, or else takes the
+//! greatest: the same graph gives the same communities, and rounds end where chance would go on. The
+//! greatest, because in the first round it is that of a vertex whose turn is still to come; the smallest
+//! has already spread, and would flood the graph over every bridge.
+
+use crate::watch::Ticker;
+use crate::{Csr, Stopped, Watch};
+
+/// The label of each vertex: the number of some vertex, whose label spread.
+///
+/// Labels travel against the edges: a vertex looks at those it points to. For an undirected graph pass its
+/// [`Csr::symmetric`]. Ends when no label changes, or after `max_iter` rounds. Weights may be negative.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn label_propagation(
+    graph: &Csr,
+    max_iter: u32,
+    watch: &dyn Watch,
+) -> Result<Vec<u32>, Stopped> {
+    let ticker = &mut Ticker::new(watch)?;
+    let mut labels: Vec<u32> = (0..graph.vertices()).collect();
+    let mut score: Vec<Option<f64>> = vec![None; labels.len()];
+    let mut met = Vec::new();
+    for _ in 0..max_iter {
+        let mut changed = false;
+        for v in 0..graph.vertices() {
+            for (to, weight) in graph.weighted(v) {
+                ticker.tick(1)?;
+                let label = labels[to as usize];
+                let score = &mut score[label as usize];
+                if score.is_none() {
+                    met.push(label);
+                }
+                *score = Some(score.unwrap_or(0.0) + weight);
+            }
+            ticker.tick(1)?;
+            let own = labels[v as usize];
+            let mut best: Option<(u32, f64)> = None;
+            for label in met.drain(..) {
+                let Some(score) = score[label as usize].take() else { continue };
+                let better = best.is_none_or(|(known, most)| {
+                    score > most || score == most && known != own && (label == own || label > known)
+                });
+                if better {
+                    best = Some((label, score));
+                }
+            }
+            if let Some((label, _)) = best.filter(|&(label, _)| label != own) {
+                labels[v as usize] = label;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    Ok(labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{edges, go, graph, long_path, stop_after};
+
+    #[track_caller]
+    fn check(graph: &Csr, want: &[u32]) {
+        assert_eq!(label_propagation(graph, 10, &go).unwrap(), want);
+    }
+
+    #[test]
+    fn two_triangles_with_a_bridge_are_two_communities() {
+        let bridge = graph(6, "0-1 1-2 0-2 3-4 4-5 3-5 2-3").symmetric(&go).unwrap();
+        let labels = label_propagation(&bridge, 10, &go).unwrap();
+        assert!(labels[..3].iter().all(|&label| label == labels[0]), "{labels:?}");
+        assert!(labels[3..].iter().all(|&label| label == labels[3]), "{labels:?}");
+        assert_ne!(labels[0], labels[3]);
+    }
+
+    #[test]
+    fn a_vertex_that_points_nowhere_keeps_its_label() {
+        check(&graph(3, "0-1"), &[1, 1, 2]);
+        check(&graph(1, "0-0"), &[0]);
+        check(&Csr::default(), &[]);
+    }
+
+    #[test]
+    fn the_heaviest_label_wins_and_of_equals_the_greatest() {
+        check(&graph(4, "0-1:1 0-2:1 0-3:3"), &[3, 1, 2, 3]);
+        check(&graph(4, "0-3 0-2"), &[3, 1, 2, 3]);
+        check(&graph(4, "0-3 0-2 0-0"), &[0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn the_rounds_can_be_stopped() {
+        assert_eq!(label_propagation(&long_path(300_000), 10, &stop_after(3)), Err(Stopped));
+    }
+
+    proptest! {
+        #[test]
+        fn at_rest_each_label_is_among_the_heaviest_around(edges in edges()) {
+            let both = edges.graph().symmetric(&go).unwrap();
+            // Long enough to come to rest: each change lets more weight agree.
+            let labels = label_propagation(&both, 10_000, &go).unwrap();
+            for v in 0..edges.vertices {
+                let weigh = |label: u32| {
+                    both.weighted(v).filter(|e| labels[e.0 as usize] == label).map(|e| e.1).sum::<f64>()
+                };
+                let own = weigh(labels[v as usize]);
+                prop_assert!((0..edges.vertices).all(|label| weigh(label) <= own));
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The search that settles the nearest vertex first: what shortest paths and centralities stand on.
+//!
+//! Dijkstra, "A note on two problems in connexion with graphs" (1959), on a heap from which stale
+//! entries are dropped as they come up, instead of one that can lower a key: fewer writes, and the heap
+//! stays a plain array. Where no edge has a weight of its own a queue does the same in linear time.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::watch::Ticker;
+use crate::{Csr, Error, NO_VERTEX, Stopped};
+
+/// A vertex that can be reached at a cost. The greatest is the nearest, of equals the smallest number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reached {
+    pub(crate) cost: f64,
+    pub(crate) vertex: u32,
+}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.cost.total_cmp(&self.cost).then(other.vertex.cmp(&self.vertex))
+    }
+}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Reached {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Reached {}
+
+/// One search after the other over the same columns.
+///
+/// # Invariants
+/// 1. Between searches `cost` is infinite and `parent` is [`NO_VERTEX`] but for the vertices in
+///    `touched`, so a search that ends early costs what it saw, not what the graph has.
+/// 2. Costs never fall along `settled`, and it holds no vertex twice.
+/// 3. The parent of a settled vertex stands before it in `settled`; that of the start is itself.
+pub(crate) struct Search {
+    cost: Vec<f64>,
+    parent: Vec<u32>,
+    touched: Vec<u32>,
+    settled: Vec<u32>,
+    heap: BinaryHeap<Reached>,
+}
+
+impl Search {
+    pub(crate) fn new(graph: &Csr) -> Self {
+        let n = graph.vertices() as usize;
+        Self {
+            cost: vec![f64::INFINITY; n],
+            parent: vec![NO_VERTEX; n],
+            touched: Vec::new(),
+            settled: Vec::new(),
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    /// Searches from `start` along the edges that `allowed` lets through, until `enough` says so of a
+    /// vertex that is being settled at a cost. That vertex is settled, its edges are not looked at.
+    ///
+    /// The weights must not be negative: see [`refuse_negative`].
+    pub(crate) fn run(
+        &mut self,
+        graph: &Csr,
+        start: u32,
+        allowed: impl Fn(u32, u32) -> bool,
+        mut enough: impl FnMut(u32, f64) -> bool,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<(), Stopped> {
+        self.clear();
+        if start >= graph.vertices() {
+            return Ok(());
+        }
+        self.reach(start, start, 0.0);
+        if graph.weights().is_none() {
+            return self.run_by_hops(graph, allowed, enough, ticker);
+        }
+        self.heap.push(Reached { cost: 0.0, vertex: start });
+        while let Some(Reached { cost, vertex: v }) = self.heap.pop() {
+            ticker.tick(1)?;
+            if cost > self.cost[v as usize] {
+                continue;
+            }
+            self.settled.push(v);
+            if enough(v, cost) {
+                break;
+            }
+            for (to, weight) in graph.weighted(v) {
+                ticker.tick(1)?;
+                let there = cost + weight;
+                if there < self.cost[to as usize] && allowed(v, to) {
+                    self.reach(to, v, there);
+                    self.heap.push(Reached { cost: there, vertex: to });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every edge weighs 1: the order of reaching is the order of settling.
+    fn run_by_hops(
+        &mut self,
+        graph: &Csr,
+        allowed: impl Fn(u32, u32) -> bool,
+        mut enough: impl FnMut(u32, f64) -> bool,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<(), Stopped> {
+        while let Some(&v) = self.touched.get(self.settled.len()) {
+            let cost = self.cost[v as usize];
+            self.settled.push(v);
+            if enough(v, cost) {
+                break;
+            }
+            for &to in graph.neighbors(v) {
+                ticker.tick(1)?;
+                if self.parent[to as usize] == NO_VERTEX && allowed(v, to) {
+                    self.reach(to, v, cost + 1.0);
+                }
+            }
+            ticker.tick(1)?;
+        }
+        Ok(())
+    }
+
+    fn reach(&mut self, v: u32, from: u32, cost: f64) {
+        if self.parent[v as usize] == NO_VERTEX {
+            self.touched.push(v);
+        }
+        self.cost[v as usize] = cost;
+        self.parent[v as usize] = from;
+    }
+
+    fn clear(&mut self) {
+        self.heap.clear();
+        self.settled.clear();
+        for v in self.touched.drain(..) {
+            self.cost[v as usize] = f64::INFINITY;
+            self.parent[v as usize] = NO_VERTEX;
+        }
+    }
+
+    /// What it costs to reach `v`, as far as the last search saw: infinite where it did not come.
+    pub(crate) fn cost(&self, v: u32) -> f64 {
+        self.cost.get(v as usize).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// The vertices that the last search settled, nearest first.
+    pub(crate) fn settled(&self) -> &[u32] {
+        &self.settled
+    }
+
+    /// The vertices that the last search saw, settled or not.
+    pub(crate) fn touched(&self) -> &[u32] {
+        &self.touched
+    }
+
+    /// Writes the way from the start to `goal` into `path`, both included; nothing if there is none.
+    pub(crate) fn path(&self, goal: u32, path: &mut Vec<u32>) {
+        path.clear();
+        let parent = |v: u32| self.parent.get(v as usize).copied().filter(|&p| p != NO_VERTEX);
+        let mut v = goal;
+        while let Some(from) = parent(v) {
+            path.push(v);
+            if from == v {
+                break;
+            }
+            v = from;
+        }
+        path.reverse();
+    }
+}
+
+/// Refuses a graph with a weight below zero, naming the first such edge.
+pub(crate) fn refuse_negative(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
+    for (edge, &weight) in graph.weights().unwrap_or_default().iter().enumerate() {
+        ticker.tick(1)?;
+        if weight < 0.0 {
+            let source = graph.offsets().partition_point(|&from| from <= edge as u64) - 1;
+            let target = graph.targets()[edge];
+            return Err(Error::NegativeWeight { source: source as u32, target, weight });
+        }
+    }
+    Ok(())
+}
+
+/// The vertices that a search is after.
+pub(crate) struct Goals {
+    is_goal: Vec<bool>,
+    count: usize,
+}
+
+impl Goals {
+    /// Goals that are not in the graph, or twice in the list, do not count.
+    pub(crate) fn new(graph: &Csr, goals: &[u32]) -> Self {
+        let mut is_goal = vec![false; graph.vertices() as usize];
+        let mut count = 0;
+        for &goal in goals {
+            if let Some(mark) = is_goal.get_mut(goal as usize) {
+                count += usize::from(!std::mem::replace(mark, true));
+            }
+        }
+        Self { is_goal, count }
+    }
+
+    /// Different goals in the graph.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, v: u32) -> bool {
+        self.is_goal.get(v as usize).is_some_and(|&goal| goal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{edges, go, graph};
+
+    #[test]
+    fn the_refused_edge_is_named() {
+        let ticker = &mut Ticker::new(&go).unwrap();
+        let graph = graph(5, "0-1 1-2 3-4:-2.5 3-4:-3");
+        let refused = refuse_negative(&graph, ticker).unwrap_err();
+        assert_eq!(refused, Error::NegativeWeight { source: 3, target: 4, weight: -2.5 });
+        assert!(refused.to_string().contains("from 3 to 4 has weight -2.5"), "{refused}");
+    }
+
+    proptest! {
+        #[test]
+        fn one_search_after_the_other_finds_what_the_matrix_says(edges in edges()) {
+            let ticker = &mut Ticker::new(&go).unwrap();
+            for (graph, distances) in [
+                (edges.graph(), edges.distances()),
+                (edges.unweighted(), edges.hops().distances()),
+            ] {
+                let mut search = Search::new(&graph);
+                let mut path = Vec::new();
+                for start in 0..edges.vertices {
+                    search.run(&graph, start, |_, _| true, |_, _| false, ticker).unwrap();
+                    let costs: Vec<_> = (0..edges.vertices).map(|v| search.cost(v)).collect();
+                    prop_assert_eq!(&costs, &distances[start as usize]);
+                    let settled: Vec<_> = search.settled().iter().map(|&v| search.cost(v)).collect();
+                    prop_assert!(settled.is_sorted());
+                    prop_assert_eq!(settled.len(), costs.iter().filter(|c| c.is_finite()).count());
+                    for goal in 0..edges.vertices {
+                        search.path(goal, &mut path);
+                        prop_assert_eq!(path.is_empty(), search.cost(goal).is_infinite());
+                        prop_assert!(path.is_empty() || path[0] == start);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Random walks along the edges, each step by equal chances or by weights that the caller gives.
+//!
+//! Chance comes from the caller as words, so that a seed replays a walk.
+
+use crate::watch::Ticker;
+use crate::{Csr, Error, Stopped, Watch};
+
+/// Gives a random word, all of whose bits are independent.
+pub type Words<'a> = dyn FnMut() -> u64 + 'a;
+
+/// Weighs a step: from, to, and the place of its edge in [`Csr::targets`]. An error ends the walks.
+pub type Weigh<'a> = dyn FnMut(u32, u32, usize) -> Result<f64, Stopped> + 'a;
+
+/// Takes a walk: its number, from 1, its start and its vertices, the start included. An error ends the walks.
+pub type Emit<'a> = dyn FnMut(u64, u32, &[u32]) -> Result<(), Stopped> + 'a;
+
+/// How many walks there are, and how long they get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Steps of a walk at most. It ends earlier where no edge leads on.
+    pub steps: usize,
+    /// Walks from each start.
+    pub iterations: u64,
+}
+
+/// Walks from each of `starts`; those that are not in the graph are passed over.
+///
+/// Without `weigh` each edge is as likely as each other: weights of the graph are not looked at, parallel
+/// edges are. A step of weight zero is never taken; where all weigh zero, the walk ends.
+///
+/// # Errors
+/// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for what `weigh` gives, [`Error::Stopped`].
+pub fn random_walks(
+    graph: &Csr,
+    starts: &[u32],
+    options: Options,
+    words: &mut Words<'_>,
+    mut weigh: Option<&mut Weigh<'_>>,
+    watch: &dyn Watch,
+    emit: &mut Emit<'_>,
+) -> Result<(), Error> {
+    let ticker = &mut Ticker::new(watch)?;
+    let mut number = 0;
+    let mut walk = Vec::new();
+    let mut weights = Vec::new();
+    for &start in starts.iter().filter(|&&start| start < graph.vertices()) {
+        for _ in 0..options.iterations {
+            walk.clear();
+            walk.push(start);
+            let mut at = start;
+            for _ in 0..options.steps {
+                ticker.tick(1)?;
+                let row = graph.neighbors(at);
+                let step = match &mut weigh {
+                    None => even(row.len(), words),
+                    Some(weigh) => {
+                        weights.clear();
+                        for (&to, edge) in row.iter().zip(graph.row(at)) {
+                            ticker.tick(1)?;
+                            weights.push(checked(at, to, weigh(at, to, edge)?)?);
+                        }
+                        weighted(&weights, words)
+                    }
+                };
+                let Some(&to) = step.and_then(|step| row.get(step)) else { break };
+                walk.push(to);
+                at = to;
+            }
+            number += 1;
+            ticker.tick(1)?;
+            emit(number, start, &walk)?;
+        }
+    }
+    Ok(())
+}
+
+fn checked(source: u32, target: u32, weight: f64) -> Result<f64, Error> {
+    if !weight.is_finite() {
+        Err(Error::WeightNotFinite { source, target, weight })
+    } else if weight < 0.0 {
+        Err(Error::NegativeWeight { source, target, weight })
+    } else {
+        Ok(weight)
+    }
+}
+
+/// One of `count` with equal chances, as near as 64 bits allow; `None` if there is nothing to choose from.
+fn even(count: usize, words: &mut Words<'_>) -> Option<usize> {
+    (count > 0).then(|| ((u128::from(words()) * count as u128) >> 64) as usize)
+}
+
+/// One of the weights, by weight; `None` if all are zero.
+fn weighted(weights: &[f64], words: &mut Words<'_>) -> Option<usize> {
+    let most = weights.iter().copied().fold(0.0, f64::max);
+    if most == 0.0 {
+        return None;
+    }
+    // In parts of the greatest, so that the sum of very large weights is still finite.
+    let total: f64 = weights.iter().map(|weight| weight / most).sum();
+    const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
+    let mut rest = (words() >> 11) as f64 * UNIT * total;
+    let mut last = None;
+    for (place, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        last = Some(place);
+        rest -= weight / most;
+        if rest < 0.0 {
+            break;
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{edges, go, graph, long_path, stop_after};
+
+    /// Words as random as a test needs them (Steele, Lea, Flood: SplitMix, 2014).
+    fn words(mut state: u64) -> impl FnMut() -> u64 {
+        move || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word ^ (word >> 31)
+        }
+    }
+
+    fn walks(
+        graph: &Csr,
+        starts: &[u32],
+        options: Options,
+        weigh: Option<&mut Weigh<'_>>,
+    ) -> Result<Vec<(u64, u32, Vec<u32>)>, Error> {
+        let mut found = Vec::new();
+        random_walks(
+            graph,
+            starts,
+            options,
+            &mut words(7),
+            weigh,
+            &go,
+            &mut |number, start, walk| {
+                found.push((number, start, walk.to_vec()));
+                Ok(())
+            },
+        )?;
+        Ok(found)
+    }
+
+    #[test]
+    fn a_walk_ends_where_no_edge_leads_on() {
+        let options = Options { steps: 5, iterations: 2 };
+        let found = walks(&graph(3, "0-1 1-2"), &[0, 9, 2], options, None).unwrap();
+        let want = [(1, 0, vec![0, 1, 2]), (2, 0, vec![0, 1, 2]), (3, 2, vec![2]), (4, 2, vec![2])];
+        assert_eq!(found, want);
+        assert_eq!(walks(&Csr::default(), &[0], options, None).unwrap(), []);
+    }
+
+    #[test]
+    fn steps_are_taken_as_often_as_they_weigh() {
+        let star = graph(4, "0-1 0-2 0-3");
+        let options = Options { steps: 1, iterations: 10_000 };
+        let ends = |weigh: Option<&mut Weigh<'_>>| {
+            let mut count = [0; 4];
+            for (_, _, walk) in walks(&star, &[0], options, weigh).unwrap() {
+                count[walk[walk.len() - 1] as usize] += 1;
+            }
+            count
+        };
+        let even = ends(None);
+        assert!(even[1..].iter().all(|count| (3100..3600).contains(count)), "{even:?}");
+        let huge = ends(Some(&mut |_, to, edge| {
+            assert_eq!(star.targets()[edge], to);
+            Ok([0.0, 0.0, 0.25, 0.75][to as usize] * f64::MAX)
+        }));
+        assert_eq!((huge[0], huge[1]), (0, 0));
+        assert!((2300..2700).contains(&huge[2]), "{huge:?}");
+        let nowhere = ends(Some(&mut |_, _, _| Ok(0.0)));
+        assert_eq!(nowhere, [10_000, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_no_weight_is_refused() {
+        let options = Options { steps: 1, iterations: 1 };
+        let refused = |weight: f64| {
+            walks(&graph(2, "0-1"), &[0], options, Some(&mut |_, _, _| Ok(weight))).unwrap_err()
+        };
+        let negative = Error::NegativeWeight { source: 0, target: 1, weight: -1.0 };
+        assert_eq!(refused(-1.0), negative);
+        let infinite = Error::WeightNotFinite { source: 0, target: 1, weight: f64::INFINITY };
+        assert_eq!(refused(f64::INFINITY), infinite);
+        assert!(matches!(refused(f64::NAN), Error::WeightNotFinite { .. }));
+    }
+
+    #[test]
+    fn walks_can_be_stopped() {
+        let path = long_path(300_000);
+        let options = Options { steps: 300_000, iterations: 1 };
+        let result = random_walks(
+            &path,
+            &[0],
+            options,
+            &mut words(1),
+            None,
+            &stop_after(2),
+            &mut |_, _, _| Ok(()),
+        );
+        assert_eq!(result, Err(Error::Stopped));
+    }
+
+    proptest! {
+        #[test]
+        fn walks_follow_edges(edges in edges(), steps in 0..20_usize) {
+            let graph = edges.graph();
+            let options = Options { steps, iterations: 3 };
+            let all: Vec<u32> = (0..edges.vertices).collect();
+            for weighs in [false, true] {
+                let by_weight: &mut Weigh<'_> =
+                    &mut |_, _, edge| Ok(graph.weights().map_or(1.0, |weights| weights[edge]));
+                let found = walks(&graph, &all, options, weighs.then_some(by_weight)).unwrap();
+                prop_assert_eq!(found.len(), all.len() * 3);
+                for (_, start, walk) in found {
+                    prop_assert_eq!(walk[0], start);
+                    prop_assert!(walk.windows(2).all(|e| graph.neighbors(e[0]).contains(&e[1])));
+                    let last = walk[walk.len() - 1];
+                    let stuck = graph.weighted(last).all(|(_, weight)| weighs && weight == 0.0);
+                    prop_assert!(walk.len() == steps + 1 || stuck);
+                }
+            }
+        }
+    }
+}
