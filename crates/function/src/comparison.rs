@@ -89,10 +89,15 @@ pub(crate) fn extreme(
     let call = Call::new(name, args);
     let mut found = call.value(0);
     for value in args {
-        if matches!(value, Value::Null) || compare(value, value).is_none() {
-            return Err(
-                call.refuse_operand(value, "numbers, strings or other values with an order")
-            );
+        match value {
+            // Lists have an order, but who gives one means its items.
+            Value::List(_) => {
+                return Err(refuse_extreme(call, value)
+                    .hint("the arguments are compared, not the items of a list"));
+            }
+            Value::Null => return Err(refuse_extreme(call, value)),
+            _ if compare(value, value).is_none() => return Err(refuse_extreme(call, value)),
+            _ => {}
         }
         if compare(value, found).is_none() {
             return Err(incomparable(call, found, value));
@@ -106,4 +111,8 @@ pub(crate) fn extreme(
 
 fn incomparable(call: Call<'_>, a: &Value, b: &Value) -> Failure {
     call.fail(format_args!("cannot compare {} with {}", describe(a), describe(b)))
+}
+
+fn refuse_extreme(call: Call<'_>, value: &Value) -> Failure {
+    call.refuse_operand(value, "numbers, strings or other values with an order")
 }

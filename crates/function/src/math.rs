@@ -46,6 +46,7 @@ fn great_circle(call: Call<'_>, to_radians: fn(f64) -> f64) -> Result<Value, Fai
     let (lat1, lon1, lat2, lon2) = (angle(0)?, angle(1)?, angle(2)?, angle(3)?);
     let half = ((lat1 - lat2) / 2.0).sin().powi(2)
         + lat1.cos() * lat2.cos() * ((lon1 - lon2) / 2.0).sin().powi(2);
-    // Rounding may carry opposite points past 1, which has no arc sine.
-    Ok(Value::Float(2.0 * half.sqrt().min(1.0).asin()))
+    // Rounding may carry opposite points past 1, which has no arc sine. NaN stays NaN.
+    let half = if half > 1.0 { 1.0 } else { half };
+    Ok(Value::Float(2.0 * half.sqrt().asin()))
 }

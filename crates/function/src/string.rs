@@ -81,13 +81,18 @@ pub(crate) fn slice_string(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Str(text.chars().skip(from).take(to - from).collect()))
 }
 
-/// Traditional to simplified Chinese. Needs a table that is not here yet; what has no string in it stays as it is.
+/// Traditional to simplified Chinese. Needs a table that is not here yet; what has no Chinese in it stays as it is.
 pub(crate) fn t2s(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("t2s", args);
     match call.value(0) {
-        Value::Str(text) if !text.is_ascii() => Err(call
+        Value::Str(text) if text.chars().any(is_chinese) => Err(call
             .fail("traditional Chinese cannot be made simplified yet")
             .hint("convert the text before it is stored")),
         other => Ok(other.clone()),
     }
+}
+
+/// The unified ideographs and the compatibility ones.
+fn is_chinese(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }

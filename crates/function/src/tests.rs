@@ -43,6 +43,7 @@ fn max_and_min_take_values_of_one_kind() {
          max(3, 18446744073709551615, 2.5) => 18446744073709551615
          max('a', 'b') => \"b\"
          max(null) => max: expected numbers, strings or other values with an order, found null
+         max([1, 2]) => max: expected numbers, strings or other values with an order, found a list ([1, 2])
          max(1, 'a') => max: cannot compare an Int (1) with a String (\"a\")
          max() => max: takes at least 1 argument, 0 given",
     );
@@ -126,6 +127,7 @@ fn divisions_and_powers_are_floats() {
          ln(0) => -inf
          atan2(0, 1) => 0.0
          haversine_deg_input(0, 0, 0, 180) => 3.141592653589793
+         haversine(0, 0, 0, to_float('NAN')) => NaN
          deg_to_rad(180) => 3.141592653589793
          sin('a') => sin: expected a number, found a String (\"a\")",
     );
@@ -249,7 +251,7 @@ fn strings_count_characters() {
          slice_string('héllo', 1, 3) => \"él\"
          slice_string('abc', 1, 10) => \"bc\"
          slice_string('abc', 2, 1) => slice_string: expected an integer not below argument 2 as argument 3, found an Int (1)
-         t2s('abc') => \"abc\"
+         t2s('é') => \"é\"
          t2s('漢') => t2s: traditional Chinese cannot be made simplified yet",
     );
 }
@@ -427,6 +429,7 @@ fn times_are_read_and_written_before_1970_too() {
          format_timestamp(div(0, 0)) => format_timestamp: expected a time between the years -9999 and 9999, found a Float (NaN)
          parse_timestamp('1970-01-01T00:00:01.5Z') => 1.5
          parse_timestamp('1969-12-31T23:59:59Z') => -1.0
+         parse_timestamp('1969-12-31T23:59:58.5Z') => -1.5
          parse_timestamp('2020-01-01T00:00:00+01:00') => 1577833200.0
          parse_timestamp('2020-01-01') => 1577836800.0
          parse_timestamp('2020-01-01T00:00:00') => parse_timestamp: expected a time in RFC 3339, found a String (\"2020-01-01T00:00:00\")

@@ -40,7 +40,7 @@ fn time_of(call: Call<'_>, text: &str) -> Result<Timestamp, Failure> {
 pub(crate) fn parse_timestamp(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("parse_timestamp", args);
     let time = time_of(call, call.text(0)?)?;
-    Ok(Value::Float(time.as_microsecond() as f64 / 1e6))
+    Ok(Value::Float(time.as_second() as f64 + f64::from(time.subsec_nanosecond()) / 1e9))
 }
 
 /// RFC 3339 with milliseconds where there are some, in UTC or the zone named.
