@@ -144,3 +144,67 @@ fn int(call: Call<'_>, result: Option<i128>) -> Result<Value, Failure> {
             .hint("with a float among the operands, as in 1.0, the result is a float")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn integers_are_exact_or_a_failure() {
+        table(
+            "add() => 0
+         add(1, 2, 3) => 6
+         add(1, 0.0) => 1.0
+         add(1.5, -1.5) => 0.0
+         add(9223372036854775807, 1) => add: the result 9223372036854775808 does not fit an Int, which has 64 bits
+         add(9223372036854775807, 1, -1) => 9223372036854775807
+         add(9223372036854775807, 1.0) => 9.223372036854776e18
+         add(9223372036854775808, 1) => 9223372036854775809
+         sub(9223372036854775808, 1) => 9223372036854775807
+         sub(0, 9223372036854775809) => sub: the result -9223372036854775809 does not fit an Int, which has 64 bits
+         add('a') => add: expected numbers, found a String (\"a\")
+         add(1, null) => add: expected numbers, found null
+         mul() => 1
+         mul(3, 4) => 12
+         mul(2, 1.0) => 2.0
+         mul(18446744073709551615, 18446744073709551615, 18446744073709551615) => mul: the result does not fit an Int, which has 64 bits
+         minus(-9223372036854775808) => minus: the result 9223372036854775808 does not fit an Int, which has 64 bits
+         minus(9223372036854775808) => -9223372036854775808
+         abs(-9223372036854775808) => abs: the result 9223372036854775808 does not fit an Int, which has 64 bits
+         abs(-2.5) => 2.5
+         mod(-7, 3) => -1
+         mod(-9223372036854775808, -1) => 0
+         mod(5, 0) => mod: the divisor is 0
+         mod(5.5, 2) => 1.5
+         mod(5.0, 0) => NaN",
+        );
+    }
+
+    #[test]
+    fn divisions_and_powers_are_floats() {
+        table(
+            "div(4, 2) => 2.0
+         div(1, 0) => inf
+         div(0, 0) => NaN
+         pow(2, 3) => 8.0
+         pow(0, -1) => inf
+         pow('a', 1) => pow: expected numbers, found a String (\"a\")
+         signum(-0.0) => 0
+         signum(-2.5) => -1
+         signum(to_float('NAN')) => NaN
+         floor(2) => 2
+         floor(2.7) => 2.0
+         ceil(2.1) => 3.0
+         round(-2.5) => -3.0
+         round('a') => round: expected numbers, found a String (\"a\")
+         sqrt(4) => 2.0
+         sqrt(-1) => NaN
+         ln(0) => -inf
+         atan2(0, 1) => 0.0
+         haversine_deg_input(0, 0, 0, 180) => 3.141592653589793
+         haversine(0, 0, 0, to_float('NAN')) => NaN
+         deg_to_rad(180) => 3.141592653589793
+         sin('a') => sin: expected a number, found a String (\"a\")",
+        );
+    }
+}

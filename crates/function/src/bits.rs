@@ -81,3 +81,25 @@ pub(crate) fn decode_base64(args: &[Value]) -> Result<Value, Failure> {
     let bytes = STANDARD.decode(call.text(0)?);
     bytes.map(Value::Bytes).map_err(|error| call.fail(format_args!("not base64: {error}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn bytes_are_combined_and_written_as_text() {
+        table(
+            "bit_and(decode_base64('AQI='), decode_base64('AwM=')) => 0x0102
+         bit_or(decode_base64('AQI='), decode_base64('AwM=')) => 0x0303
+         bit_xor(decode_base64('AQI='), decode_base64('AwM=')) => 0x0201
+         bit_not(decode_base64('AQI=')) => 0xfefd
+         bit_and(decode_base64('AQI='), decode_base64('Aw==')) => bit_and: the operands have different lengths, 2 and 1 bytes
+         bit_or(1, 2) => bit_or: expected bytes as argument 1, found an Int (1)
+         pack_bits([true, false, true, false, false, false, false, false, true]) => 0xa080
+         pack_bits([1]) => pack_bits: expected a list of true and false, found an Int (1)
+         unpack_bits(decode_base64('gQ==')) => [true, false, false, false, false, false, false, true]
+         encode_base64(decode_base64('gQ==')) => \"gQ==\"
+         decode_base64('g!') => decode_base64: not base64: Invalid symbol 33, offset 1.",
+        );
+    }
+}

@@ -176,3 +176,18 @@ impl Write for Short {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lookup;
+    use crate::testing::ambient;
+
+    #[test]
+    fn what_was_found_is_cut_short_in_a_message() {
+        let args = [Value::List(vec![Value::Int(1); 100_000])];
+        let failure = lookup("trim").unwrap().apply(&args, &ambient()).unwrap_err();
+        let shown = "1, ".repeat(13);
+        assert_eq!(failure.message, format!("trim: expected a string, found a list ([{shown}…)"));
+    }
+}

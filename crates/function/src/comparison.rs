@@ -116,3 +116,51 @@ fn incomparable(call: Call<'_>, a: &Value, b: &Value) -> Failure {
 fn refuse_extreme(call: Call<'_>, value: &Value) -> Failure {
     call.refuse_operand(value, "numbers, strings or other values with an order")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn conditions_compare_numbers_by_what_they_say() {
+        table(
+            "eq(1, 1.0) => true
+         eq(0.0, -0.0) => true
+         eq(9007199254740993, 9007199254740992.0) => false
+         eq(to_float('NAN'), to_float('NAN')) => true
+         eq([1], [1.0]) => false
+         neq(1, 2) => true
+         neq('a', 1) => true
+         gt(18446744073709551615, 9223372036854775807) => true
+         gt(18446744073709551615, 1e300) => false
+         lt(-9223372036854775808, -1e300) => false
+         gt(2, 1.5) => true
+         lt(2, 2.5) => true
+         lt(-2, -2.5) => false
+         gt(to_float('NAN'), 1) => true
+         le(to_float('NAN'), 1.0) => false
+         ge('b', 'a') => true
+         lt([1], [1, 0]) => true
+         le(null, null) => true
+         lt(1, 'a') => lt: cannot compare an Int (1) with a String (\"a\")
+         lt(null, 1) => lt: cannot compare null with an Int (1)
+         lt(validity(1), validity(2)) => lt: cannot compare a Validity (validity(1, true)) with a Validity (validity(2, true))
+         lt(json(1), json(2)) => lt: cannot compare Json (1) with Json (2)",
+        );
+    }
+
+    #[test]
+    fn max_and_min_take_values_of_one_kind() {
+        table(
+            "max(1, 1.0) => 1.0
+         max(1.0, 1) => 1.0
+         min(1, 1.0) => 1
+         max(3, 18446744073709551615, 2.5) => 18446744073709551615
+         max('a', 'b') => \"b\"
+         max(null) => max: expected numbers, strings or other values with an order, found null
+         max([1, 2]) => max: expected numbers, strings or other values with an order, found a list ([1, 2])
+         max(1, 'a') => max: cannot compare an Int (1) with a String (\"a\")
+         max() => max: takes at least 1 argument, 0 given",
+        );
+    }
+}

@@ -65,3 +65,33 @@ pub(crate) fn cond(args: &[Value]) -> Result<Value, Failure> {
     }
     Ok(Value::Null)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn conditions_take_nothing_for_true_or_false() {
+        table(
+            "and() => true
+         or() => false
+         and(false, 1) => false
+         and(true, 1) => and: expected true or false as argument 2, found an Int (1)
+         or(true, null) => true
+         negate(true) => false
+         negate(1) => negate: expected true or false, found an Int (1)
+         if(true, 1) => 1
+         if(false, 1) => null
+         if(null, 1, 2) => if: expected true or false as argument 1, found null
+         cond(false, 1, true, 2) => 2
+         cond(false, 1) => null
+         cond(false, 1, true) => null
+         coalesce() => null
+         coalesce(null, 2, 3) => 2
+         assert(true) => true
+         assert(false) => assert: the assertion does not hold
+         assert(false, 'no', 1) => assert: no 1
+         assert(1) => assert: expected true, found an Int (1)",
+        );
+    }
+}

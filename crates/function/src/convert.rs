@@ -119,3 +119,46 @@ pub(crate) fn to_uuid(args: &[Value]) -> Result<Value, Failure> {
         _ => Err(call.refuse(0, "a string that is a UUID")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn values_are_converted() {
+        table(
+            "to_string(1.0) => \"1.0\"
+         to_string('a') => \"a\"
+         to_string(json('a')) => \"a\"
+         to_string([1, 'a', null]) => \"[1,\\\"a\\\",null]\"
+         to_string(to_float('NEG_INF')) => \"NEG_INF\"
+         to_float(to_string(to_float('INF'))) => inf
+         to_string(to_uuid('00112233445566778899aabbccddeeff')) => \"00112233-4455-6677-8899-aabbccddeeff\"
+         to_int(null) => 0
+         to_int(-2.9) => -2
+         to_int('+5') => 5
+         to_int('x') => to_int: expected a string that is an integer, found a String (\"x\")
+         to_int(1e300) => to_int: expected a number that an Int can hold, found a Float (1e300)
+         to_int(validity(7)) => 7
+         to_int(json(5)) => to_int: expected a number, a string, true, false or null, found Json (5)
+         to_float('PI') => 3.141592653589793
+         to_float(' 1') => to_float: expected a string that is a number, found a String (\" 1\")
+         to_float(18446744073709551615) => 1.8446744073709552e19
+         to_bool('false') => true
+         to_bool(0.0) => false
+         to_bool(json({})) => false
+         to_unity([0]) => 1
+         to_unity(null) => 0
+         to_uuid('{00112233-4455-6677-8899-aabbccddeeff}') => 00112233-4455-6677-8899-aabbccddeeff
+         to_uuid('0011-22334455-6677-8899-aabbccddeeff') => to_uuid: expected a string that is a UUID, found a String (\"0011-22334455-6677-8899-aabbccddeeff\")
+         to_uuid(1) => to_uuid: expected a string, found an Int (1)
+         is_int(18446744073709551615) => true
+         is_num('a') => false
+         is_finite(1) => true
+         is_infinite(div(1, 0)) => true
+         is_nan(1) => false
+         is_vec(vec([1])) => true
+         is_json(null) => false",
+        );
+    }
+}

@@ -301,3 +301,67 @@ fn merge_into(into: &mut Tree, from: Tree) {
         (into, from) => *into = from,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lookup;
+    use crate::testing::{ambient, table};
+
+    #[test]
+    fn json_is_made_read_and_changed() {
+        table(
+            "json([1, {'a': null}]) => [1,{\"a\":null}]
+         json(to_uuid('00112233-4455-6677-8899-aabbccddeeff')) => \"00112233-4455-6677-8899-aabbccddeeff\"
+         json(decode_base64('AQI=')) => \"AQI=\"
+         json(div(1, 0)) => null
+         json_object('b', 1, 'a', 2, 'b', 3) => {\"a\":2,\"b\":3}
+         json_object('b') => json_object: takes names and values in turn, 1 arguments given
+         parse_json('{\"b\":1, \"a\":[1.0]}') => {\"a\":[1.0],\"b\":1}
+         parse_json('{') => parse_json: not JSON: EOF while parsing an object at line 1 column 1
+         dump_json({'a': 1}) => \"{\\\"a\\\":1}\"
+         dump_json('a') => dump_json: expected JSON, found a String (\"a\")
+         json_to_scalar(json('a')) => \"a\"
+         is_list(json_to_scalar(json([1]))) => false
+         get({'a': {'b': 2}}, ['a', 'b']) => 2
+         get({'a': {'b': 2}}, ['a', 'c']) => get: the JSON has nothing at \"c\"
+         get({'a': [1, 2]}, ['a', 1]) => 2
+         get({'1': 5}, 1) => 5
+         get(json([1]), -1) => get: the JSON has nothing at -1
+         get(json([1]), 'a') => get: expected an integer as the index of an array, found a String (\"a\")
+         get({'a': 1}, 'b', 7) => 7
+         get(1, 'b') => get: expected a list or JSON as argument 1, found an Int (1)
+         maybe_get({'a': 1}, 'b') => null
+         maybe_get(5, 'b') => null
+         set_json_path({'a': 1}, ['b', 'c'], 2) => {\"a\":1,\"b\":{\"c\":2}}
+         set_json_path({'a': [1]}, ['a', 2], 'x') => {\"a\":[1,null,\"x\"]}
+         set_json_path({'a': [1]}, ['a', -1], 'x') => set_json_path: expected an index from 0, found an Int (-1)
+         set_json_path([], [99999999999], 1) => set_json_path: the result would have 100000000000 items, the limit is 16777216
+         set_json_path({'a': 1}, ['a', 'c'], 2) => set_json_path: what the path leads to is no object or array, so it has no \"c\"
+         remove_json_path({'a': [1, 2]}, ['a', 0]) => {\"a\":[2]}
+         remove_json_path({'a': [1, 2]}, ['a', 5]) => {\"a\":[1,2]}
+         remove_json_path({'a': 1}, ['x', 'y']) => {\"a\":1}
+         remove_json_path({'a': 1}, []) => remove_json_path: the path is empty
+         concat({'a': {'x': 1}, 'l': [1]}, {'a': {'y': 2}, 'l': [2]}) => {\"a\":{\"x\":1,\"y\":2},\"l\":[1,2]}",
+        );
+    }
+
+    #[test]
+    fn json_never_nests_deeper_than_it_can_be_read() {
+        let mut deep = Value::List(Vec::new());
+        for _ in 0..200 {
+            deep = Value::List(vec![deep]);
+        }
+        let call = |name: &str, args: &[Value]| lookup(name).unwrap().apply(args, &ambient());
+        assert_eq!(
+            call("json", &[deep.clone()]).unwrap_err().message,
+            "json: JSON nests at most 120 levels"
+        );
+        let path = Value::List(vec![Value::Str("a".to_owned()); 1000]);
+        let object = Value::Json(Json::parse("{}").unwrap());
+        assert!(call("set_json_path", &[object.clone(), path, Value::Null]).is_err());
+        let path = Value::List(vec![Value::Str("a".to_owned()); 110]);
+        let long = call("set_json_path", &[object.clone(), path.clone(), Value::Int(1)]).unwrap();
+        assert!(call("set_json_path", &[object, path, long]).is_err());
+    }
+}

@@ -206,3 +206,49 @@ pub(crate) fn int_range(args: &[Value]) -> Result<Value, Failure> {
     let items = (0..steps as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step))));
     Ok(Value::List(items.collect()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn lists_are_taken_apart_and_put_together() {
+        table(
+            "is_in(1, [1.0]) => false
+         is_in(1, 1) => is_in: expected a list as argument 2, found an Int (1)
+         first([]) => null
+         last([1, 2]) => 2
+         get([1, 2, 3], -1) => 3
+         get([1, 2, 3], 1.0) => 2
+         get([1], 5) => get: index 5 is outside the list of 1 item
+         get([1], -9223372036854775808) => get: index -9223372036854775808 is outside the list of 1 item
+         maybe_get([1], 5) => null
+         slice([1, 2, 3], 1, -1) => [2]
+         slice([1, 2, 3], 3, 3) => []
+         slice([1, 2, 3], 2, 1) => slice: it would start at 2 and end before, at 1
+         slice([1, 2, 3], 0, 4) => slice: index 4 is outside the list of 3 items
+         slice([1, 2], 'a', 1) => slice: expected an integer as argument 2, found a String (\"a\")
+         prepend([1], 2) => [2, 1]
+         append([1], 2) => [1, 2]
+         reverse([1, 2]) => [2, 1]
+         sorted([3, 1, 'a', null, 2.5, true, 1.0]) => [null, true, 1, 1.0, 2.5, 3, \"a\"]
+         chunks([1, 2, 3], 2) => [[1, 2], [3]]
+         chunks([1], 0) => chunks: expected a length from 1 as argument 2, found an Int (0)
+         chunks_exact([1, 2, 3], 2) => [[1, 2]]
+         windows([1, 2, 3], 2) => [[1, 2], [2, 3]]
+         windows([1, 2, 3], 9223372036854775807) => []
+         windows(int_range(100000), 50000) => windows: the result would have 2500050000 items, the limit is 16777216
+         union([2, 1], [1, 1.0]) => [1, 1.0, 2]
+         intersection([3, 2, 1], [2, 3], [3]) => [3]
+         difference([3, 1, 1], [3]) => [1]
+         int_range(3) => [0, 1, 2]
+         int_range(-3) => []
+         int_range(10, 0, -3) => [10, 7, 4, 1]
+         int_range(0, 10, 3) => [0, 3, 6, 9]
+         int_range(5, 2) => []
+         int_range(2, 0, 0) => int_range: the step is 0, so the end is never reached
+         int_range(-9223372036854775808, 9223372036854775807, 9223372036854775807) => [-9223372036854775808, -1, 9223372036854775806]
+         int_range(-9223372036854775808, 9223372036854775807) => int_range: the result would have 18446744073709551615 items, the limit is 16777216",
+        );
+    }
+}

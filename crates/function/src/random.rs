@@ -80,3 +80,39 @@ pub(crate) fn rand_uuid_v4(ambient: &dyn Ambient) -> Result<Value, Failure> {
     uuid[8] = uuid[8] & 0x3f | 0x80;
     Ok(Value::Uuid(uuid))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lookup;
+    use crate::testing::{ambient, table};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn random_values_lie_where_they_should() {
+        table(
+            "rand_int(3, 3) => 3
+         rand_int(5, 3) => rand_int: nothing lies between 5 and 3
+         is_int(rand_int(-9223372036854775808, 9223372036854775807)) => true
+         rand_bernoulli(1) => true
+         rand_bernoulli(0) => false
+         rand_bernoulli(2) => rand_bernoulli: expected a number from 0 to 1, found an Int (2)
+         rand_choose([]) => null
+         rand_choose([1]) => 1
+         uuid_timestamp(rand_uuid_v1()) => 1.5
+         uuid_timestamp(rand_uuid_v4()) => null",
+        );
+        let world = ambient();
+        let call = |name: &str, args: &[Value]| lookup(name).unwrap().apply(args, &world).unwrap();
+        let dice: BTreeSet<Value> =
+            (0..200).map(|_| call("rand_int", &[Value::Int(1), Value::Int(6)])).collect();
+        assert_eq!(dice, (1..=6).map(Value::Int).collect());
+        for _ in 0..200 {
+            assert!(
+                matches!(call("rand_float", &[]), Value::Float(float) if (0.0..1.0).contains(&float))
+            );
+        }
+        let Value::Uuid(uuid) = call("rand_uuid_v4", &[]) else { panic!("no UUID") };
+        assert_eq!((uuid[6] >> 4, uuid[8] >> 6), (4, 2));
+    }
+}

@@ -100,3 +100,41 @@ pub(crate) fn regex_extract_first(args: &[Value]) -> Result<Value, Failure> {
     let found = regex.find(text).map(|found| Value::Str(found.as_str().to_owned()));
     Ok(found.unwrap_or(Value::Null))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lookup;
+    use crate::testing::{ambient, check, evaluate, table};
+
+    #[test]
+    fn regular_expressions_match_extract_and_replace() {
+        table(
+            "regex_matches('abc', 'b') => true
+         regex_matches('abc', null) => regex_matches: expected a string as argument 2, found null
+         regex_replace('aXbX', 'X', 'Y') => \"aYbX\"
+         regex_replace_all('aXbX', '([a-b])X', '$1-') => \"a-b-\"
+         regex_replace_all('abc', '', '-') => \"-a-b-c-\"
+         regex_extract('abcXYZ1', '[a-z]|1') => [\"a\", \"b\", \"c\", \"1\"]
+         regex_extract_first('abc', 'b.') => \"bc\"
+         regex_extract_first('abc', 'x') => null",
+        );
+        assert!(evaluate("regex_matches('abc', '(')").is_err());
+        assert!(evaluate("regex_matches('abc', '(((a{100}){100}){100}){100}')").is_err());
+        // More patterns than are kept, twice.
+        for i in (0..40).chain(0..40) {
+            check(&format!("regex_matches('{i}', '^{i}$')"), "true");
+        }
+    }
+
+    #[test]
+    fn a_replacement_cannot_fill_the_memory() {
+        let text = |text: String| Value::Str(text);
+        let args = [text("a".repeat(100_000)), text("a+".to_owned()), text("$0".repeat(100_000))];
+        let failure = lookup("regex_replace_all").unwrap().apply(&args, &ambient()).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "regex_replace_all: the result would be longer than 268435456 bytes"
+        );
+    }
+}

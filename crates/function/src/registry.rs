@@ -183,3 +183,37 @@ static FUNCTIONS: &[Function] = &[
     pure("vec", 1, 2, |args, _| vector::vec(args)),
     pure("windows", 2, 2, |args, _| list::windows(args)),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregates;
+
+    #[test]
+    fn names_are_sorted_so_that_look_up_finds_them() {
+        assert!(functions().is_sorted_by(|a, b| a.name < b.name));
+        assert!(aggregates().is_sorted_by(|a, b| a.name < b.name));
+        for function in functions() {
+            assert_eq!(lookup(function.name).map(|found| found.name), Some(function.name));
+        }
+        assert!(lookup("no_such_function").is_none());
+        let changing: Vec<_> = functions()
+            .iter()
+            .filter(|found| !found.deterministic)
+            .map(|found| found.name)
+            .collect();
+        assert_eq!(
+            changing,
+            [
+                "now",
+                "rand_bernoulli",
+                "rand_choose",
+                "rand_float",
+                "rand_int",
+                "rand_uuid_v1",
+                "rand_uuid_v4",
+                "rand_vec"
+            ]
+        );
+    }
+}

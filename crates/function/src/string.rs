@@ -96,3 +96,41 @@ pub(crate) fn t2s(args: &[Value]) -> Result<Value, Failure> {
 fn is_chinese(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn strings_count_characters() {
+        table(
+            "length('héllo') => 5
+         length([1, 2]) => 2
+         length(null) => length: expected a list, a string, bytes or a vector, found null
+         concat('a', 'b') => \"ab\"
+         concat('a', 1) => concat: expected a string as argument 2, found an Int (1)
+         concat([1], [2]) => [1, 2]
+         concat(1) => concat: expected a string, a list or JSON, found an Int (1)
+         str_includes('abc', 'b') => true
+         lowercase('ÀB') => \"àb\"
+         uppercase('ß') => \"SS\"
+         trim('\u{3000}a ') => \"a\"
+         trim_start(' a ') => \"a \"
+         trim_end(' a ') => \" a\"
+         starts_with('abc', 'ab') => true
+         ends_with('abc', 'ab') => false
+         ends_with('abc', 1) => ends_with: expected a string as argument 2, found an Int (1)
+         starts_with(decode_base64('AQI='), decode_base64('AQ==')) => true
+         length(unicode_normalize('\u{e9}', 'nfd')) => 2
+         unicode_normalize('e', 'x') => unicode_normalize: expected \"nfc\", \"nfd\", \"nfkc\" or \"nfkd\" as argument 2, found a String (\"x\")
+         chars('añ') => [\"a\", \"ñ\"]
+         from_substrings(['a', 'b']) => \"ab\"
+         from_substrings(['a', 1]) => from_substrings: expected a list of strings, found an Int (1)
+         slice_string('héllo', 1, 3) => \"él\"
+         slice_string('abc', 1, 10) => \"bc\"
+         slice_string('abc', 2, 1) => slice_string: expected an integer not below argument 2 as argument 3, found an Int (1)
+         t2s('é') => \"é\"
+         t2s('漢') => t2s: traditional Chinese cannot be made simplified yet",
+        );
+    }
+}

@@ -123,3 +123,42 @@ pub(crate) fn uuid_timestamp(args: &[Value]) -> Result<Value, Failure> {
         _ => Value::Null,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn times_are_read_and_written_before_1970_too() {
+        table(
+            "now() => 1.5
+         format_timestamp(0) => \"1970-01-01T00:00:00+00:00\"
+         format_timestamp(1.5) => \"1970-01-01T00:00:01.500+00:00\"
+         format_timestamp(-1.5) => \"1969-12-31T23:59:58.500+00:00\"
+         format_timestamp(-62135596801) => \"0000-12-31T23:59:59+00:00\"
+         format_timestamp(-99999999999) => \"-1199-02-15T14:13:21+00:00\"
+         format_timestamp(0, 'Asia/Shanghai') => \"1970-01-01T08:00:00+08:00\"
+         format_timestamp(1700000000, 'Asia/Kathmandu') => \"2023-11-15T03:58:20+05:45\"
+         format_timestamp(0, 'America/New_York') => \"1969-12-31T19:00:00-05:00\"
+         format_timestamp(validity(-1)) => \"1969-12-31T23:59:59.999+00:00\"
+         format_timestamp(0, 'Nowhere') => format_timestamp: expected the name of a time zone as argument 2, found a String (\"Nowhere\")
+         format_timestamp(1e12) => format_timestamp: expected a time between the years -9999 and 9999, found a Float (1000000000000.0)
+         format_timestamp(div(0, 0)) => format_timestamp: expected a time between the years -9999 and 9999, found a Float (NaN)
+         parse_timestamp('1970-01-01T00:00:01.5Z') => 1.5
+         parse_timestamp('1969-12-31T23:59:59Z') => -1.0
+         parse_timestamp('1969-12-31T23:59:58.5Z') => -1.5
+         parse_timestamp('2020-01-01T00:00:00+01:00') => 1577833200.0
+         parse_timestamp('2020-01-01') => 1577836800.0
+         parse_timestamp('2020-01-01T00:00:00') => parse_timestamp: expected a time in RFC 3339, found a String (\"2020-01-01T00:00:00\")
+         parse_timestamp(1) => parse_timestamp: expected a string, found an Int (1)
+         validity(1) => validity(1, true)
+         validity(-1, false) => validity(-1, false)
+         validity(1.0) => validity: expected integer microseconds, found a Float (1.0)
+         uuid_timestamp(to_uuid('dd85b926-3f09-11ed-b878-0242ac120002')) => 1664354712.2137382
+         uuid_timestamp(to_uuid('1ed3f09d-d85b-6926-b878-0242ac120002')) => 1664354712.2137382
+         uuid_timestamp(to_uuid('018b2f2e-6f00-7000-8000-000000000000')) => 1697303654.144
+         uuid_timestamp('x') => uuid_timestamp: expected a UUID, found a String (\"x\")",
+        );
+        assert_eq!(crate::parse_time_us("1969-12-31T23:59:59.999999Z"), Ok(-1));
+    }
+}

@@ -199,3 +199,41 @@ fn two<'a>(call: Call<'a>) -> Result<(&'a Vector, &'a Vector), Failure> {
     }
     Ok((a, b))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::table;
+
+    #[test]
+    fn vectors_are_computed_elementwise() {
+        table(
+            "add(vec([1, 2]), 1) => [2.0, 3.0]
+         sub(1, vec([1, 2])) => [0.0, -1.0]
+         mul(vec([1, 2]), 2, 3) => [6.0, 12.0]
+         mul(vec([1, 2]), vec([3, 4])) => [3.0, 8.0]
+         div(2, vec([1, 2])) => [2.0, 1.0]
+         pow(vec([1, 4]), 2) => [1.0, 16.0]
+         add(vec([1]), vec([1, 2])) => add: the vectors have different lengths, 1 and 2
+         add(vec([1]), 'a') => add: expected numbers or vectors, found a String (\"a\")
+         minus(vec([1])) => [-1.0]
+         sqrt(vec([4])) => [2.0]
+         add(vec([0.1]), vec([0.1], 'F64')) => [0.20000000149011612]
+         vec('AACAPwAAAEA=') => [1.0, 2.0]
+         vec('AACAPwAA') => vec: 6 bytes are no whole number of 4-byte floats
+         vec('!') => vec: the string is not base64: Invalid symbol 33, offset 0.
+         vec(json([1, 2])) => [1.0, 2.0]
+         vec(json(1)) => vec: expected a list of numbers, found Json (1)
+         vec([1, 'a']) => vec: expected a list of numbers, found a String (\"a\")
+         vec([1], 'F16') => vec: expected \"F32\" or \"F64\" as argument 2, found a String (\"F16\")
+         l2_normalize(vec([3, 4], 'F64')) => [0.6, 0.8]
+         l2_normalize(vec([0, 0])) => [0.0, 0.0]
+         l2_dist(vec([1, 2]), vec([3, 4])) => 8.0
+         l2_dist(vec([1]), vec([1], 'F64')) => l2_dist: one vector has 32-bit floats, the other 64-bit ones
+         ip_dist(vec([1, 2]), vec([3, 4])) => -10.0
+         cos_dist(vec([1, 0]), vec([0, 1])) => 1.0
+         length(rand_vec(3)) => 3
+         rand_vec(-1) => rand_vec: expected a length from 0, found an Int (-1)
+         rand_vec(99999999999) => rand_vec: the result would have 99999999999 items, the limit is 16777216",
+        );
+    }
+}
