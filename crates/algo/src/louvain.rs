@@ -163,7 +163,7 @@ impl<'a> Level<'a> {
             }
         }
         let by_chance: f64 = self.sums.iter().map(|sum| sum.leaving * sum.entering).sum();
-        Ok((inside - by_chance / self.total) / self.total)
+        Ok((inside * self.total - by_chance) / (self.total * self.total))
     }
 
     /// Moves `v` to where it gains most, if it gains at all.
@@ -200,11 +200,13 @@ impl<'a> Level<'a> {
         Ok(best != home)
     }
 
-    /// What a vertex of `flow` adds by being in `community`, which it is not counted in.
+    /// What a vertex of `flow` adds by being in `community`, which it is not counted in; times the total
+    /// weight. Without the division, whole weights give whole gains: ties are exact, and nothing moves
+    /// for the sake of a rounding error.
     fn gain(&self, flow: Flow, community: u32) -> f64 {
         let sum = self.sums[community as usize];
-        let by_chance = (sum.leaving * flow.entering + sum.entering * flow.leaving) / self.total;
-        self.between[community as usize] - by_chance
+        let by_chance = sum.leaving * flow.entering + sum.entering * flow.leaving;
+        self.between[community as usize] * self.total - by_chance
     }
 
     /// Numbers the communities as the vertices name them, and makes each a vertex of a new graph.

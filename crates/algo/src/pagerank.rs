@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use crate::watch::{STRIDE, Ticker};
-use crate::{Csr, Stopped, Watch};
+use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
 /// The knobs; the defaults are CozoDB's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +34,7 @@ impl Default for Options {
 /// The rank of each vertex. Weights are not looked at; parallel edges count as often as they are there.
 ///
 /// `incoming` is [`Csr::reverse`] of `graph`; for an undirected graph both are its [`Csr::symmetric`].
+/// Should `incoming` have vertices that `graph` does not have, they hand on nothing.
 /// At least one round is made.
 ///
 /// With an `order`, which names every vertex once, a rank is used as soon as it is made, in that order;
@@ -51,60 +52,101 @@ pub fn pagerank(
 ) -> Result<Vec<f64>, Stopped> {
     let ticker = &mut Ticker::new(watch)?;
     let n = graph.vertices();
-    let start = 1.0 / f64::from(n);
-    let mut ranks = vec![start; n as usize];
-    let mut shares: Vec<f64> = (0..n).map(|v| share(graph, v, start)).collect();
-    let pull = Pull { incoming, base: (1.0 - options.theta) / f64::from(n), theta: options.theta };
+    let renumbered = order.map(|order| Ordered::new(incoming, order, ticker)).transpose()?;
+    let degrees: Vec<f64> = match order {
+        Some(order) => order.iter().map(|&v| graph.degree(v) as f64).collect(),
+        None => (0..n).map(|v| graph.degree(v) as f64).collect(),
+    };
+    let (offsets, sources) = match &renumbered {
+        Some(ordered) => (&ordered.offsets[..], &ordered.sources[..]),
+        None => (incoming.offsets(), incoming.targets()),
+    };
+    let base = (1.0 - options.theta) / f64::from(n);
+    let pull = Pull { offsets, sources, degrees: &degrees, base, theta: options.theta };
+    let mut ranks = vec![1.0 / f64::from(n); degrees.len()];
+    let mut shares: Vec<f64> = ranks.iter().zip(&degrees).map(|(r, d)| share(*r, *d)).collect();
     for _ in 0..options.iterations.max(1) {
-        let mut change = 0.0;
-        match order {
-            Some(order) => {
-                for &v in order.iter().filter(|&&v| v < n) {
-                    let rank = pull.rank(v, &shares, ticker)?;
-                    change += (rank - ranks[v as usize]).abs();
-                    ranks[v as usize] = rank;
-                    shares[v as usize] = share(graph, v, rank);
-                }
-            }
+        let change = match order {
+            Some(_) => pull.in_place(&mut ranks, &mut shares, ticker)?,
             None => {
-                change += pull.range(0..n, &shares, &mut ranks, ticker)?;
-                for (v, out) in (0..n).zip(&mut shares) {
-                    *out = share(graph, v, ranks[v as usize]);
+                let change = pull.range(0..degrees.len(), &shares, &mut ranks, ticker)?;
+                for ((out, rank), degree) in shares.iter_mut().zip(&ranks).zip(&degrees) {
+                    *out = share(*rank, *degree);
                 }
-                ticker.ask()?;
+                change
             }
-        }
+        };
+        ticker.ask()?;
         if change < options.epsilon {
             break;
         }
     }
-    Ok(ranks)
+    let Some(order) = order else { return Ok(ranks) };
+    let mut found = vec![0.0; n as usize];
+    for (&v, rank) in order.iter().zip(ranks) {
+        if let Some(found) = found.get_mut(v as usize) {
+            *found = rank;
+        }
+    }
+    Ok(found)
 }
 
-/// What a vertex of `rank` hands along each of its edges.
+/// What a vertex hands along each of its edges. A vertex without any is asked by nobody.
 #[inline]
-fn share(graph: &Csr, v: u32, rank: f64) -> f64 {
-    match graph.degree(v) {
-        0 => 0.0,
-        edges => rank / edges as f64,
+fn share(rank: f64, degree: f64) -> f64 {
+    rank / degree.max(1.0)
+}
+
+/// The incoming edges, vertices numbered by an order, so that rounds in that order read straight on. Rows
+/// are not sorted again: a sum needs no order.
+struct Ordered {
+    offsets: Vec<u64>,
+    sources: Vec<u32>,
+}
+
+impl Ordered {
+    fn new(incoming: &Csr, order: &[u32], ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
+        let mut number = vec![NO_VERTEX; incoming.vertices() as usize];
+        for (new, &old) in (0..).zip(order) {
+            if let Some(number) = number.get_mut(old as usize) {
+                *number = new;
+            }
+        }
+        let mut offsets = Vec::with_capacity(order.len() + 1);
+        let mut sources = Vec::with_capacity(incoming.targets().len());
+        offsets.push(0);
+        for &v in order {
+            for part in incoming.neighbors(v).chunks(STRIDE) {
+                sources.extend(part.iter().map(|&from| number[from as usize]));
+                ticker.tick(part.len())?;
+            }
+            ticker.tick(1)?;
+            offsets.push(sources.len() as u64);
+        }
+        Ok(Self { offsets, sources })
     }
 }
 
-/// One round's reading half. It writes to its own range alone, so ranges can go to threads.
+/// What a round reads.
 struct Pull<'a> {
-    incoming: &'a Csr,
+    offsets: &'a [u64],
+    sources: &'a [u32],
+    degrees: &'a [f64],
     base: f64,
     theta: f64,
 }
 
 impl Pull<'_> {
     #[inline]
-    fn rank(&self, v: u32, shares: &[f64], ticker: &mut Ticker<'_>) -> Result<f64, Stopped> {
+    fn rank(&self, v: usize, shares: &[f64], ticker: &mut Ticker<'_>) -> Result<f64, Stopped> {
+        let row = match (self.offsets.get(v), self.offsets.get(v + 1)) {
+            (Some(&from), Some(&to)) => &self.sources[from as usize..to as usize],
+            _ => &[],
+        };
         let mut sum = 0.0;
-        for part in self.incoming.neighbors(v).chunks(STRIDE) {
-            // Not `iter().sum()`: that begins at -0.0 for each part, to no gain.
+        for part in row.chunks(STRIDE) {
             for &from in part {
-                sum += shares[from as usize];
+                sum += shares.get(from as usize).copied().unwrap_or(0.0);
             }
             ticker.tick(part.len())?;
         }
@@ -112,10 +154,11 @@ impl Pull<'_> {
         Ok(self.base + self.theta * sum)
     }
 
-    /// Makes the ranks of `range` into `ranks`, which begins at its first vertex. Returns the change.
+    /// Makes the ranks of `range` into `ranks`, which begins at its first vertex. Returns the change. It
+    /// writes to `ranks` alone, so ranges can go to threads.
     fn range(
         &self,
-        range: Range<u32>,
+        range: Range<usize>,
         shares: &[f64],
         ranks: &mut [f64],
         ticker: &mut Ticker<'_>,
@@ -125,6 +168,23 @@ impl Pull<'_> {
             let new = self.rank(v, shares, ticker)?;
             change += (new - *rank).abs();
             *rank = new;
+        }
+        Ok(change)
+    }
+
+    /// Makes all ranks, each from those before it in this round. Returns the change.
+    fn in_place(
+        &self,
+        ranks: &mut [f64],
+        shares: &mut [f64],
+        ticker: &mut Ticker<'_>,
+    ) -> Result<f64, Stopped> {
+        let mut change = 0.0;
+        for (v, (rank, degree)) in ranks.iter_mut().zip(self.degrees).enumerate() {
+            let new = self.rank(v, shares, ticker)?;
+            change += (new - *rank).abs();
+            *rank = new;
+            shares[v] = share(new, *degree);
         }
         Ok(change)
     }
@@ -188,8 +248,20 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_graph_has_no_in_place() {
+    fn an_empty_graph_has_no_ranks() {
         assert_eq!(in_place(&Csr::default(), Options::default()), []);
+        assert_eq!(from_last(&Csr::default(), Options::default()), []);
+    }
+
+    #[test]
+    fn an_order_and_edges_of_another_graph_do_no_harm() {
+        let (small, large) = (graph(2, "0-1"), graph(4, "0-1 3-1 2-3"));
+        for order in [None, Some(&[7, 1, 1][..]), Some(&[])] {
+            for (graph, incoming) in [(&small, &large), (&large, &small)] {
+                let found = pagerank(graph, incoming, order, Options::default(), &go).unwrap();
+                assert_eq!(found.len(), graph.vertices() as usize);
+            }
+        }
     }
 
     #[test]

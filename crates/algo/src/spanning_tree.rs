@@ -25,6 +25,9 @@ pub fn minimum_spanning_tree(
 ) -> Result<Vec<TreeEdge>, Stopped> {
     let ticker = &mut Ticker::new(watch)?;
     let mut inside = vec![false; both.vertices() as usize];
+    // The lightest edge that leads to each vertex so far. What is no lighter need not wait in the heap,
+    // which most edges so never enter.
+    let mut lightest = vec![i64::MAX; inside.len()];
     let mut tree = Vec::new();
     let mut leaving = BinaryHeap::new();
     let mut joined = (start < both.vertices()).then_some(start);
@@ -32,8 +35,11 @@ pub fn minimum_spanning_tree(
         inside[v as usize] = true;
         for (to, weight) in both.weighted(v) {
             ticker.tick(1)?;
-            if !inside[to as usize] {
-                leaving.push(Reverse((order_bits(weight), v, to)));
+            let bits = order_bits(weight);
+            let known = &mut lightest[to as usize];
+            if !inside[to as usize] && bits <= *known {
+                *known = bits;
+                leaving.push(Reverse((bits, v, to)));
             }
         }
         joined = None;
