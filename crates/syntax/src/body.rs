@@ -163,12 +163,15 @@ impl Parser<'_> {
 
     /// What may have been meant where a body cannot go on.
     pub(crate) fn hint_after_atom(&self) -> Option<String> {
+        let before = self.word(self.before);
         let hint = match (self.token.kind, self.word(self.token)) {
+            _ if before != "not" && before.eq_ignore_ascii_case("not") => {
+                "before an atom write `not`, in small letters"
+            }
             (Kind::AndAnd, _) => "`&&` joins conditions; between atoms write `,`",
             (Kind::OrOr, _) => "`||` joins conditions; between atoms write `or`",
             (_, "and" | "AND") => "between atoms write `,`",
             (_, "OR") => "between atoms write `or`, in small letters",
-            (_, "NOT") => "before an atom write `not`, in small letters",
             (_, "not") if self.word(self.ahead) == "in" => {
                 "write `!is_in(value, list)` for what is not in a list"
             }
@@ -178,6 +181,7 @@ impl Parser<'_> {
                     self.source(self.before.span)
                 ));
             }
+            (Kind::Equals, _) => "`==` compares; `=` binds the variable left of it",
             (Kind::At, _) => "`@ time` stands before the closing bracket of the relation",
             (Kind::Word, _) if self.rule_starts() => return None,
             (Kind::Star | Kind::Tilde | Kind::Bang, _) => "a `,` may be missing",

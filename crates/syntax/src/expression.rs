@@ -96,7 +96,7 @@ impl Parser<'_> {
             }
         };
         if levels > LEVELS_MAX {
-            return Err(self.too_deep(at));
+            return Err(self.too_deep(at, LEVELS_MAX));
         }
         done.push(Operand { expr, span, levels, chain });
         Ok(())
@@ -125,7 +125,7 @@ impl Parser<'_> {
             let span = Span { start: prefix.span.start, end: operand.span.end };
             let levels = operand.levels + 1;
             if levels > LEVELS_MAX {
-                return Err(self.too_deep(prefix.span));
+                return Err(self.too_deep(prefix.span, LEVELS_MAX));
             }
             let expr = Expr::Call { name, args: vec![operand.expr], span };
             operand = Operand { expr, span, levels, chain: None };
@@ -166,6 +166,10 @@ impl Parser<'_> {
                 }
                 Ok(Operand { span: parser.span_from(open.span), chain: None, ..inside })
             }),
+            Kind::Slash if self.before.kind == Kind::Slash => {
+                let hint = "a comment begins with `#`, or is `/* … */`".to_owned();
+                Err(self.unexpected_with("an expression", Some(hint)))
+            }
             _ => Err(self.unexpected("an expression")),
         }
     }
@@ -235,14 +239,14 @@ impl Parser<'_> {
             Ok(item.expr)
         })?;
         if levels >= LEVELS_MAX {
-            return Err(self.too_deep(self.before.span));
+            return Err(self.too_deep(self.before.span, LEVELS_MAX));
         }
         Ok((exprs, levels + 1))
     }
 
     fn one_level_up(&mut self, expr: Expr, levels: u32) -> Parse<Operand> {
         if levels >= LEVELS_MAX {
-            return Err(self.too_deep(self.before.span));
+            return Err(self.too_deep(self.before.span, LEVELS_MAX));
         }
         Ok(Operand { levels: levels + 1, ..Operand::leaf(expr) })
     }

@@ -25,6 +25,11 @@ impl Parser<'_> {
         let mut failed = None;
         while !self.at(Kind::End) {
             let start = self.token.span.start;
+            if failed.is_some() && matches!(self.keyword(), "then" | "else" | "end") {
+                // It belongs to a statement that failed.
+                self.take_keyword();
+                continue;
+            }
             if let Err(reported) = self.statement(&mut statements) {
                 failed = Some(reported);
                 self.recover_statement(start);
@@ -174,11 +179,13 @@ impl Parser<'_> {
         } else {
             self.query(self.braces).map(Block::Query)
         };
-        // Behind a mistake inside, the brace is closed too.
-        let closed = self.closing_brace();
-        let block = block?;
-        closed?;
-        Ok(block)
+        if block.is_ok() {
+            self.closing_brace()?;
+        } else {
+            // Behind a mistake inside, what follows the block is read on.
+            self.eat(Kind::RightBrace);
+        }
+        block
     }
 
     /// `as _name`

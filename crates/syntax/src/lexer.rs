@@ -90,7 +90,9 @@ pub(crate) struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     /// Begins at a byte, which is to be a boundary of characters. The text is shorter than 4 GiB.
     pub(crate) fn new(text: &'a str, at: usize) -> Self {
-        Self { text, at }
+        // Some editors mark a file as UTF-8 by a character at its beginning.
+        let mark = if at == 0 && text.starts_with('\u{feff}') { 3 } else { 0 };
+        Self { text, at: at + mark }
     }
 
     pub(crate) fn next_token(&mut self) -> Token {

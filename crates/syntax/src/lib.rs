@@ -37,8 +37,20 @@ pub const SCRIPT_BYTES_MAX: usize = 64 << 20;
 ///
 /// # Errors
 /// Up to 20 mistakes, in the order of the text.
+///
+/// # Examples
+/// ```
+/// let Ok(quipu_syntax::Script::Query(query)) = quipu_syntax::parse("?[x] := x in [1, 2] :limit 1")
+/// else { panic!() };
+/// assert_eq!(query.rules[0].to_string(), "?[x] := x in [1, 2]");
+///
+/// let text = "?[x] = x in [1, 2]";
+/// let mistakes = quipu_syntax::parse(text).unwrap_err();
+/// assert_eq!(mistakes[0].hint.as_deref(), Some("did you mean `:=`?"));
+/// println!("{}", mistakes[0].render(text));
+/// ```
 pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
-    read(text, |parser| match parser.token.kind {
+    read(text, "script", |parser| match parser.token.kind {
         Kind::ColonColon => parser.system_op().map(Script::System),
         Kind::LeftBrace | Kind::Percent => parser.imperative().map(Script::Imperative),
         _ => parser.query(0).map(Script::Query),
@@ -50,11 +62,12 @@ pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
 /// # Errors
 /// The first mistake.
 pub fn parse_expression(text: &str) -> Result<Expr, Vec<Diagnostic>> {
-    read(text, |parser| parser.expression())
+    read(text, "expression", |parser| parser.expression())
 }
 
 fn read<T>(
     text: &str,
+    whole: &str,
     tree: impl FnOnce(&mut Parser<'_>) -> Parse<T>,
 ) -> Result<T, Vec<Diagnostic>> {
     if text.len() > SCRIPT_BYTES_MAX {
@@ -66,7 +79,7 @@ fn read<T>(
     let mut parser = Parser::new(text);
     let mut result = tree(&mut parser);
     if result.is_ok() && !parser.at(Kind::End) {
-        result = Err(parser.unexpected("the end of the script"));
+        result = Err(parser.unexpected(format_args!("the end of the {whole}")));
     }
     parser.finish(result)
 }

@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
     /// Reads something one level deeper.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= NESTING_MAX {
-            return Err(self.too_deep(self.token.span));
+            return Err(self.too_deep(self.token.span, NESTING_MAX));
         }
         self.depth += 1;
         let result = read(self);
@@ -170,8 +170,8 @@ impl<'a> Parser<'a> {
         result
     }
 
-    pub(crate) fn too_deep(&mut self, span: Span) -> Reported {
-        let message = format!("this is nested more than {NESTING_MAX} levels deep");
+    pub(crate) fn too_deep(&mut self, span: Span, levels_max: u32) -> Reported {
+        let message = format!("this is nested more than {levels_max} levels deep");
         let hint = "name a part of it: bind it to a variable, or make it a rule";
         let reported = self.report(span, message, Some(hint.to_owned()));
         // What is left of the levels would be told as mistakes of their own.
@@ -270,6 +270,9 @@ impl<'a> Parser<'a> {
                     "." => "no dot ends a rule; `;` may",
                     "$" => "a parameter is `$` and a name",
                     "←" => "a constant rule is written `name[…] <- […]`",
+                    _ if source.chars().all(char::is_whitespace) => {
+                        "it looks like a blank; write a plain one"
+                    }
                     _ => "",
                 };
                 (format!("`{source}` means nothing here"), hint.to_owned())
@@ -283,7 +286,7 @@ impl<'a> Parser<'a> {
     fn found(&self) -> String {
         let source = clipped(self.source(self.token.span));
         match self.token.kind {
-            Kind::End => "the end of the script".to_owned(),
+            Kind::End => "the end of the text".to_owned(),
             Kind::Less if self.arrow().is_some() => {
                 let end = self.ahead.span.end;
                 format!("`{}`", self.source(Span { end, ..self.token.span }))
@@ -355,27 +358,43 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether `name[…]` and an arrow follow. Looks no further than a head is long.
+    /// Whether `name[…]` and an arrow follow.
     pub(crate) fn rule_starts(&self) -> bool {
-        if !matches!(self.token.kind, Kind::Word | Kind::Question)
-            || self.ahead.kind != Kind::LeftBracket
-        {
-            return false;
+        self.after_head(Kind::LeftBracket, Kind::RightBracket).is_some_and(|(first, second)| {
+            let tail = matches!(second.kind, Kind::Minus | Kind::Tilde) && !second.spaced;
+            first.kind == Kind::Define || first.kind == Kind::Less && tail
+        })
+    }
+
+    /// Whether `name[…]` or `name(…)` follows, and something that may have been meant as an arrow.
+    pub(crate) fn rule_was_meant(&self) -> bool {
+        let (open, close) = match self.ahead.kind {
+            Kind::LeftParen => (Kind::LeftParen, Kind::RightParen),
+            _ => (Kind::LeftBracket, Kind::RightBracket),
+        };
+        self.after_head(open, close).is_some_and(|(first, _)| {
+            use Kind::{Arrow, Colon, Define, Equals, EqualsEquals, Less, LessEquals, Minus};
+            let arrow = [Arrow, Colon, Define, Equals, EqualsEquals, Less, LessEquals, Minus];
+            arrow.contains(&first.kind)
+        })
+    }
+
+    /// The two tokens behind `name[…]`. Looks no further than a head is long.
+    fn after_head(&self, open: Kind, close: Kind) -> Option<(Token, Token)> {
+        let name = matches!(self.token.kind, Kind::Word | Kind::Question);
+        if !name || self.ahead.kind != open {
+            return None;
         }
         let mut lexer = self.lexer;
         for _ in 0..HEAD_TOKENS_MAX {
             match lexer.next_token().kind {
-                Kind::RightBracket => {
-                    let (first, second) = (lexer.next_token(), lexer.next_token());
-                    let tail = matches!(second.kind, Kind::Minus | Kind::Tilde) && !second.spaced;
-                    return first.kind == Kind::Define || first.kind == Kind::Less && tail;
-                }
+                kind if kind == close => return Some((lexer.next_token(), lexer.next_token())),
                 Kind::Word | Kind::Comma | Kind::LeftParen | Kind::RightParen => {}
                 Kind::Int | Kind::Float | Kind::Quoted | Kind::Raw | Kind::Parameter => {}
-                _ => return false,
+                _ => return None,
             }
         }
-        false
+        None
     }
 
     /// Whether `:name` follows, with white space before it.

@@ -81,11 +81,11 @@ impl Parser<'_> {
 
     fn rule(&mut self, last: Last) -> Parse<Rule> {
         let start = self.token.span;
-        if !matches!(self.token.kind, Kind::Word | Kind::Question) {
+        if !matches!(self.token.kind, Kind::Word | Kind::Question) || self.misses_comma(last) {
             return Err(self.no_rule(last));
         }
         if self.ahead.kind != Kind::LeftBracket {
-            return Err(self.no_head(last));
+            return Err(self.no_head());
         }
         let name = self.take_name();
         if name.text.contains('.') || name.text.starts_with('_') {
@@ -96,7 +96,7 @@ impl Parser<'_> {
         let what = format!("the columns of rule `{}`", name.text);
         let head = self.items(Kind::RightBracket, &what, Self::head_item)?;
         let Some(arrow) = self.arrow() else {
-            return Err(self.no_arrow(&name, last));
+            return Err(self.no_arrow(&name));
         };
         self.bump();
         if arrow != Kind::Define {
@@ -125,6 +125,11 @@ impl Parser<'_> {
         }
     }
 
+    /// Behind a body a word is a part of it, unless it looks like the head of a rule.
+    fn misses_comma(&self, last: Last) -> bool {
+        last == Last::Body && self.at(Kind::Word) && !self.rule_was_meant()
+    }
+
     /// An atom that an arrow follows is the head of the next rule.
     fn body_is_over(&mut self) -> Parse<()> {
         if self.arrow().is_none() || self.before.kind != Kind::RightBracket {
@@ -137,6 +142,10 @@ impl Parser<'_> {
     fn no_rule(&mut self, last: Last) -> Reported {
         let mut hint = match (self.token.kind, self.word(self.ahead)) {
             (Kind::LeftBrace, _) => Some("a block stands alone, not beside rules".to_owned()),
+            (Kind::Slash, _) => Some("a comment begins with `#`, or is `/* … */`".to_owned()),
+            (Kind::Minus, _) if self.ahead.kind == Kind::Minus => {
+                Some("a comment begins with `#`".to_owned())
+            }
             (Kind::ColonColon, _) => Some("a system op is a script of its own".to_owned()),
             _ => None,
         };
@@ -147,11 +156,7 @@ impl Parser<'_> {
         self.unexpected_with("a rule or an option", hint)
     }
 
-    fn no_head(&mut self, last: Last) -> Reported {
-        let hint = self.hint_after_atom().filter(|_| last == Last::Body);
-        if hint.is_some() {
-            return self.unexpected_with("`,`, `or` or the end of the rule", hint);
-        }
+    fn no_head(&mut self) -> Reported {
         let name = self.token;
         self.bump();
         let name = self.source(name.span);
@@ -163,7 +168,7 @@ impl Parser<'_> {
         self.unexpected_with(format_args!("`[` after the name of rule `{name}`"), hint)
     }
 
-    fn no_arrow(&mut self, name: &Ident, last: Last) -> Reported {
+    fn no_arrow(&mut self, name: &Ident) -> Reported {
         let hint = match self.token.kind {
             Kind::Equals | Kind::EqualsEquals | Kind::Colon => "did you mean `:=`?".to_owned(),
             Kind::LessEquals => "did you mean `<-`?".to_owned(),
@@ -171,9 +176,6 @@ impl Parser<'_> {
                 "`<-` and `<~` are written without a space".to_owned()
             }
             Kind::Arrow | Kind::Minus => "did you mean `<-`?".to_owned(),
-            _ if last == Last::Body => {
-                format!("if `{}` is a part of the rule before, a `,` is missing there", name.text)
-            }
             _ => {
                 let hint = "`:=` and a body, `<-` and rows, or `<~` and an algorithm make a rule";
                 hint.to_owned()
