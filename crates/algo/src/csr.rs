@@ -52,8 +52,8 @@ impl Csr {
         if sorted {
             return Ok(Self {
                 offsets: count(vertices, sources, &mut ticker)?,
-                targets: targets.to_vec(),
-                weights: weights.map(<[f64]>::to_vec),
+                targets: copy(targets, &mut ticker)?,
+                weights: weights.map(|weights| copy(weights, &mut ticker)).transpose()?,
             });
         }
         let by_target = Self::scatter(
@@ -215,8 +215,11 @@ impl Csr {
         // Written row by row in the new order the targets are out of order; turning the edges around
         // twice sorts them.
         let mut offsets = vec![0; self.offsets.len()];
-        for &to in &self.targets {
-            offsets[number[to as usize] as usize + 1] += 1;
+        for part in self.targets.chunks(STRIDE) {
+            for &to in part {
+                offsets[number[to as usize] as usize + 1] += 1;
+            }
+            ticker.tick(part.len())?;
         }
         sum_up(&mut offsets);
         let mut next = offsets.clone();
@@ -243,7 +246,7 @@ impl Csr {
         ticker: &mut Ticker<'_>,
     ) -> Result<Self, Stopped> {
         let mut offsets = Vec::with_capacity(self.offsets.len());
-        let mut targets = Vec::new();
+        let mut targets = Vec::with_capacity(self.targets.len());
         offsets.push(0);
         for v in 0..self.vertices() {
             for part in self.neighbors(v).chunks(STRIDE) {
@@ -314,10 +317,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn new(vertices: usize) -> Self {
+    /// Room for `edges_max` is made at once: to grow is to copy everything, and that cannot be stopped.
+    pub(crate) fn new(vertices: usize, edges_max: usize) -> Self {
         let mut offsets = Vec::with_capacity(vertices + 1);
         offsets.push(0);
-        Self { offsets, targets: Vec::new(), weights: Vec::new() }
+        let targets = Vec::with_capacity(edges_max);
+        Self { offsets, targets, weights: Vec::with_capacity(edges_max) }
     }
 
     /// The row of the next vertex: targets, ascending, and weights.
@@ -375,6 +380,16 @@ fn check_columns(
         ticker.tick(1)?;
     }
     Ok(sorted)
+}
+
+/// A copy, made in parts: a hundred million edges take long enough to be stopped.
+fn copy<T: Copy>(column: &[T], ticker: &mut Ticker<'_>) -> Result<Vec<T>, Stopped> {
+    let mut copied = Vec::with_capacity(column.len());
+    for part in column.chunks(STRIDE) {
+        copied.extend_from_slice(part);
+        ticker.tick(part.len())?;
+    }
+    Ok(copied)
 }
 
 /// Where each row begins, if row `v` gets an entry for each `v` in `rows`.

@@ -14,6 +14,21 @@
 //! 5. Parallel edges count as often as they are there and a self loop is an edge like any other, where
 //!    the page of an algorithm does not say otherwise.
 //!
+//! ```
+//! use quipu_algo::{Csr, components::connected_components, paths::shortest_paths};
+//!
+//! let watch = || true;
+//! let graph = Csr::from_edges(5, &[0, 1, 3], &[1, 2, 4], None, &watch)?;
+//! assert_eq!(connected_components(&graph, &watch)?, [0, 0, 0, 1, 1]);
+//!
+//! shortest_paths(&graph, &[0], &[2, 4], &watch, &mut |_start, goal, path| {
+//!     let want: Option<&[u32]> = if goal == 2 { Some(&[0, 1, 2]) } else { None };
+//!     assert_eq!(path, want);
+//!     Ok(())
+//! })?;
+//! # Ok::<(), quipu_algo::Error>(())
+//! ```
+//!
 //! Where a choice is free (the number of a component, the order among ties) it is the choice of
 //! CozoDB where that is determined, since scripts that were written for it are to give the same rows.
 

@@ -69,7 +69,8 @@ pub fn louvain(
     // Where each vertex, in the order of moving, is on the level at hand.
     let mut place: Vec<u32> = (0..current.vertices()).collect();
     while current.vertices() > 2 {
-        let mut level = Level::new(&current, watch, ticker)?;
+        let back = if undirected { None } else { Some(current.reverse(watch)?) };
+        let mut level = Level::new(&current, back, ticker)?;
         level.settle(options, ticker)?;
         let joined = level.joined(ticker)?;
         if joined.vertices() == current.vertices() {
@@ -96,7 +97,8 @@ struct Flow {
 /// One level: a graph and which of its vertices are together.
 struct Level<'a> {
     graph: &'a Csr,
-    back: Csr,
+    /// The edges turned around, unless they are the same.
+    back: Option<Csr>,
     community: Vec<u32>,
     /// Of each vertex.
     flow: Vec<Flow>,
@@ -105,10 +107,22 @@ struct Level<'a> {
     total: f64,
     /// Weights between the vertex at hand and each community, both directions; zero between questions.
     between: Vec<f64>,
+    /// The communities that have such weights.
+    met: Vec<u32>,
+}
+
+/// Counts a weight towards a community. One that has met only weights of zero may be met again.
+#[inline]
+fn meet(community: u32, weight: f64, between: &mut [f64], met: &mut Vec<u32>) {
+    let sum = &mut between[community as usize];
+    if *sum == 0.0 {
+        met.push(community);
+    }
+    *sum += weight;
 }
 
 impl<'a> Level<'a> {
-    fn new(graph: &'a Csr, watch: &dyn Watch, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
+    fn new(graph: &'a Csr, back: Option<Csr>, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
         let mut flow = vec![Flow::default(); graph.vertices() as usize];
         let mut total = 0.0;
         for v in 0..graph.vertices() {
@@ -121,10 +135,11 @@ impl<'a> Level<'a> {
         }
         Ok(Self {
             graph,
-            back: graph.reverse(watch)?,
+            back,
             community: (0..graph.vertices()).collect(),
             sums: flow.clone(),
             between: vec![0.0; flow.len()],
+            met: Vec::new(),
             flow,
             total,
         })
@@ -170,19 +185,24 @@ impl<'a> Level<'a> {
     fn consider(&mut self, v: u32, ticker: &mut Ticker<'_>) -> Result<bool, Stopped> {
         let home = self.community[v as usize];
         let flow = self.flow[v as usize];
-        for (other, weight) in self.graph.weighted(v).chain(self.back.weighted(v)) {
+        // Without edges of their own, those that enter weigh as much as those that leave.
+        let times = if self.back.is_none() { 2.0 } else { 1.0 };
+        for (to, weight) in self.graph.weighted(v).filter(|&(to, _)| to != v) {
             ticker.tick(1)?;
-            if other != v {
-                self.between[self.community[other as usize] as usize] += weight;
-            }
+            meet(self.community[to as usize], weight * times, &mut self.between, &mut self.met);
+        }
+        let candidates = self.met.len();
+        let entering = self.back.iter().flat_map(|back| back.weighted(v));
+        for (from, weight) in entering.filter(|&(from, _)| from != v) {
+            ticker.tick(1)?;
+            meet(self.community[from as usize], weight, &mut self.between, &mut self.met);
         }
         self.sums[home as usize].leaving -= flow.leaving;
         self.sums[home as usize].entering -= flow.entering;
         let at_home = self.gain(flow, home);
         let (mut best, mut best_gain) = (home, 0.0);
-        for &to in self.graph.neighbors(v) {
+        for &community in &self.met[..candidates] {
             ticker.tick(1)?;
-            let community = self.community[to as usize];
             let gain = self.gain(flow, community) - at_home;
             if community != home && gain > best_gain {
                 (best, best_gain) = (community, gain);
@@ -191,12 +211,9 @@ impl<'a> Level<'a> {
         self.sums[best as usize].leaving += flow.leaving;
         self.sums[best as usize].entering += flow.entering;
         self.community[v as usize] = best;
-        for &other in self.graph.neighbors(v).iter().chain(self.back.neighbors(v)) {
-            ticker.tick(1)?;
-            self.between[self.community[other as usize] as usize] = 0.0;
+        for community in self.met.drain(..) {
+            self.between[community as usize] = 0.0;
         }
-        // A self loop, or the move itself, may have hidden the old home from the line above.
-        self.between[home as usize] = 0.0;
         Ok(best != home)
     }
 
@@ -224,7 +241,7 @@ impl<'a> Level<'a> {
             *community = *number;
             members[*number as usize].push(v);
         }
-        let mut rows = Rows::new(members.len());
+        let mut rows = Rows::new(members.len(), self.graph.targets().len());
         let mut sum: Vec<Option<f64>> = vec![None; members.len()];
         let mut met = Vec::new();
         for members in members {
@@ -322,7 +339,8 @@ mod tests {
         fn the_modularity_of_a_level_is_that_of_the_definition(edges in edges(), marks in prop::collection::vec(0..3_u32, 12)) {
             let graph = edges.graph();
             let ticker = &mut Ticker::new(&go).unwrap();
-            let mut level = Level::new(&graph, &go, ticker).unwrap();
+            let back = graph.reverse(&go).unwrap();
+            let mut level = Level::new(&graph, Some(back), ticker).unwrap();
             level.sums = vec![Flow::default(); level.flow.len().max(3)];
             for (v, flow) in level.flow.iter().enumerate() {
                 level.community[v] = marks[v];
