@@ -1,1 +1,31 @@
-//! Runs plans over a store.
+//! Runs the query language over a store.
+//!
+//! # Who calls whom
+//! [`Engine`] takes text, plans it and gives it a transaction or a snapshot. A `Query` fills the tables of derived relations,
+//! group after group; a `Body` runs the joins of one rule on batches of cells; `stored` is the only door to the store's
+//! rows. Values are words ([`Cell`]) from the store's columns to the result.
+
+mod aggregate;
+mod body;
+mod cell;
+mod engine;
+mod error;
+mod explain;
+mod expr;
+mod fixed;
+mod history;
+mod imperative;
+mod mutate;
+mod output;
+mod query;
+mod sort;
+mod stored;
+mod system;
+mod table;
+mod view;
+mod watch;
+
+pub use cell::{Cell, Interner};
+pub use engine::{Engine, Parameters};
+pub use error::{Error, Result};
+pub use output::Output;

@@ -1,1 +1,127 @@
-//! Rules to checked strata and join orders. Pure: no storage.
+//! Rules to checked strata and join orders. Pure: no storage, no clock.
+//!
+//! # Passes
+//! 1. [`resolve`]: names become numbers, bodies become lists of literals.
+//! 2. [`magic`]: rules are restricted to what the query asks of them.
+//! 3. [`stratify`]: which predicates are computed together.
+//! 4. [`order`]: for each rule, and for each of its recursive atoms, an order of joins.
+
+mod catalog;
+mod ir;
+mod order;
+mod resolve;
+mod stratify;
+
+pub use catalog::{AccessPath, Catalog, ColumnInfo, RelationInfo};
+pub use ir::{
+    AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
+    Source, StoredUse, Var,
+};
+pub use order::{BodyPlan, Planned, RangeHint, Step, Version};
+pub use resolve::{resolve, resolve_expression, resolve_over};
+pub use stratify::Group;
+
+use order::Sizes;
+use syntax::Diagnostic;
+
+/// A query ready to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its rules.
+    pub program: Program,
+    /// Its stored relations, as [`Program::stored`] numbers them.
+    pub infos: Vec<RelationInfo>,
+    /// What is computed together, in order.
+    pub groups: Vec<GroupPlan>,
+}
+
+/// How predicates are computed together.
+#[derive(Clone, Debug)]
+pub struct GroupPlan {
+    /// Which.
+    pub group: Group,
+    /// Rules of the inline ones.
+    pub rules: Vec<RulePlan>,
+}
+
+/// How a rule is computed.
+#[derive(Clone, Debug)]
+pub struct RulePlan {
+    /// Its number in [`Program::rules`].
+    pub rule: usize,
+    /// The first time; `None` where it reads its own group, which is empty then.
+    pub first: Option<BodyPlan>,
+    /// In each later round, one plan for each atom that reads its own group: that atom reads what is new.
+    pub rounds: Vec<BodyPlan>,
+}
+
+/// Plans a query.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Diagnostic>> {
+    let (program, infos) = resolve(query, catalog)?;
+    let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
+    let mut sizes: Vec<Option<f64>> = vec![None; program.predicates.len()];
+    let mut planned = Vec::with_capacity(groups.len());
+    let mut problems = Vec::new();
+    for group in groups {
+        let mut rules = Vec::new();
+        let mut rows = vec![0.0; program.predicates.len()];
+        for (number, rule) in program.rules.iter().enumerate() {
+            if !group.predicates.contains(&rule.predicate) {
+                continue;
+            }
+            match plan_rule(&program, number, &group, &infos, &sizes) {
+                Ok(plan) => {
+                    let found = plan.first.iter().chain(&plan.rounds).map(|body| body.rows);
+                    rows[rule.predicate] += found.fold(0.0, f64::max);
+                    rules.push(plan);
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        for &predicate in &group.predicates {
+            if matches!(program.predicates[predicate].kind, PredicateKind::Inline { .. }) {
+                let grown = if group.is_recursive { 10.0 } else { 1.0 };
+                sizes[predicate] = Some((rows[predicate] * grown).clamp(1.0, 1e9));
+            }
+        }
+        planned.push(GroupPlan { group, rules });
+    }
+    match problems.is_empty() {
+        true => Ok(Plan { program, infos, groups: planned }),
+        false => Err(problems),
+    }
+}
+
+fn plan_rule(
+    program: &Program,
+    number: usize,
+    group: &Group,
+    infos: &[RelationInfo],
+    sizes: &[Option<f64>],
+) -> Result<RulePlan, Diagnostic> {
+    let rule = &program.rules[number];
+    let sizes = Sizes { predicates: sizes, infos };
+    let is_own = |literal: &Literal| match literal {
+        Literal::Atom { source: Source::Derived(read), .. } => {
+            group.is_recursive && group.predicates.contains(read)
+        }
+        _ => false,
+    };
+    let own: Vec<usize> = (0..rule.body.len()).filter(|&i| is_own(&rule.body[i])).collect();
+    if own.is_empty() {
+        let first = Some(order::order(program, rule, &sizes, &|_| Version::Total)?);
+        return Ok(RulePlan { rule: number, first, rounds: Vec::new() });
+    }
+    let rounds = own.iter().map(|&delta| {
+        order::order(program, rule, &sizes, &|place| match place {
+            place if place == delta => Version::Delta,
+            // What is new on both sides is found once: by the first of the atoms.
+            place if place > delta && own.contains(&place) => Version::Old,
+            _ => Version::Total,
+        })
+    });
+    Ok(RulePlan { rule: number, first: None, rounds: rounds.collect::<Result<_, _>>()? })
+}

@@ -1,0 +1,701 @@
+//! Scripts from text to rows.
+
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::imperative::Blocks;
+use crate::mutate::{Given, Writer, schema_of};
+use crate::output::Output;
+use crate::query::{Query, Relation};
+use crate::view::{Ephemeral, View, stored_paths};
+use crate::watch::Watch;
+use env::Env;
+use env::sync::Mutex;
+use function::Ambient;
+use hashbrown::HashMap;
+use model::Value;
+use plan::Plan;
+use relation::{Catalog, Entry};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use store::{ErrorKind, Isolation, Read, Store, Transaction};
+use syntax::{MutationOp, Script, Span};
+
+/// Seconds that a query may take where neither it nor the caller says otherwise.
+const TIMEOUT_S: f64 = 300.0;
+
+/// Plans that are kept.
+const PLANS_MAX: usize = 1024;
+
+/// Microseconds for which a plan's estimates are believed.
+const PLAN_AGE_US: u64 = 2_000_000;
+
+/// Named parameters.
+pub type Parameters = BTreeMap<String, Value>;
+
+/// Runs scripts over a store.
+pub struct Engine {
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    catalog: Catalog,
+    plans: Mutex<HashMap<String, Arc<Planned>>>,
+    running: Mutex<BTreeMap<u64, Running>>,
+    next_id: AtomicU64,
+    memory_bytes_max: u64,
+}
+
+/// A query that was planned before.
+struct Planned {
+    query: syntax::Query,
+    plan: Plan,
+    relations: Vec<Relation>,
+    made_us: u64,
+}
+
+/// A script that runs.
+struct Running {
+    started_us: u64,
+    text: String,
+    cancelled: Arc<AtomicBool>,
+}
+
+/// The clock and randomness of an environment.
+struct EnvAmbient<'e>(&'e dyn Env);
+
+impl Ambient for EnvAmbient<'_> {
+    fn now_us(&self) -> i64 {
+        i64::try_from(self.0.wall_us()).unwrap_or(i64::MAX)
+    }
+
+    fn random(&self) -> u64 {
+        self.0.random_u64()
+    }
+}
+
+impl Engine {
+    /// An engine whose queries hold at most so many bytes each.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, memory_bytes_max: u64) -> Self {
+        Self {
+            catalog: Catalog::new(Arc::clone(&store)),
+            store,
+            env,
+            plans: Mutex::default(),
+            running: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            memory_bytes_max,
+        }
+    }
+
+    /// Runs a script in a transaction of its own.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing was changed then.
+    pub fn run(&self, text: &str, parameters: &Parameters) -> Result<Output> {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        self.run_watched(text, parameters, &cancelled)
+    }
+
+    /// The same, stopped when the flag is set.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing was changed then.
+    pub fn run_watched(
+        &self,
+        text: &str,
+        parameters: &Parameters,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Output> {
+        let known = self.plans.lock().get(text).cloned();
+        if let Some(planned) = known
+            && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
+        {
+            match self.run_planned(&planned, parameters, cancelled) {
+                // A relation may have gone since the plan was made.
+                Err(Error::Store(error)) if error.kind() == ErrorKind::InvalidInput => {
+                    self.plans.lock().remove(text);
+                }
+                other => return other,
+            }
+        }
+        let script = syntax::parse(text)?;
+        let _running = self.register(text, cancelled);
+        if let Script::Query(query) = &script
+            && query.options.mutation.is_none()
+        {
+            let snapshot = self.store.snapshot();
+            let read: &dyn Read = &*snapshot;
+            let (plan, relations) = self.plan(query, read, &BTreeMap::new())?;
+            let planned = Arc::new(Planned {
+                query: query.clone(),
+                plan,
+                relations,
+                made_us: self.env.monotonic_us(),
+            });
+            let mut plans = self.plans.lock();
+            if plans.len() >= PLANS_MAX {
+                plans.clear();
+            }
+            plans.insert(text.to_owned(), Arc::clone(&planned));
+            drop(plans);
+            return self.run_planned(&planned, parameters, cancelled);
+        }
+        let transaction = self.store.begin(Isolation::Snapshot);
+        let mut session = Session {
+            engine: self,
+            transaction: &*transaction,
+            interner: Arc::default(),
+            parameters,
+            ephemeral: BTreeMap::new(),
+            watch: self.watch(cancelled),
+            created: Vec::new(),
+            dropped: Vec::new(),
+        };
+        let outcome = session.run(&script);
+        let (created, dropped) = (session.created, session.dropped);
+        drop(session.watch);
+        let undo = || {
+            for name in &created {
+                // The relation was never there for anyone else; an orphan is better than hiding the first error.
+                let _ = self.catalog.drop_entry(name);
+            }
+        };
+        let output = match outcome {
+            Ok(output) => output,
+            Err(error) => {
+                drop(transaction);
+                undo();
+                return Err(error);
+            }
+        };
+        if let Err(error) = transaction.commit() {
+            undo();
+            return Err(error.into());
+        }
+        for name in dropped {
+            self.catalog.drop_entry(&name)?;
+        }
+        Ok(output)
+    }
+
+    fn watch(&self, cancelled: &Arc<AtomicBool>) -> Watch {
+        let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), self.memory_bytes_max);
+        watch.set_timeout(TIMEOUT_S);
+        watch
+    }
+
+    fn register(&self, text: &str, cancelled: &Arc<AtomicBool>) -> Registered<'_> {
+        let id = self.next_id.fetch_add(1, Relaxed);
+        let running = Running {
+            started_us: self.env.wall_us(),
+            text: text.to_owned(),
+            cancelled: Arc::clone(cancelled),
+        };
+        self.running.lock().insert(id, running);
+        Registered { engine: self, id }
+    }
+
+    fn plan(
+        &self,
+        query: &syntax::Query,
+        read: &dyn Read,
+        ephemeral: &BTreeMap<String, Ephemeral>,
+    ) -> Result<(Plan, Vec<Relation>)> {
+        let random = || self.env.random_u64();
+        let view = View::new(&self.catalog, read, ephemeral, &random);
+        let plan = plan::plan(query, &view)?;
+        let found = view.into_relations();
+        let relations =
+            plan.program.stored.iter().map(|stored| found[stored.handle].clone()).collect();
+        Ok((plan, relations))
+    }
+
+    fn run_planned(
+        &self,
+        planned: &Planned,
+        parameters: &Parameters,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Output> {
+        let snapshot = self.store.snapshot();
+        let read: &dyn Read = &*snapshot;
+        let interner = Arc::<Interner>::default();
+        let watch = self.watch(cancelled);
+        let Planned { query, plan, relations, .. } = planned;
+        self.run_query(query, plan, relations.clone(), read, &interner, parameters, &watch)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
+    fn run_query(
+        &self,
+        query: &syntax::Query,
+        plan: &Plan,
+        relations: Vec<Relation>,
+        read: &dyn Read,
+        interner: &Arc<Interner>,
+        parameters: &Parameters,
+        watch: &Watch,
+    ) -> Result<Output> {
+        let ambient = EnvAmbient(&*self.env);
+        let given = cells_of(&plan.program.parameters, parameters, interner)?;
+        let options = Options::new(&query.options, parameters, interner, &ambient)?;
+        if let Some(timeout) = options.timeout_s {
+            watch.set_timeout(timeout);
+        }
+        if let Some(seconds) = options.sleep_s {
+            self.sleep(seconds, watch)?;
+        }
+        let algorithms = crate::fixed::Library;
+        let mut running =
+            Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
+        let is_ordered = !query.options.order.is_empty();
+        let enough = match (options.limit, is_ordered) {
+            (Some(limit), false) => limit.saturating_add(options.offset),
+            _ => usize::MAX,
+        };
+        running.run(enough)?;
+        let columns = running.result();
+        let rows = running.result_rows();
+        let headers = &plan.program.predicates[plan.program.entry].columns;
+        let headers: Vec<String> = match headers.is_empty() && !columns.is_empty() {
+            true => (0..columns.len()).map(|i| format!("_{i}")).collect(),
+            false => headers.clone(),
+        };
+        let mut order_by: Vec<(&[Cell], bool)> = Vec::new();
+        for (name, descends) in &query.options.order {
+            let Some(place) = headers.iter().position(|header| *header == name.text) else {
+                let near = syntax::closest(&name.text, headers.iter().map(String::as_str));
+                let what =
+                    format!("`:order` names `{}`, which is no column of the result", name.text);
+                return Err(Error::Value(syntax::Diagnostic {
+                    message: what,
+                    span: name.span,
+                    hint: near.map(|near| format!("did you mean `{near}`?")),
+                }));
+            };
+            order_by.push((&columns[place], *descends));
+        }
+        order_by.extend(columns.iter().map(|column| (column.as_slice(), false)));
+        let order = crate::sort::order(&order_by, rows, interner);
+        let from = options.offset.min(order.len());
+        let to =
+            options.limit.map_or(order.len(), |limit| from.saturating_add(limit).min(order.len()));
+        let order = &order[from..to];
+        if let Some(wants_some) = query.options.assert_some
+            && wants_some == order.is_empty()
+        {
+            let what = match wants_some {
+                true => "the query is asserted to give rows, and gives none",
+                false => "the query is asserted to give no rows, and gives some",
+            };
+            return Err(Error::value(what, query.span));
+        }
+        let columns = columns
+            .iter()
+            .map(|column| order.iter().map(|&row| column[row as usize]).collect())
+            .collect();
+        Ok(Output { headers, columns, rows: order.len(), interner: Arc::clone(interner) })
+    }
+
+    fn sleep(&self, seconds: f64, watch: &Watch) -> Result<()> {
+        let until = self.env.monotonic_us().saturating_add((seconds.clamp(0.0, 1e6) * 1e6) as u64);
+        while self.env.monotonic_us() < until {
+            watch.check(0)?;
+            let left = until.saturating_sub(self.env.monotonic_us()).min(20_000);
+            crate::watch::wait(&*self.env, left);
+        }
+        Ok(())
+    }
+
+    /// The catalog.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// How a query would run.
+    pub(crate) fn explain(&self, query: &syntax::Query, read: &dyn Read) -> Result<Output> {
+        let (plan, _) = self.plan(query, read, &BTreeMap::new())?;
+        Ok(crate::explain::rows(&plan))
+    }
+
+    /// Scripts that run: id, microseconds since 1970 when they began, text.
+    #[must_use]
+    pub fn running(&self) -> Vec<(u64, u64, String)> {
+        let running = self.running.lock();
+        running.iter().map(|(&id, one)| (id, one.started_us, one.text.clone())).collect()
+    }
+
+    /// Stops a script; whether it was there.
+    pub fn kill(&self, id: u64) -> bool {
+        match self.running.lock().get(&id) {
+            Some(running) => {
+                running.cancelled.store(true, Relaxed);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Takes a script off the list when it is done.
+struct Registered<'e> {
+    engine: &'e Engine,
+    id: u64,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.engine.running.lock().remove(&self.id);
+    }
+}
+
+/// Numbers that a query's options say.
+struct Options {
+    limit: Option<usize>,
+    offset: usize,
+    timeout_s: Option<f64>,
+    sleep_s: Option<f64>,
+}
+
+impl Options {
+    fn new(
+        options: &syntax::Options,
+        parameters: &Parameters,
+        interner: &Interner,
+        ambient: &dyn Ambient,
+    ) -> Result<Self> {
+        let number = |what: &str, expr: &Option<syntax::Expr>| -> Result<Option<f64>> {
+            let Some(expr) = expr else { return Ok(None) };
+            let value = known(expr, parameters, interner, ambient)?;
+            let number = match value {
+                Value::Int(int) if int >= 0 => int as f64,
+                Value::Float(float) if float >= 0.0 => float,
+                other => {
+                    let what =
+                        format!("`:{what}` expects a number that is not negative, found {other}");
+                    return Err(Error::value(what, expr.span()));
+                }
+            };
+            Ok(Some(number))
+        };
+        Ok(Self {
+            limit: number("limit", &options.limit)?.map(|limit| limit as usize),
+            offset: number("offset", &options.offset)?.map_or(0, |offset| offset as usize),
+            timeout_s: number("timeout", &options.timeout)?,
+            sleep_s: number("sleep", &options.sleep)?,
+        })
+    }
+}
+
+/// The value of an expression without variables.
+fn known(
+    expr: &syntax::Expr,
+    parameters: &Parameters,
+    interner: &Interner,
+    ambient: &dyn Ambient,
+) -> Result<Value> {
+    let mut names = Vec::new();
+    let expr = plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
+    let given = cells_of(&names, parameters, interner)?;
+    crate::expr::Computer { interner, parameters: &given, ambient }.known(&expr)
+}
+
+fn cells_of(names: &[String], given: &Parameters, interner: &Interner) -> Result<Vec<Cell>> {
+    let cell = |name: &String| match given.get(name) {
+        Some(value) => Ok(interner.cell(value)),
+        None => {
+            let near = syntax::closest(name, given.keys().map(String::as_str));
+            let hint = near.map(|near| format!("did you mean `${near}`?"));
+            let message = format!("parameter `${name}` has no value");
+            Err(Error::Value(syntax::Diagnostic { message, span: Span::default(), hint }))
+        }
+    };
+    names.iter().map(cell).collect()
+}
+
+/// A script in a transaction.
+struct Session<'e> {
+    engine: &'e Engine,
+    transaction: &'e dyn Transaction,
+    interner: Arc<Interner>,
+    parameters: &'e Parameters,
+    ephemeral: BTreeMap<String, Ephemeral>,
+    watch: Watch,
+    /// Relations that were created: dropped again where the script fails.
+    created: Vec<String>,
+    /// Relations that go when the script has succeeded.
+    dropped: Vec<String>,
+}
+
+impl Session<'_> {
+    fn run(&mut self, script: &Script) -> Result<Output> {
+        match script {
+            Script::Query(query) => self.query(query),
+            Script::System(op) => self.system(op),
+            Script::Imperative(statements) => crate::imperative::run(self, statements),
+        }
+    }
+
+    fn read(&self) -> &dyn Read {
+        self.transaction
+    }
+}
+
+impl Blocks for Session<'_> {
+    fn query(&mut self, query: &syntax::Query) -> Result<Output> {
+        let Some(mutation) = &query.options.mutation else { return self.select(query) };
+        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
+        let given = match query.rules.is_empty() && is_new {
+            true => None,
+            false => Some(self.select(query)?),
+        };
+        let (headers, columns, rows) = match &given {
+            Some(given) => (given.headers.as_slice(), given.columns.as_slice(), given.rows),
+            None => (&[][..], &[][..], 0),
+        };
+        let given = Given { headers, columns, rows };
+        let name = &mutation.relation.text;
+        if name.starts_with('_') {
+            return self.ephemeral(mutation, &given);
+        }
+        if self.engine.store.is_read_only() {
+            return Err(Error::value(
+                "the database is open for reading only",
+                mutation.relation.span,
+            ));
+        }
+        if is_new {
+            self.create(mutation, headers)?;
+            if rows == 0 {
+                return Ok(Output::status("OK"));
+            }
+        }
+        let Some(entry) = self.engine.catalog.find(name)? else {
+            let known = self.engine.catalog.list()?;
+            let near = syntax::closest(name, known.iter().map(Entry::name));
+            return Err(Error::Value(syntax::Diagnostic {
+                message: format!("no relation `{name}`"),
+                span: mutation.relation.span,
+                hint: near.map(|near| format!("did you mean `{near}`?")),
+            }));
+        };
+        let paths = stored_paths(&self.engine.catalog, &entry)?;
+        let ambient = EnvAmbient(&*self.engine.env);
+        let defaults = self.defaults(mutation)?;
+        let writer = Writer {
+            transaction: self.transaction,
+            interner: &self.interner,
+            computer: crate::expr::Computer {
+                interner: &self.interner,
+                parameters: &[],
+                ambient: &ambient,
+            },
+            paths: &paths,
+            defaults: &defaults,
+        };
+        let returned = writer.apply(mutation, &given)?;
+        if !query.options.returning {
+            return Ok(Output::status("OK"));
+        }
+        let mut names = vec!["_kind".to_owned()];
+        names.extend(crate::view::columns_of(&paths[0].schema).into_iter().map(|c| c.name));
+        let rows = returned
+            .into_iter()
+            .map(|(kind, row)| std::iter::once(Value::Str(kind.to_owned())).chain(row).collect());
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(Output::of_values(&names, rows.collect()))
+    }
+
+    fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
+        let mut dropped = Vec::new();
+        let output = crate::system::run(self.engine, self.read(), op, &mut dropped, |expr| {
+            let ambient = EnvAmbient(&*self.engine.env);
+            known(expr, self.parameters, &self.interner, &ambient)
+        })?;
+        self.dropped.append(&mut dropped);
+        Ok(output)
+    }
+
+    fn keep(&mut self, name: &str, output: &Output) {
+        let keys = output.columns.len();
+        let table = table_of(&output.columns, output.rows, keys);
+        let columns = output.headers.clone();
+        self.ephemeral.insert(name.to_owned(), Ephemeral { columns, keys, table: Arc::new(table) });
+    }
+
+    fn kept(&self, name: &str) -> Option<Output> {
+        let kept = self.ephemeral.get(name)?;
+        let table = &kept.table;
+        let live = (0..table.rows()).filter(|&row| table.is_live(row));
+        let rows: Vec<usize> = live.collect();
+        let column = |i: usize| rows.iter().map(|&row| table.column(i)[row]).collect();
+        Some(Output {
+            headers: kept.columns.clone(),
+            columns: (0..table.arity()).map(column).collect(),
+            rows: rows.len(),
+            interner: Arc::clone(&self.interner),
+        })
+    }
+
+    fn swap(&mut self, a: &str, b: &str) -> bool {
+        match (self.ephemeral.remove(a), self.ephemeral.remove(b)) {
+            (Some(one), Some(other)) => {
+                self.ephemeral.insert(a.to_owned(), other);
+                self.ephemeral.insert(b.to_owned(), one);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.watch.check(self.interner.bytes())
+    }
+}
+
+impl Session<'_> {
+    fn select(&self, query: &syntax::Query) -> Result<Output> {
+        let (plan, relations) = self.engine.plan(query, self.read(), &self.ephemeral)?;
+        let (engine, interner) = (self.engine, &self.interner);
+        engine.run_query(
+            query,
+            &plan,
+            relations,
+            self.read(),
+            interner,
+            self.parameters,
+            &self.watch,
+        )
+    }
+
+    fn create(&mut self, mutation: &syntax::Mutation, headers: &[String]) -> Result<()> {
+        let schema = schema_of(mutation, headers)?;
+        let name = &schema.name;
+        let there = self.engine.catalog.find(name)?;
+        if there.is_some() && mutation.op == MutationOp::Create {
+            let what = format!("relation `{name}` is there already");
+            let hint = "`:replace` overwrites a relation, `:put` adds rows to it";
+            return Err(Error::hinted(what, mutation.relation.span, hint));
+        }
+        if let Some(entry) = there {
+            if entry.schema() == schema {
+                let range = match schema.shape().key {
+                    base::KeyShape::Words(_) => base::KeyRange::all_words(),
+                    base::KeyShape::Bytes => base::KeyRange::all_bytes(),
+                };
+                let writes = store::TableWrites {
+                    keyspace: entry.keyspace(),
+                    kinds: store::Kinds::Uniform(base::Kind::Delete),
+                    rows: base::Batch::new(&schema.shape()),
+                    delete_ranges: vec![range],
+                };
+                self.transaction.write(&store::WriteBatch { tables: vec![writes] })?;
+                return Ok(());
+            }
+            let what = format!("relation `{name}` has other columns");
+            let hint = format!("remove it first: ::remove {name}");
+            return Err(Error::hinted(what, mutation.relation.span, hint));
+        }
+        self.engine
+            .catalog
+            .create(&schema)
+            .map_err(|error| Error::value(error.to_string(), mutation.relation.span))?;
+        self.created.push(schema.name);
+        Ok(())
+    }
+
+    fn defaults(&self, mutation: &syntax::Mutation) -> Result<Vec<(String, plan::Expr)>> {
+        let Some(spec) = &mutation.spec else { return Ok(Vec::new()) };
+        let mut defaults = Vec::new();
+        for column in spec.keys.iter().chain(&spec.values) {
+            if let Some(default) = &column.default {
+                let expr = plan::resolve_expression(default, &mut Vec::new())
+                    .map_err(|problem| vec![problem])?;
+                defaults.push((column.name.text.clone(), expr));
+            }
+        }
+        Ok(defaults)
+    }
+
+    /// Changes a relation of the script's own.
+    fn ephemeral(&mut self, mutation: &syntax::Mutation, given: &Given<'_>) -> Result<Output> {
+        let name = &mutation.relation.text;
+        let span = mutation.relation.span;
+        let there = self.ephemeral.get(name);
+        match mutation.op {
+            MutationOp::Create if there.is_some() => {
+                return Err(Error::value(format!("relation `{name}` is there already"), span));
+            }
+            MutationOp::Create | MutationOp::Replace => {
+                let schema = schema_of(mutation, given.headers)?;
+                let columns: Vec<String> =
+                    crate::view::columns_of(&schema).into_iter().map(|c| c.name).collect();
+                let keys = schema.keys.len();
+                let empty = Ephemeral {
+                    table: Arc::new(crate::table::Table::new(columns.len(), keys)),
+                    columns,
+                    keys,
+                };
+                self.ephemeral.insert(name.clone(), empty);
+            }
+            MutationOp::Put | MutationOp::Rm if there.is_some() => {}
+            MutationOp::Put | MutationOp::Rm => {
+                return Err(Error::value(format!("no relation `{name}`"), span));
+            }
+            _ => {
+                let what =
+                    "relations of a script's own are changed by :create, :replace, :put and :rm";
+                return Err(Error::value(what, span));
+            }
+        }
+        let Some(kept) = self.ephemeral.get_mut(name) else { return Ok(Output::status("OK")) };
+        let is_removal = mutation.op == MutationOp::Rm;
+        let wanted = if is_removal { kept.keys } else { kept.columns.len() };
+        let mut columns: Vec<&[Cell]> = Vec::with_capacity(wanted);
+        for column in &kept.columns[..wanted] {
+            let place = given.headers.iter().position(|header| header == column);
+            match place {
+                Some(place) => columns.push(&given.columns[place]),
+                None if given.rows == 0 => columns.push(&[]),
+                None => {
+                    let what = format!("column `{column}` gets no value");
+                    return Err(Error::value(what, span));
+                }
+            }
+        }
+        let mut table = crate::table::Table::new(kept.columns.len(), kept.keys);
+        // New rows first: of two rows of one key the first that is inserted stays.
+        if !is_removal {
+            for row in (0..given.rows).rev() {
+                table.insert(&columns, row);
+            }
+        }
+        let mut removed = crate::table::Table::new(kept.keys, kept.keys);
+        if is_removal {
+            (0..given.rows).for_each(|row| {
+                removed.insert(&columns, row);
+            });
+        }
+        let old: Vec<&[Cell]> = (0..kept.columns.len()).map(|i| kept.table.column(i)).collect();
+        for row in (0..kept.table.rows()).filter(|&row| kept.table.is_live(row)) {
+            if !is_removal || !removed.contains(&old[..kept.keys], row) {
+                table.insert(&old, row);
+            }
+        }
+        kept.table = Arc::new(table);
+        Ok(Output::status("OK"))
+    }
+}
+
+fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Table {
+    let mut table = crate::table::Table::new(columns.len(), keys);
+    let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+    (0..rows).for_each(|row| {
+        table.insert(&slices, row);
+    });
+    table
+}

@@ -1,0 +1,158 @@
+//! Scripts of several statements: blocks, conditions, loops.
+
+use crate::error::{Error, Result};
+use crate::output::Output;
+use model::Value;
+use syntax::{Block, Condition, Ident, Query, Span, Statement, SystemOp};
+
+/// What statements are made of.
+pub(crate) trait Blocks {
+    /// Runs a query.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn query(&mut self, query: &Query) -> Result<Output>;
+    /// Runs a system op.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn system(&mut self, op: &SystemOp) -> Result<Output>;
+    /// Keeps rows as a relation of the script's own.
+    fn keep(&mut self, name: &str, output: &Output);
+    /// The rows of one.
+    fn kept(&self, name: &str) -> Option<Output>;
+    /// Exchanges two of them; whether both are there.
+    fn swap(&mut self, a: &str, b: &str) -> bool;
+    /// # Errors
+    /// Once the script has to stop.
+    fn check(&self) -> Result<()>;
+}
+
+/// Where a statement leads.
+enum Flow {
+    Next,
+    Break(Option<String>, Span),
+    Continue(Option<String>, Span),
+    Return,
+}
+
+/// Runs statements; the rows of the last block, or those returned, are the result.
+///
+/// # Errors
+/// See [`Error`].
+pub(crate) fn run(blocks: &mut dyn Blocks, statements: &[Statement]) -> Result<Output> {
+    let mut last = Output::status("OK");
+    match run_all(blocks, statements, &mut last)? {
+        Flow::Next | Flow::Return => Ok(last),
+        Flow::Break(_, span) | Flow::Continue(_, span) => {
+            Err(Error::value("there is no loop of this name to leave or to go on with", span))
+        }
+    }
+}
+
+fn run_all(blocks: &mut dyn Blocks, statements: &[Statement], last: &mut Output) -> Result<Flow> {
+    for statement in statements {
+        blocks.check()?;
+        let flow = run_one(blocks, statement, last)?;
+        if !matches!(flow, Flow::Next) {
+            return Ok(flow);
+        }
+    }
+    Ok(Flow::Next)
+}
+
+fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) -> Result<Flow> {
+    match statement {
+        Statement::Run(block, name) => {
+            *last = run_block(blocks, block)?;
+            if let Some(name) = name {
+                blocks.keep(&name.text, last);
+            }
+        }
+        Statement::If { negated, condition, then, otherwise } => {
+            let is_true = is_true(&rows_of(blocks, condition)?) != *negated;
+            return run_all(blocks, if is_true { then } else { otherwise }, last);
+        }
+        Statement::Loop { label, body } => loop {
+            blocks.check()?;
+            let is_mine = |name: &Option<String>| match (name, label) {
+                (None, _) => true,
+                (Some(name), Some(label)) => *name == label.text,
+                (Some(_), None) => false,
+            };
+            match run_all(blocks, body, last)? {
+                Flow::Next => {}
+                Flow::Continue(name, _) if is_mine(&name) => {}
+                Flow::Break(name, _) if is_mine(&name) => break,
+                other => return Ok(other),
+            }
+        },
+        Statement::Break(label, span) => {
+            return Ok(Flow::Break(label.as_ref().map(|label| label.text.clone()), *span));
+        }
+        Statement::Continue(label, span) => {
+            return Ok(Flow::Continue(label.as_ref().map(|label| label.text.clone()), *span));
+        }
+        Statement::Return(items, _) => {
+            // The rows of the last are the result, as they would be of the last block.
+            *last = Output::status("OK");
+            for item in items {
+                *last = rows_of(blocks, item)?;
+            }
+            return Ok(Flow::Return);
+        }
+        Statement::Debug(name) => {
+            relation(blocks, name)?;
+        }
+        Statement::IgnoreError(block) => match run_block(blocks, block) {
+            Ok(output) => *last = output,
+            Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
+            Err(_) => {}
+        },
+        Statement::Swap(a, b) => {
+            if !blocks.swap(&a.text, &b.text) {
+                let missing = if blocks.kept(&a.text).is_none() { a } else { b };
+                return Err(unknown(missing));
+            }
+        }
+    }
+    Ok(Flow::Next)
+}
+
+fn run_block(blocks: &mut dyn Blocks, block: &Block) -> Result<Output> {
+    match block {
+        Block::Query(query) => blocks.query(query),
+        Block::System(op) => blocks.system(op),
+    }
+}
+
+fn rows_of(blocks: &mut dyn Blocks, condition: &Condition) -> Result<Output> {
+    match condition {
+        Condition::Query(query) => blocks.query(query),
+        Condition::Relation(name) => relation(blocks, name),
+    }
+}
+
+fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<Output> {
+    blocks.kept(&name.text).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &Ident) -> Error {
+    let hint = "a block's rows are kept by `as _name`, or by `:create _name {…}` in it";
+    Error::hinted(format!("the script has no relation `{}`", name.text), name.span, hint)
+}
+
+/// Whether the last value of the first row says yes: there is one, and it is neither false nor null nor 0.
+fn is_true(output: &Output) -> bool {
+    if output.rows == 0 {
+        return false;
+    }
+    match output.columns.len() {
+        0 => true,
+        columns => match output.value(0, columns - 1) {
+            Value::Null | Value::Bool(false) | Value::Int(0) => false,
+            Value::Float(float) => float != 0.0,
+            _ => true,
+        },
+    }
+}

@@ -1,0 +1,418 @@
+//! Changes of stored relations by the rows of a query.
+//!
+//! # Invariants
+//! 1. Everything is written through the script's transaction: other readers see all of it or nothing.
+//! 2. A graph's two directions get the same rows.
+
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::expr::{Computer, NoRows};
+use crate::stored::StoredPath;
+use crate::view::{columns_of, keys_of};
+use base::{Batch, Kind};
+use model::{Type, Value};
+use relation::{KeyColumn, Schema, ValueColumn};
+use store::{Kinds, TableWrites, Transaction, WriteBatch};
+use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
+
+/// Rows of a query with their names, which are to be written.
+pub(crate) struct Given<'g> {
+    /// Names of the columns; of an aggregate also that of its variable.
+    pub headers: &'g [String],
+    /// The columns.
+    pub columns: &'g [Vec<Cell>],
+    /// Rows.
+    pub rows: usize,
+}
+
+/// Rows for `:returning`: their kind, and the relation's columns.
+pub(crate) type Returned = Vec<(&'static str, Vec<Value>)>;
+
+/// The columns that a spec says, or that all of a head's are keys.
+///
+/// # Errors
+/// Columns that cannot be stored.
+pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schema> {
+    let name = mutation.relation.text.clone();
+    let any = || Type::Nullable(Box::new(Type::Any));
+    let (keys, values) = match &mutation.spec {
+        None => {
+            let keys = headers.iter().map(|header| KeyColumn::new(variable_of(header), any()));
+            (keys.collect(), Vec::new())
+        }
+        Some(spec) => {
+            let keys = spec.keys.iter().map(|column| {
+                KeyColumn::new(&column.name.text, column.column_type.clone().unwrap_or_else(any))
+            });
+            let values = spec.values.iter().map(|column| {
+                let of = column.column_type.clone().unwrap_or_else(any);
+                let nullable = matches!(of, Type::Nullable(_));
+                ValueColumn {
+                    nullable,
+                    ..ValueColumn::new(&column.name.text, of.without_null().clone())
+                }
+            });
+            (keys.collect(), values.collect())
+        }
+    };
+    let schema = Schema { name, keys, values };
+    schema.check().map_err(|error| Error::value(error.to_string(), mutation.relation.span))?;
+    Ok(schema)
+}
+
+/// Where each column of a relation gets its values.
+enum Source {
+    /// A column of the rows.
+    Column(usize),
+    /// The same in each row.
+    Default(Option<plan::Expr>),
+    /// Left as it is.
+    Kept,
+}
+
+/// Applies a mutation to a relation that is there.
+pub(crate) struct Writer<'w> {
+    /// The transaction.
+    pub transaction: &'w dyn Transaction,
+    /// The query's values.
+    pub interner: &'w Interner,
+    /// For defaults.
+    pub computer: Computer<'w>,
+    /// The orders in which the relation is stored.
+    pub paths: &'w [StoredPath],
+    /// Defaults of the relation's columns, by name.
+    pub defaults: &'w [(String, plan::Expr)],
+}
+
+impl Writer<'_> {
+    /// Applies it; what it returns for `:returning`.
+    ///
+    /// # Errors
+    /// Missing columns, values of the wrong type, rows that are there and must not be, or the other way round.
+    pub(crate) fn apply(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Returned> {
+        let schema = &self.paths[0].schema;
+        let keys = schema.keys.len();
+        let sources = self.sources(mutation, given)?;
+        let mut rows = Vec::with_capacity(given.rows);
+        for row in 0..given.rows {
+            rows.push(self.row(&sources, given, row)?);
+        }
+        let wants_old = match mutation.op {
+            MutationOp::Create | MutationOp::Replace | MutationOp::Put | MutationOp::Rm => false,
+            _ => true,
+        };
+        let old = match wants_old || self.returns(mutation) {
+            true => self.old_rows(&rows)?,
+            false => vec![None; rows.len()],
+        };
+        let fail = |row: &[Option<Value>], why: &str| {
+            let shown: Vec<String> =
+                row[..keys].iter().flatten().map(ToString::to_string).collect();
+            let what = format!("row [{}] of relation `{}` {why}", shown.join(", "), schema.name);
+            Err(Error::value(what, mutation.relation.span))
+        };
+        let mut returned = Returned::new();
+        let mut puts = Batch::new(&self.paths[0].shape);
+        let mut deletes = Batch::new(&self.paths[0].shape);
+        for (row, old) in rows.iter().zip(old) {
+            match (mutation.op, &old) {
+                (MutationOp::Insert, Some(_)) => return fail(row, "is there already"),
+                (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, None) => {
+                    return fail(row, "is not there");
+                }
+                (MutationOp::EnsureNot, Some(_)) => return fail(row, "is there"),
+                _ => {}
+            }
+            match mutation.op {
+                MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot => {
+                    let mut full = self.filler(row)?;
+                    if self.returns(mutation) {
+                        let asked = row.iter().map(|value| value.clone().unwrap_or(Value::Null));
+                        returned.push(("requested", asked.collect()));
+                        if let Some(old) = &old {
+                            returned.push(("deleted", old.clone()));
+                            full.clone_from(old);
+                        }
+                    }
+                    self.append(full, &mut deletes, mutation)?;
+                }
+                _ => {
+                    let full: Vec<Value> = match &old {
+                        // What an update does not name stays.
+                        Some(old) => row
+                            .iter()
+                            .zip(old)
+                            .map(|(new, old)| new.clone().unwrap_or_else(|| old.clone()))
+                            .collect(),
+                        None => row.iter().map(|v| v.clone().unwrap_or(Value::Null)).collect(),
+                    };
+                    if mutation.op == MutationOp::Ensure
+                        && old.as_ref().is_some_and(|old| *old != full)
+                    {
+                        return fail(row, "has other values");
+                    }
+                    if self.returns(mutation) {
+                        returned.push(("inserted", full.clone()));
+                        returned.extend(old.map(|old| ("replaced", old)));
+                    }
+                    self.append(full, &mut puts, mutation)?;
+                }
+            }
+        }
+        // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a conflict.
+        self.write(Kind::Put, puts)?;
+        self.write(Kind::Delete, deletes)?;
+        returned.sort_by_key(|(kind, _)| match *kind {
+            "inserted" | "requested" => 0,
+            _ => 1,
+        });
+        Ok(returned)
+    }
+
+    fn returns(&self, mutation: &Mutation) -> bool {
+        matches!(
+            mutation.op,
+            MutationOp::Put
+                | MutationOp::Insert
+                | MutationOp::Update
+                | MutationOp::Rm
+                | MutationOp::Delete
+        )
+    }
+
+    fn sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Vec<Source>> {
+        let schema = &self.paths[0].schema;
+        let keys = schema.keys.len();
+        let of_keys_only =
+            matches!(mutation.op, MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot);
+        let columns = columns_of(schema);
+        if let Some(spec) = &mutation.spec {
+            for column in spec.keys.iter().chain(&spec.values) {
+                if !columns.iter().any(|known| known.name == column.name.text) {
+                    let names = columns.iter().map(|known| known.name.as_str());
+                    let hint = syntax::closest(&column.name.text, names)
+                        .map(|near| format!("did you mean `{near}`?"));
+                    return Err(Error::Value(syntax::Diagnostic {
+                        message: format!(
+                            "relation `{}` has no column `{}`",
+                            schema.name, column.name.text
+                        ),
+                        span: column.name.span,
+                        hint,
+                    }));
+                }
+            }
+        }
+        let mut sources = Vec::with_capacity(columns.len());
+        for (place, column) in columns.iter().enumerate() {
+            let said = mutation.spec.as_ref().and_then(|spec| find(spec, &column.name));
+            let wanted = match (&mutation.spec, said) {
+                (None, _) => Some(column.name.as_str()),
+                (Some(_), Some(said)) => {
+                    Some(said.binding.as_ref().map_or(column.name.as_str(), |b| b.text.as_str()))
+                }
+                (Some(_), None) => None,
+            };
+            let found = wanted.and_then(|wanted| given_column(given.headers, wanted));
+            let default = self.defaults.iter().find(|(name, _)| *name == column.name);
+            sources.push(match (found, default) {
+                (Some(found), _) => Source::Column(found),
+                (None, _) if place >= keys && of_keys_only => Source::Kept,
+                (None, _) if place >= keys && mutation.op == MutationOp::Update => Source::Kept,
+                (None, Some((_, default))) => Source::Default(Some(default.clone())),
+                (None, None) => {
+                    let span = said.map_or(mutation.relation.span, |said| said.name.span);
+                    let what = format!("column `{}` gets no value", column.name);
+                    let hint = format!(
+                        "the rows have {}",
+                        given
+                            .headers
+                            .iter()
+                            .map(|h| format!("`{h}`"))
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    );
+                    return Err(Error::hinted(what, span, hint));
+                }
+            });
+        }
+        Ok(sources)
+    }
+
+    fn row(&self, sources: &[Source], given: &Given<'_>, row: usize) -> Result<Vec<Option<Value>>> {
+        let value = |source: &Source| {
+            Ok(match source {
+                Source::Column(column) => Some(self.interner.value(given.columns[*column][row])),
+                Source::Default(Some(expr)) => {
+                    // Computed for each row: a default may be random.
+                    let compiled = self.computer.compile(expr)?;
+                    Some(self.interner.value(self.computer.compute(&compiled, &NoRows, 0)?))
+                }
+                Source::Default(None) => Some(Value::Null),
+                Source::Kept => None,
+            })
+        };
+        let row = sources.iter().map(value).collect::<Result<Vec<_>>>()?;
+        let schema = &self.paths[0].schema;
+        row.into_iter()
+            .enumerate()
+            .map(|(place, value)| match (value, place.checked_sub(schema.keys.len())) {
+                (Some(value), None) => {
+                    let key = &schema.keys[place];
+                    self.coerce(&key.column_type, &key.name, value).map(Some)
+                }
+                (Some(Value::Null), Some(value)) if schema.values[value].nullable => {
+                    Ok(Some(Value::Null))
+                }
+                (Some(value), Some(place)) => {
+                    let column = &schema.values[place];
+                    self.coerce(&column.column_type, &column.name, value).map(Some)
+                }
+                (None, _) => Ok(None),
+            })
+            .collect()
+    }
+
+    fn coerce(&self, of: &Type, name: &str, value: Value) -> Result<Value> {
+        let refused = |why: String| {
+            let what =
+                format!("column `{name}` of relation `{}`: {why}", self.paths[0].schema.name);
+            Error::value(what, Span::default())
+        };
+        if *of == Type::Any && value == Value::Null {
+            return Err(refused("expected a value, found null".to_owned()));
+        }
+        if *of.without_null() == Type::Validity
+            && let Some(validity) = self.validity(&value)?
+        {
+            return Ok(validity);
+        }
+        of.coerce(value).map_err(|error| refused(error.to_string()))
+    }
+
+    /// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~` before a time that retracts,
+    /// and a list of microseconds and a truth value.
+    fn validity(&self, value: &Value) -> Result<Option<Value>> {
+        let make = |timestamp_us, assert| {
+            Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })))
+        };
+        let ambient = self.computer.ambient;
+        match value {
+            Value::Str(text) => match text.as_str() {
+                "ASSERT" => make(ambient.now_us(), true),
+                "RETRACT" => make(ambient.now_us(), false),
+                text => match text.strip_prefix('~') {
+                    Some(text) => make(crate::history::microseconds(text, ambient)?, false),
+                    None => make(crate::history::microseconds(text, ambient)?, true),
+                },
+            },
+            Value::List(items) => match items.as_slice() {
+                [Value::Int(timestamp_us), Value::Bool(assert)] => make(*timestamp_us, *assert),
+                _ => Ok(None),
+            },
+            Value::Int(timestamp_us) => make(*timestamp_us, true),
+            _ => Ok(None),
+        }
+    }
+
+    /// Values for columns that a delete does not name.
+    fn filler(&self, row: &[Option<Value>]) -> Result<Vec<Value>> {
+        let schema = &self.paths[0].schema;
+        let keys = schema.keys.len();
+        let filler = |value: &ValueColumn| match &value.column_type {
+            _ if value.nullable => Value::Null,
+            Type::Bool => Value::Bool(false),
+            Type::Float => Value::Float(0.0),
+            Type::String => Value::Str(String::new()),
+            Type::Bytes => Value::Bytes(Vec::new()),
+            Type::Int | Type::Id | Type::Any => Value::Int(0),
+            Type::Json => Value::Int(0),
+            Type::Uuid => Value::Uuid([0; 16]),
+            Type::Validity => Value::Validity(model::Validity { timestamp_us: 0, assert: false }),
+            Type::List(_, len) => Value::List(vec![Value::Null; len.unwrap_or(0) as usize]),
+            Type::Tuple(types) => Value::List(vec![Value::Null; types.len()]),
+            Type::Vector(_, len) => Value::List(vec![Value::Int(0); *len as usize]),
+            Type::Nullable(_) => Value::Null,
+        };
+        let keys = row[..keys].iter().map(|value| value.clone().unwrap_or(Value::Null));
+        Ok(keys.chain(schema.values.iter().map(filler)).collect())
+    }
+
+    fn append(&self, row: Vec<Value>, out: &mut Batch, mutation: &Mutation) -> Result<()> {
+        let schema = &self.paths[0].schema;
+        schema
+            .append(row, out)
+            .map_err(|error| Error::value(error.to_string(), mutation.relation.span))
+    }
+
+    /// The rows that are there for these rows' keys.
+    fn old_rows(&self, rows: &[Vec<Option<Value>>]) -> Result<Vec<Option<Vec<Value>>>> {
+        let path = &self.paths[0];
+        let keys = path.schema.keys.len();
+        let columns: Vec<Vec<Cell>> = (0..keys)
+            .map(|key| {
+                let cell = |row: &Vec<Option<Value>>| match &row[key] {
+                    Some(value) => self.interner.cell(value),
+                    None => Cell::NULL,
+                };
+                rows.iter().map(cell).collect()
+            })
+            .collect();
+        let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+        let (_, kept) = keys_of(path, &slices, rows.len(), self.interner);
+        let mut old = vec![None; rows.len()];
+        let wanted: Vec<usize> = (0..path.schema.columns()).collect();
+        let mut found = Vec::new();
+        let read: &dyn store::Read = self.transaction;
+        let there = path.probe(read, &slices, rows.len(), &wanted, self.interner, &mut found)?;
+        for (place, &row) in found.iter().enumerate() {
+            let values = there.columns.iter().map(|column| self.interner.value(column[place]));
+            old[row as usize] = Some(values.collect());
+        }
+        debug_assert!(found.len() <= kept.len());
+        Ok(old)
+    }
+
+    fn write(&self, kind: Kind, rows: Batch) -> Result<()> {
+        if rows.rows == 0 {
+            return Ok(());
+        }
+        let mut tables = Vec::with_capacity(self.paths.len());
+        for path in &self.paths[1..] {
+            let mut other = Batch::new(&path.shape);
+            for row in 0..rows.rows {
+                let values = self.paths[0].schema.row(&rows, row)?;
+                let values = path.columns.iter().map(|&column| values[column].clone()).collect();
+                path.schema.append(values, &mut other)?;
+            }
+            tables.push((path.keyspace, other));
+        }
+        tables.push((self.paths[0].keyspace, rows));
+        let tables = tables.into_iter().map(|(keyspace, rows)| TableWrites {
+            keyspace,
+            kinds: Kinds::Uniform(kind),
+            rows,
+            delete_ranges: Vec::new(),
+        });
+        self.transaction.write(&WriteBatch { tables: tables.collect() })?;
+        Ok(())
+    }
+}
+
+fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {
+    spec.keys.iter().chain(&spec.values).find(|column| column.name.text == name)
+}
+
+/// The place of a header: as it is written, or the variable of an aggregate.
+fn given_column(headers: &[String], wanted: &str) -> Option<usize> {
+    let exact = headers.iter().position(|header| header == wanted);
+    exact.or_else(|| headers.iter().position(|header| variable_of(header) == wanted))
+}
+
+/// `x` of `sum(x)`.
+fn variable_of(header: &str) -> &str {
+    match header.split_once('(') {
+        Some((_, rest)) => rest.strip_suffix(')').unwrap_or(rest),
+        None => header,
+    }
+}

@@ -1,0 +1,602 @@
+//! One query: its relations, its derived tables, and the fixpoint that fills them.
+//!
+//! # How recursion is computed
+//! Semi-naively (Bancilhon and Ramakrishnan, SIGMOD 1986): in each round one recursive atom of a rule reads what the last round found, those
+//! before it everything, those after it what was there before. Tables only grow, so the three are ranges of row numbers.
+//! A rule with meet aggregates keeps one row a group; a better one is appended and the old one dies.
+//!
+//! # Invariants
+//! 1. While bodies run, no table that they read changes: what is found waits in a table of its own until the round is over.
+
+use crate::aggregate::Groups;
+use crate::body::{Bindings, Body, Marks};
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::expr::{Compiled, Computer};
+use crate::stored::{CHUNK_ROWS, StoredPath};
+use crate::table::{ROWS_MAX, Table};
+use crate::watch::Watch;
+use function::Ambient;
+use hashbrown::HashMap;
+use model::Value;
+use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step};
+use std::sync::Arc;
+use store::Read;
+use syntax::Span;
+
+/// A stored relation and the orders in which it is found.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredRelation {
+    /// As [`plan::RelationInfo::paths`].
+    pub paths: Vec<StoredPath>,
+}
+
+/// What a query reads by a name with `*`.
+#[derive(Clone, Debug)]
+pub(crate) enum Relation {
+    /// In the store.
+    Stored(Arc<StoredRelation>),
+    /// A script's own, in memory.
+    Memory(Arc<Table>),
+}
+
+/// A running query.
+pub(crate) struct Query<'a> {
+    /// What it sees.
+    pub read: &'a dyn Read,
+    /// Its values.
+    pub interner: &'a Interner,
+    /// What it does.
+    pub plan: &'a Plan,
+    /// Its parameters, by number.
+    pub parameters: Vec<Cell>,
+    /// When it stops.
+    pub watch: &'a Watch,
+    /// The world outside.
+    pub ambient: &'a dyn Ambient,
+    /// Algorithms.
+    pub algorithms: &'a dyn Algorithms,
+    relations: Vec<Relation>,
+    tables: Vec<Arc<Table>>,
+    marks: Vec<Marks>,
+    hashed: HashMap<(usize, Vec<usize>, Vec<usize>), Arc<Table>>,
+    /// Rows of the entry that are enough.
+    enough: usize,
+}
+
+/// Algorithms that rules apply with `<~`.
+pub(crate) trait Algorithms {
+    /// The rows of a fixed rule, in columns.
+    ///
+    /// # Errors
+    /// An unknown name, wrong inputs or options, and what stops the query.
+    fn run(&self, query: &Query<'_>, fixed: &plan::FixedUse) -> Result<Vec<Vec<Cell>>>;
+}
+
+impl<'a> Query<'a> {
+    /// A query that has not begun. `relations` are the plan's stored relations, in order.
+    #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
+    pub(crate) fn new(
+        plan: &'a Plan,
+        read: &'a dyn Read,
+        interner: &'a Interner,
+        relations: Vec<Relation>,
+        parameters: Vec<Cell>,
+        watch: &'a Watch,
+        ambient: &'a dyn Ambient,
+        algorithms: &'a dyn Algorithms,
+    ) -> Self {
+        let tables = plan.program.predicates.iter().map(|_| Arc::default()).collect();
+        let marks = vec![Marks::default(); plan.program.predicates.len()];
+        Self {
+            read,
+            interner,
+            plan,
+            parameters,
+            watch,
+            ambient,
+            algorithms,
+            relations,
+            tables,
+            marks,
+            hashed: HashMap::new(),
+            enough: usize::MAX,
+        }
+    }
+
+    /// What computes its expressions.
+    pub(crate) fn computer(&self) -> Computer<'_> {
+        Computer { interner: self.interner, parameters: &self.parameters, ambient: self.ambient }
+    }
+
+    /// # Errors
+    /// Once the query has to stop; `more_bytes` are held besides its tables.
+    pub(crate) fn check(&self, more_bytes: u64) -> Result<()> {
+        let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
+        let hashed: u64 = self.hashed.values().map(|table| table.bytes()).sum();
+        self.watch.check(tables + hashed + self.interner.bytes() + more_bytes)
+    }
+
+    /// A stored relation.
+    pub(crate) fn relation(&self, stored: usize) -> Relation {
+        self.relations[stored].clone()
+    }
+
+    /// A derived relation.
+    pub(crate) fn table(&self, predicate: usize, _: &[usize]) -> Arc<Table> {
+        Arc::clone(&self.tables[predicate])
+    }
+
+    /// An ephemeral relation.
+    pub(crate) fn memory_table(&self, _: usize, table: Arc<Table>, _: &[usize]) -> Arc<Table> {
+        table
+    }
+
+    /// Which rows of a derived relation its versions are.
+    pub(crate) fn marks(&self, predicate: usize) -> Marks {
+        self.marks[predicate]
+    }
+
+    /// Some columns of a whole stored relation, found by some of them; read once a query.
+    ///
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    pub(crate) fn hashed(
+        &mut self,
+        stored: usize,
+        wanted: &[usize],
+        by: &[usize],
+    ) -> Result<Arc<Table>> {
+        let key = (stored, wanted.to_vec(), by.to_vec());
+        if let Some(table) = self.hashed.get(&key) {
+            return Ok(Arc::clone(table));
+        }
+        let mut table = Table::new(wanted.len(), 0);
+        self.each_row(Source::Stored(stored), wanted, None, &mut |columns, rows| {
+            table.append(columns, rows);
+            Ok(table.bytes())
+        })?;
+        table.index(by);
+        let table = Arc::new(table);
+        self.hashed.insert(key, Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// Hands some columns of all rows of a relation to `visit`, which says how many bytes it holds.
+    ///
+    /// # Errors
+    /// Those of the store and of `visit`, and what stops the query.
+    pub(crate) fn each_row(
+        &self,
+        source: Source,
+        wanted: &[usize],
+        at: Option<i64>,
+        visit: &mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>,
+    ) -> Result<()> {
+        let table = match source {
+            Source::Derived(predicate) => Arc::clone(&self.tables[predicate]),
+            Source::Stored(stored) => match &self.relations[stored] {
+                Relation::Memory(table) => Arc::clone(table),
+                Relation::Stored(relation) => {
+                    let path = &relation.paths[0];
+                    let Some(range) = path.prefix(&[], self.interner) else { return Ok(()) };
+                    let mut all = wanted.to_vec();
+                    let keys = path.schema.keys.len();
+                    if at.is_some() {
+                        all.extend(0..keys);
+                    }
+                    let mut last: Option<Vec<Cell>> = None;
+                    let (read, interner) = (self.read, self.interner);
+                    return path.scan(read, range, &all, CHUNK_ROWS, interner, &mut |mut found| {
+                        if let Some(at) = at {
+                            let asked = wanted.len();
+                            let kept: Vec<usize> = (0..found.rows)
+                                .filter(|&row| {
+                                    let holds = crate::history::newest(
+                                        &found.columns[asked..],
+                                        row,
+                                        at,
+                                        &mut last,
+                                        interner,
+                                    );
+                                    holds
+                                })
+                                .collect();
+                            for column in &mut found.columns {
+                                *column = kept.iter().map(|&row| column[row]).collect();
+                            }
+                            found.rows = kept.len();
+                        }
+                        let columns: Vec<&[Cell]> =
+                            found.columns.iter().take(wanted.len()).map(Vec::as_slice).collect();
+                        let held = visit(&columns, found.rows)?;
+                        self.check(held)?;
+                        Ok(true)
+                    });
+                }
+            },
+        };
+        let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
+        for rows in live.chunks(CHUNK_ROWS) {
+            let columns: Vec<Vec<Cell>> = wanted
+                .iter()
+                .map(|&column| rows.iter().map(|&row| table.column(column)[row]).collect())
+                .collect();
+            let columns: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+            let held = visit(&columns, rows.len())?;
+            self.check(held)?;
+        }
+        Ok(())
+    }
+
+    /// The microseconds that an expression after `@` says, a row each.
+    ///
+    /// # Errors
+    /// A value that is no time.
+    pub(crate) fn times(&self, expr: &Compiled, input: &Bindings) -> Result<Vec<i64>> {
+        let computer = self.computer();
+        let time = |row: usize| {
+            let cell = computer.compute(expr, input, row)?;
+            self.interner.with(cell, |value| crate::history::time_of(value, self.ambient))
+        };
+        (0..input.rows).map(time).collect()
+    }
+
+    /// Fills all tables; the entry's is enough with `enough` rows.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run(&mut self, enough: usize) -> Result<()> {
+        let plan = self.plan;
+        self.enough = enough;
+        for group in &plan.groups {
+            self.run_group(group)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of the entry rule, in columns.
+    pub(crate) fn result(&self) -> Vec<Vec<Cell>> {
+        let table = &self.tables[self.plan.program.entry];
+        let live = |column: usize| {
+            let cells = table.column(column).iter().enumerate();
+            cells.filter(|(row, _)| table.is_live(*row)).map(|(_, cell)| *cell).collect()
+        };
+        (0..table.arity()).map(live).collect()
+    }
+
+    /// Rows of the entry, for a head without columns.
+    pub(crate) fn result_rows(&self) -> usize {
+        self.tables[self.plan.program.entry].live_rows()
+    }
+
+    fn run_group(&mut self, group: &GroupPlan) -> Result<()> {
+        let plan = self.plan;
+        for &predicate in &group.group.predicates {
+            let definition = &plan.program.predicates[predicate];
+            match &definition.kind {
+                PredicateKind::Inline { aggregates } => {
+                    let is_kept = group.group.is_recursive && definition.is_meet();
+                    let plain = aggregates.iter().filter(|one| one.is_none()).count();
+                    let keys = if is_kept { plain } else { aggregates.len() };
+                    self.tables[predicate] = Arc::new(Table::new(aggregates.len(), keys));
+                }
+                PredicateKind::Constant(data) => {
+                    let rows = self.constant_rows(data, definition)?;
+                    self.fill(predicate, definition.columns.len(), &rows)?;
+                }
+                PredicateKind::Fixed(fixed) => {
+                    let algorithms = self.algorithms;
+                    let columns = algorithms.run(self, fixed)?;
+                    let rows = columns.first().map_or(0, Vec::len);
+                    if fixed.has_head && definition.columns.len() != columns.len() {
+                        let what = format!(
+                            "{} gives {} columns, rule `{}` names {}",
+                            fixed.name,
+                            columns.len(),
+                            definition.name,
+                            definition.columns.len()
+                        );
+                        return Err(Error::value(what, fixed.span));
+                    }
+                    let mut table = Table::new(columns.len(), columns.len());
+                    let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+                    (0..rows).for_each(|row| {
+                        table.insert(&slices, row);
+                    });
+                    self.set_table(predicate, table);
+                }
+            }
+        }
+        match group.group.is_recursive {
+            true => self.run_recursive(group),
+            false => self.run_once(group),
+        }
+    }
+
+    fn run_once(&mut self, group: &GroupPlan) -> Result<()> {
+        let plan = self.plan;
+        let Some(first) = group.rules.first() else { return Ok(()) };
+        let predicate = plan.program.rules[first.rule].predicate;
+        let definition = &plan.program.predicates[predicate];
+        let PredicateKind::Inline { aggregates } = &definition.kind else { return Ok(()) };
+        if definition.is_aggregated() {
+            let mut groups = self.groups(aggregates, definition.span)?;
+            for rule in &group.rules {
+                let Some(body) = &rule.first else { continue };
+                let head = &plan.program.rules[rule.rule].head;
+                let interner = self.interner;
+                self.run_body(body, rule.rule, false, &mut |query, bindings| {
+                    let columns = head_columns(head, bindings);
+                    for row in 0..bindings.rows {
+                        groups.add(&columns, row, interner)?;
+                    }
+                    query.check(groups.bytes())?;
+                    Ok(true)
+                })?;
+            }
+            let columns = groups.finish(self.interner)?;
+            return self.fill(predicate, aggregates.len(), &columns);
+        }
+        let mut table = Table::new(aggregates.len(), aggregates.len());
+        let enough = if predicate == plan.program.entry { self.enough } else { usize::MAX };
+        for rule in &group.rules {
+            let Some(body) = &rule.first else { continue };
+            let head = &plan.program.rules[rule.rule].head;
+            if table.rows() >= enough {
+                break;
+            }
+            self.run_body(body, rule.rule, true, &mut |query, bindings| {
+                let columns = head_columns(head, bindings);
+                for row in 0..bindings.rows {
+                    table.insert(&columns, row);
+                    if table.rows() >= enough {
+                        return Ok(false);
+                    }
+                }
+                query.check_rows(&table)?;
+                Ok(true)
+            })?;
+        }
+        self.set_table(predicate, table);
+        Ok(())
+    }
+
+    fn run_recursive(&mut self, group: &GroupPlan) -> Result<()> {
+        let plan = self.plan;
+        let is_meet: Vec<bool> =
+            plan.program.predicates.iter().map(plan::Predicate::is_meet).collect();
+        let mut is_first = true;
+        loop {
+            let mut fresh: HashMap<usize, Table> = HashMap::new();
+            for &predicate in &group.group.predicates {
+                let table = &self.tables[predicate];
+                let keys = match is_meet[predicate] {
+                    true => plain_columns(&plan.program.predicates[predicate].kind),
+                    false => table.arity(),
+                };
+                fresh.insert(predicate, Table::new(table.arity(), keys));
+            }
+            for rule in &group.rules {
+                let predicate = plan.program.rules[rule.rule].predicate;
+                let head = &plan.program.rules[rule.rule].head;
+                let bodies: &[BodyPlan] = match (&rule.first, is_first) {
+                    (Some(body), true) => std::slice::from_ref(body),
+                    (_, false) => &rule.rounds,
+                    (None, true) => &[],
+                };
+                for body in bodies {
+                    let Some(mut found) = fresh.remove(&predicate) else { continue };
+                    let known = Arc::clone(&self.tables[predicate]);
+                    let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
+                    self.run_body(body, rule.rule, true, &mut |query, bindings| {
+                        let columns = head_columns(head, bindings);
+                        for row in 0..bindings.rows {
+                            if is_meet[predicate] {
+                                meet_into(&mut found, aggregates, &columns, row, query.interner)?;
+                            } else if !known.contains(&columns, row) {
+                                found.insert(&columns, row);
+                            }
+                        }
+                        query.check_rows(&found)?;
+                        Ok(true)
+                    })?;
+                    fresh.insert(predicate, found);
+                }
+            }
+            is_first = false;
+            let mut grown = false;
+            for &predicate in &group.group.predicates {
+                let Some(found) = fresh.remove(&predicate) else { continue };
+                let before = self.tables[predicate].rows();
+                let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
+                let interner = self.interner;
+                let table = Arc::make_mut(&mut self.tables[predicate]);
+                let columns: Vec<&[Cell]> = (0..found.arity()).map(|i| found.column(i)).collect();
+                for row in 0..found.rows() {
+                    if !found.is_live(row) {
+                        continue;
+                    }
+                    if is_meet[predicate] {
+                        meet_into(table, aggregates, &columns, row, interner)?;
+                    } else {
+                        table.insert(&columns, row);
+                    }
+                }
+                let total = table.rows();
+                self.marks[predicate] = Marks { old: before, total };
+                grown |= total > before;
+            }
+            self.check(0)?;
+            if !grown {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs a body, with the indexes that its joins need.
+    fn run_body(
+        &mut self,
+        body: &BodyPlan,
+        rule: usize,
+        is_set: bool,
+        emit: &mut dyn FnMut(&Query<'_>, &Bindings) -> Result<bool>,
+    ) -> Result<()> {
+        for planned in &body.steps {
+            match &planned.step {
+                Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
+                    let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
+                    Arc::make_mut(&mut self.tables[*predicate]).index(&columns);
+                }
+                Step::Stored { stored, path, prefix, checks, .. } => {
+                    if let Relation::Memory(table) = &mut self.relations[*stored] {
+                        let keys = &self.plan.infos[*stored].paths[*path].keys;
+                        let prefix = keys.iter().take(prefix.len()).copied();
+                        let columns: Vec<usize> =
+                            prefix.chain(checks.iter().map(|(column, _)| *column)).collect();
+                        if !columns.is_empty() {
+                            Arc::make_mut(table).index(&columns);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let variables = self.plan.program.rules[rule].variables.len();
+        let mut body = Body::new(body, variables, is_set, &self.computer())?;
+        body.run(self, emit)?;
+        Ok(())
+    }
+
+    fn check_rows(&self, table: &Table) -> Result<()> {
+        if table.rows() >= ROWS_MAX / 2 {
+            return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
+        }
+        self.check(table.bytes())
+    }
+
+    fn set_table(&mut self, predicate: usize, table: Table) {
+        self.marks[predicate] = Marks { old: 0, total: table.rows() };
+        self.tables[predicate] = Arc::new(table);
+    }
+
+    fn fill(&mut self, predicate: usize, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {
+        let mut table = Table::new(arity, arity);
+        let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+        for row in 0..columns.first().map_or(0, Vec::len) {
+            table.insert(&slices, row);
+        }
+        self.check_rows(&table)?;
+        self.set_table(predicate, table);
+        Ok(())
+    }
+
+    fn groups(&self, aggregates: &[Option<AggregateUse>], span: Span) -> Result<Groups> {
+        let computer = self.computer();
+        let args = aggregates.iter().flatten().map(|used| {
+            used.args.iter().map(|arg| computer.known(arg)).collect::<Result<Vec<Value>>>()
+        });
+        Ok(Groups::new(aggregates, args.collect::<Result<_>>()?, span))
+    }
+
+    fn constant_rows(
+        &self,
+        data: &plan::Expr,
+        definition: &plan::Predicate,
+    ) -> Result<Vec<Vec<Cell>>> {
+        let rows = self.computer().known(data)?;
+        let wrong = |what: &str| {
+            let hint = "write rows as lists in a list: [[1, 'a'], [2, 'b']]";
+            Error::hinted(what, definition.span, hint)
+        };
+        let Value::List(rows) = rows else {
+            return Err(wrong("a constant rule needs a list of rows"));
+        };
+        let arity = definition.columns.len();
+        let mut columns = vec![Vec::with_capacity(rows.len()); arity];
+        for row in rows {
+            let Value::List(items) = row else {
+                return Err(wrong("a row of a constant rule is a list"));
+            };
+            if items.len() != arity {
+                return Err(wrong(&format!(
+                    "rule `{}` has {arity} columns, a row has {}",
+                    definition.name,
+                    items.len()
+                )));
+            }
+            for (column, item) in columns.iter_mut().zip(items) {
+                column.push(self.interner.take(item));
+            }
+        }
+        Ok(columns)
+    }
+}
+
+fn head_columns<'b>(head: &[usize], bindings: &'b Bindings) -> Vec<&'b [Cell]> {
+    head.iter().map(|&var| bindings.columns[var].as_slice()).collect()
+}
+
+fn aggregates_of(kind: &PredicateKind) -> &[Option<AggregateUse>] {
+    match kind {
+        PredicateKind::Inline { aggregates } => aggregates,
+        _ => &[],
+    }
+}
+
+fn plain_columns(kind: &PredicateKind) -> usize {
+    aggregates_of(kind).iter().filter(|one| one.is_none()).count()
+}
+
+/// Puts a row into a table that keeps one a group; a group that is bettered gets a new row.
+fn meet_into(
+    table: &mut Table,
+    aggregates: &[Option<AggregateUse>],
+    columns: &[&[Cell]],
+    row: usize,
+    interner: &Interner,
+) -> Result<()> {
+    let plain = aggregates.iter().take_while(|one| one.is_none()).count();
+    let failed = |failure: function::Failure| {
+        Error::Value(syntax::Diagnostic {
+            message: failure.message,
+            span: Span::default(),
+            hint: failure.hint,
+        })
+    };
+    let key: Vec<Cell> = columns[..plain].iter().map(|column| column[row]).collect();
+    let Some(there) = table.find(&key) else {
+        let mut first: Vec<Vec<Cell>> = key.iter().map(|&cell| vec![cell]).collect();
+        for (used, column) in aggregates[plain..].iter().flatten().zip(&columns[plain..]) {
+            let value = interner.value(column[row]);
+            let value = used.aggregate.meet_first(&value).map_err(failed)?;
+            first.push(vec![interner.take(value)]);
+        }
+        let first: Vec<&[Cell]> = first.iter().map(Vec::as_slice).collect();
+        table.insert(&first, 0);
+        return Ok(());
+    };
+    let mut better = key;
+    let mut changed = false;
+    for (i, used) in aggregates.iter().enumerate().skip(plain) {
+        let present = table.column(i)[there];
+        let Some(used) = used else { continue };
+        if present == columns[i][row] {
+            better.push(present);
+            continue;
+        }
+        let mut value = interner.value(present);
+        let new = interner.value(columns[i][row]);
+        match used.aggregate.meet(&mut value, &new).map_err(failed)? {
+            true => {
+                changed = true;
+                better.push(interner.take(value));
+            }
+            false => better.push(present),
+        }
+    }
+    if changed {
+        table.replace(there, &better);
+    }
+    Ok(())
+}

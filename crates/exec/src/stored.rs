@@ -1,0 +1,518 @@
+//! Rows of stored relations as columns of cells: by ranges of keys, and by many keys at once.
+//!
+//! # Invariants
+//! 1. Columns are named by their place in the relation, whichever path they are read on.
+//! 2. A bound of a range may let in rows that its condition refuses, never the other way round: conditions are checked again.
+
+use crate::cell::{Cell, Interner};
+use base::{Batch, Column, Key, KeyRange, KeyShape, Keys, KeyspaceId, Projection, Shape};
+use base::{word_to_float, word_to_int};
+use model::{Type, Value, decode_tuple, encode_value};
+use relation::Schema;
+use store::{Error, ErrorKind, Read, Result};
+
+/// Rows that are read at once.
+pub(crate) const CHUNK_ROWS: usize = 8192;
+
+/// Rows of a range that is read in one piece.
+const SHORT_ROWS: usize = 256;
+
+/// One order in which rows are stored.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredPath {
+    /// Where.
+    pub keyspace: KeyspaceId,
+    /// What is stored there.
+    pub schema: Schema,
+    /// Its shape.
+    pub shape: Shape,
+    /// Of each column there, its place in the relation.
+    pub columns: Vec<usize>,
+}
+
+/// Columns of cells, as many as were asked for, of one length.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    /// Rows, also where no column was asked for.
+    pub rows: usize,
+    /// In the order asked for.
+    pub columns: Vec<Vec<Cell>>,
+}
+
+impl StoredPath {
+    /// A path whose columns are the relation's own, in order.
+    pub(crate) fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
+        let columns = (0..schema.columns()).collect();
+        Self { keyspace, shape: schema.shape(), schema, columns }
+    }
+
+    fn keys(&self) -> usize {
+        self.schema.keys.len()
+    }
+
+    fn column_type(&self, place: usize) -> &Type {
+        match place.checked_sub(self.keys()) {
+            None => &self.schema.keys[place].column_type,
+            Some(value) => &self.schema.values[value].column_type,
+        }
+    }
+
+    /// Places in this path of columns of the relation.
+    fn places(&self, wanted: &[usize]) -> Vec<usize> {
+        let place = |column: &usize| self.columns.iter().position(|own| own == column);
+        wanted.iter().filter_map(place).collect()
+    }
+
+    fn projection(&self, places: &[usize]) -> Projection {
+        let mut projection = Projection::COUNT;
+        for &place in places {
+            match place.checked_sub(self.keys()) {
+                None if self.shape.key == KeyShape::Bytes => projection.keys |= 1,
+                None => projection.keys |= 1 << place,
+                Some(value) => projection.values |= 1 << value,
+            }
+        }
+        projection
+    }
+
+    /// The range of keys whose first columns are these cells; `None` where no stored row can be.
+    pub(crate) fn prefix(&self, prefix: &[Cell], interner: &Interner) -> Option<KeyRange> {
+        match self.shape.key {
+            KeyShape::Words(_) => {
+                let words: Option<Vec<u64>> = prefix
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &cell)| word_of(self.column_type(i), cell, interner))
+                    .collect();
+                Some(KeyRange::prefix_words(&words?))
+            }
+            KeyShape::Bytes => {
+                let mut bytes = Vec::new();
+                for &cell in prefix {
+                    interner.with(cell, |value| encode_value(value, &mut bytes));
+                }
+                Some(KeyRange::prefix_bytes(&bytes))
+            }
+        }
+    }
+
+    /// Narrows a range that [`StoredPath::prefix`] made of `prefix` to values of the next column from `lower` to `upper`.
+    pub(crate) fn narrow(
+        &self,
+        range: &mut KeyRange,
+        prefix: &[Cell],
+        lower: Option<&Value>,
+        upper: Option<&Value>,
+        interner: &Interner,
+    ) {
+        let of = self.column_type(prefix.len());
+        let bound = |value: &Value, up: bool| -> Option<KeyRange> {
+            match self.shape.key {
+                KeyShape::Words(_) => {
+                    let word = bound_word(of, value, up)?;
+                    let words: Option<Vec<u64>> = prefix
+                        .iter()
+                        .enumerate()
+                        .map(|(i, &cell)| word_of(self.column_type(i), cell, interner))
+                        .collect();
+                    let mut words = words?;
+                    words.push(word);
+                    Some(KeyRange::prefix_words(&words))
+                }
+                KeyShape::Bytes => {
+                    let mut bytes = Vec::new();
+                    for &cell in prefix {
+                        interner.with(cell, |value| encode_value(value, &mut bytes));
+                    }
+                    let value = match value {
+                        // 1 and 1.0 are equal to a comparison, and neighbours in the order.
+                        Value::Int(_) | Value::Id(_) | Value::Float(_) => {
+                            let float = number(value)?;
+                            Value::Float(if up { float.next_up() } else { float.next_down() })
+                        }
+                        other => other.clone(),
+                    };
+                    encode_value(&value, &mut bytes);
+                    Some(KeyRange::prefix_bytes(&bytes))
+                }
+            }
+        };
+        if let Some(bound) = lower.and_then(|lower| bound(lower, false)) {
+            range.lower = bound.lower;
+        }
+        if let Some(bound) = upper.and_then(|upper| bound(upper, true))
+            && bound.upper.is_some()
+        {
+            range.upper = bound.upper;
+        }
+    }
+
+    /// The same to texts that begin with `text`, where the column may hold text.
+    pub(crate) fn narrow_to_text(
+        &self,
+        range: &mut KeyRange,
+        prefix: &[Cell],
+        text: &str,
+        interner: &Interner,
+    ) {
+        if self.shape.key != KeyShape::Bytes {
+            return;
+        }
+        let mut bytes = Vec::new();
+        for &cell in prefix {
+            interner.with(cell, |value| encode_value(value, &mut bytes));
+        }
+        let mut lower = bytes.clone();
+        encode_value(&Value::Str(text.to_owned()), &mut lower);
+        range.lower = Key::bytes(&lower);
+        if let Some(after) = text_after(text) {
+            encode_value(&Value::Str(after), &mut bytes);
+            range.upper = Some(Key::bytes(&bytes));
+        }
+    }
+
+    /// Hands the wanted columns of a range's rows to `visit`, some thousand rows at a time, until it says `false`.
+    ///
+    /// # Errors
+    /// Those of the store and of `visit`.
+    pub(crate) fn scan<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        wanted: &[usize],
+        chunk_rows: usize,
+        interner: &Interner,
+        visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let places = self.places(wanted);
+        let projection = self.projection(&places);
+        let mut batch = Batch::new(&self.shape);
+        // Most ranges that a query asks for are short: those cost no stream.
+        read.scan_into(self.keyspace, &range, projection, SHORT_ROWS, &mut batch)?;
+        if batch.rows < SHORT_ROWS {
+            if batch.rows > 0 {
+                visit(self.cells(&batch, 0..batch.rows, &places, interner)?)?;
+            }
+            return Ok(());
+        }
+        batch.clear();
+        let mut scan = read.scan(self.keyspace, range, projection)?;
+        let mut chunk = chunk_rows.min(CHUNK_ROWS);
+        while scan.next_batch(chunk, &mut batch)? {
+            let columns = self.cells(&batch, 0..batch.rows, &places, interner)?;
+            if !visit(columns)? {
+                break;
+            }
+            batch.clear();
+            chunk = CHUNK_ROWS;
+        }
+        Ok(())
+    }
+
+    /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the number of the row of `keys` for
+    /// each row that is found, in order.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn probe(
+        &self,
+        read: &dyn Read,
+        keys: &[&[Cell]],
+        rows: usize,
+        wanted: &[usize],
+        interner: &Interner,
+        found: &mut Vec<u32>,
+    ) -> Result<Columns> {
+        let places = self.places(wanted);
+        if keys.len() == self.keys() {
+            return self.probe_whole(read, keys, rows, &places, interner, found);
+        }
+        let projection = self.projection(&places);
+        let mut batch = Batch::new(&self.shape);
+        if keys.len() == 1 && matches!(self.shape.key, KeyShape::Words(_)) {
+            let of = self.column_type(0);
+            let mut words = Vec::with_capacity(rows);
+            let mut asked = Vec::with_capacity(rows);
+            for (row, &cell) in keys[0].iter().enumerate().take(rows) {
+                if let Some(word) = word_of(of, cell, interner) {
+                    words.push(word);
+                    asked.push(row as u32);
+                }
+            }
+            let mut offsets = Vec::with_capacity(words.len() + 1);
+            read.prefix_many(self.keyspace, &words, projection, &mut offsets, &mut batch)?;
+            for (pair, &row) in offsets.windows(2).zip(&asked) {
+                found.extend(std::iter::repeat_n(row, (pair[1] - pair[0]) as usize));
+            }
+            return self.cells(&batch, 0..batch.rows, &places, interner);
+        }
+        let mut key = Vec::with_capacity(keys.len());
+        for row in 0..rows {
+            key.clear();
+            key.extend(keys.iter().map(|column| column[row]));
+            let Some(range) = self.prefix(&key, interner) else { continue };
+            let before = batch.rows;
+            read.scan_into(self.keyspace, &range, projection, usize::MAX, &mut batch)?;
+            found.extend(std::iter::repeat_n(row as u32, batch.rows - before));
+        }
+        self.cells(&batch, 0..batch.rows, &places, interner)
+    }
+
+    /// All key columns are known: at most one row a key.
+    fn probe_whole(
+        &self,
+        read: &dyn Read,
+        keys: &[&[Cell]],
+        rows: usize,
+        places: &[usize],
+        interner: &Interner,
+        found: &mut Vec<u32>,
+    ) -> Result<Columns> {
+        let mut asked = Vec::with_capacity(rows);
+        let mut wanted = Keys::new(self.shape.key);
+        let mut encoded = Vec::new();
+        for row in 0..rows {
+            let is_possible = match &mut wanted {
+                Keys::Words(columns) => {
+                    let mut words = [0; base::WORDS_MAX];
+                    let mut all = true;
+                    for (i, column) in keys.iter().enumerate() {
+                        match word_of(self.column_type(i), column[row], interner) {
+                            Some(word) => words[i] = word,
+                            None => all = false,
+                        }
+                    }
+                    if all {
+                        columns.iter_mut().zip(words).for_each(|(column, word)| column.push(word));
+                    }
+                    all
+                }
+                Keys::Bytes(bytes) => {
+                    encoded.clear();
+                    for column in keys {
+                        interner.with(column[row], |value| encode_value(value, &mut encoded));
+                    }
+                    bytes.push(Some(&encoded));
+                    true
+                }
+            };
+            if is_possible {
+                asked.push(row as u32);
+            }
+        }
+        let mut projection = self.projection(places);
+        projection.keys = 0;
+        let mut batch = Batch::new(&self.shape);
+        let mut present = Vec::new();
+        if asked.len() == 1 {
+            let key = wanted.get(0);
+            present.push(read.get(self.keyspace, key.as_ref(), projection, &mut batch)?);
+        } else {
+            read.get_many(self.keyspace, &wanted, projection, &mut present, &mut batch)?;
+        }
+        let first = found.len();
+        let is_single = asked.len() == 1;
+        let mut kept = Vec::new();
+        for (i, (&row, &present)) in asked.iter().zip(&present).enumerate() {
+            if present {
+                found.push(row);
+                kept.push(i);
+            }
+        }
+        let mut out = Columns { rows: kept.len(), columns: Vec::with_capacity(places.len()) };
+        for &place in places {
+            out.columns.push(match place.checked_sub(self.keys()) {
+                None => found[first..].iter().map(|&row| keys[place][row as usize]).collect(),
+                Some(value) => {
+                    let mut column = Vec::with_capacity(kept.len());
+                    for &i in &kept {
+                        let i = if is_single { 0 } else { i };
+                        column.push(self.value_cell(&batch.values[value], value, i, interner)?);
+                    }
+                    column
+                }
+            });
+        }
+        Ok(out)
+    }
+
+    /// Cells of these places of some rows.
+    fn cells(
+        &self,
+        batch: &Batch,
+        rows: std::ops::Range<usize>,
+        places: &[usize],
+        interner: &Interner,
+    ) -> Result<Columns> {
+        let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
+        let mut decoded = Vec::new();
+        if let Keys::Bytes(keys) = &batch.keys
+            && places.iter().any(|&place| place < self.keys())
+        {
+            for i in rows.clone() {
+                let values =
+                    decode_tuple(keys.get(i)).map_err(|error| self.wrong(&error.to_string()))?;
+                if values.len() != self.keys() {
+                    return Err(self.wrong("the key has another number of columns"));
+                }
+                decoded.push(values);
+            }
+        }
+        for (column, &place) in out.columns.iter_mut().zip(places) {
+            column.reserve(rows.len());
+            match place.checked_sub(self.keys()) {
+                None => match &batch.keys {
+                    Keys::Words(words) => {
+                        let of = self.column_type(place);
+                        for &word in &words[place][rows.clone()] {
+                            column.push(self.word_cell(of, word, interner)?);
+                        }
+                    }
+                    Keys::Bytes(_) => {
+                        column.extend(decoded.iter().map(|values| interner.cell(&values[place])));
+                    }
+                },
+                Some(value) => {
+                    for i in rows.clone() {
+                        column.push(self.value_cell(&batch.values[value], value, i, interner)?);
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    #[inline]
+    fn word_cell(&self, of: &Type, word: u64, interner: &Interner) -> Result<Cell> {
+        Ok(match of {
+            Type::Int => interner.int(word_to_int(word)),
+            Type::Id => match i64::try_from(word) {
+                Ok(id) => interner.int(id),
+                Err(_) => interner.take(Value::Id(word)),
+            },
+            Type::Float => interner.float(word_to_float(word)),
+            Type::Bool if word <= 1 => Cell::bool(word == 1),
+            _ => return Err(self.wrong("not a word of its type")),
+        })
+    }
+
+    fn value_cell(
+        &self,
+        column: &Column,
+        value: usize,
+        i: usize,
+        interner: &Interner,
+    ) -> Result<Cell> {
+        let of = &self.schema.values[value];
+        match column {
+            Column::Words(words) => match words.get(i) {
+                Some(word) => {
+                    let is_lost = of.merge.is_some_and(|merge| merge.overflowed(word));
+                    if is_lost {
+                        let what = format!(
+                            "a sum in column {:?} of relation {:?} left the range of Int",
+                            of.name, self.schema.name
+                        );
+                        return Err(Error::new(ErrorKind::InvalidInput, what));
+                    }
+                    self.word_cell(&of.column_type, word, interner)
+                }
+                None => Ok(Cell::NULL),
+            },
+            Column::Bytes(bytes) => {
+                if !bytes.validity.is_valid(i) {
+                    return Ok(Cell::NULL);
+                }
+                let stored = bytes.get(i);
+                Ok(interner.take(match of.column_type {
+                    Type::String => Value::Str(
+                        String::from_utf8(stored.to_vec())
+                            .map_err(|_| self.wrong("it is not UTF-8"))?,
+                    ),
+                    Type::Bytes => Value::Bytes(stored.to_vec()),
+                    _ => {
+                        let mut rest = stored;
+                        model::decode_value(&mut rest)
+                            .map_err(|error| self.wrong(&error.to_string()))?
+                    }
+                }))
+            }
+        }
+    }
+
+    fn wrong(&self, why: &str) -> Error {
+        let what = format!("relation {:?} holds what is no row of it: {why}", self.schema.name);
+        Error::new(ErrorKind::Corruption, what)
+    }
+}
+
+/// The word that a column of this type stores for the value of a cell; `None` where it holds no such value. A number is looked
+/// for as the column's kind of number: whoever asks for 1 in a column of floats means 1.0.
+#[inline]
+fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
+    match (of, cell.as_small_int()) {
+        (Type::Int, Some(int)) => Some(base::int_to_word(int)),
+        (Type::Id, Some(int)) => u64::try_from(int).ok(),
+        _ => interner.with(cell, |value| {
+            model::word_of_value(of, value).or_else(|| {
+                let coerced = of.coerce(value.clone()).ok()?;
+                model::word_of_value(of, &coerced)
+            })
+        }),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match *value {
+        Value::Int(int) => Some(int as f64),
+        Value::Id(id) => Some(id as f64),
+        Value::Float(float) if !float.is_nan() => Some(float),
+        _ => None,
+    }
+}
+
+/// A word that no value of this type and side of `value` lies beyond.
+fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
+    match (of, value) {
+        (Type::Int | Type::Id | Type::Bool, Value::Int(_) | Value::Id(_) | Value::Bool(_)) => {
+            match (of, value) {
+                (Type::Id, Value::Int(int)) if *int < 0 => Some(0),
+                _ => model::word_of_value(of, value),
+            }
+        }
+        (Type::Int | Type::Id, Value::Float(float)) if !float.is_nan() => {
+            let whole = if up { float.ceil() } else { float.floor() };
+            let word = match of {
+                Type::Int => base::int_to_word(whole as i64),
+                _ => whole as u64,
+            };
+            Some(word)
+        }
+        (Type::Float, _) => {
+            let float = number(value)?;
+            // Integers past 2^53 are rounded; the neighbours are on the safe side, of both zeros too.
+            let float = if up { float.next_up() } else { float.next_down() };
+            Some(base::float_to_word(float))
+        }
+        _ => None,
+    }
+}
+
+/// The least text above all that begin with `text`.
+fn text_after(text: &str) -> Option<String> {
+    let mut chars: Vec<char> = text.chars().collect();
+    while let Some(last) = chars.pop() {
+        let next = match u32::from(last) + 1 {
+            0xD800 => Some('\u{E000}'),
+            code => char::from_u32(code),
+        };
+        if let Some(next) = next {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
+}

@@ -1,0 +1,262 @@
+//! Rows of a derived relation: a set in the order in which they were found, with indexes that grow with it.
+//!
+//! # Invariants
+//! 1. Rows are only appended. What a round of semi-naive evaluation found is therefore a range of row numbers.
+//! 2. A live row is there once. A row that a meet aggregate bettered is dead: it stays, and no look-up gives it.
+//! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is found without passing what is old.
+
+use crate::cell::Cell;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use std::ops::Range;
+
+const NONE: u32 = u32::MAX;
+
+/// Rows that a table may have.
+pub(crate) const ROWS_MAX: usize = NONE as usize;
+
+/// Rows of cells, each once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    columns: Vec<Vec<Cell>>,
+    rows: usize,
+    /// By the first `keys` columns, which are all unless a meet aggregate keeps one row a key.
+    set: HashTable<u32>,
+    keys: usize,
+    dead: Vec<u64>,
+    dead_rows: usize,
+    indexes: Vec<Index>,
+    hasher: foldhash::fast::FixedState,
+}
+
+#[derive(Clone, Debug)]
+struct Index {
+    columns: Vec<usize>,
+    /// The newest row of each key.
+    newest: HashTable<u32>,
+    /// Of each row, the one before it with its key.
+    before: Vec<u32>,
+}
+
+impl Table {
+    /// An empty table whose rows differ in their first `keys` columns.
+    pub(crate) fn new(arity: usize, keys: usize) -> Self {
+        Self { columns: vec![Vec::new(); arity], keys, ..Self::default() }
+    }
+
+    /// Rows ever appended, dead ones too: the numbers rows have.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows that are alive.
+    pub(crate) fn live_rows(&self) -> usize {
+        self.rows - self.dead_rows
+    }
+
+    /// Columns.
+    pub(crate) fn arity(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Column `i` of all rows.
+    pub(crate) fn column(&self, i: usize) -> &[Cell] {
+        &self.columns[i]
+    }
+
+    /// Whether a row is alive.
+    #[inline]
+    pub(crate) fn is_live(&self, row: usize) -> bool {
+        self.dead_rows == 0
+            || self.dead.get(row / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let index = |index: &Index| 4 * index.before.capacity() + 5 * index.newest.capacity();
+        let indexes: usize = self.indexes.iter().map(index).sum();
+        let columns: usize = self.columns.iter().map(|column| 8 * column.capacity()).sum();
+        (columns + 5 * self.set.capacity() + indexes + self.dead.len() * 8) as u64
+    }
+
+    /// Appends row `row` of other columns unless it is there; whether it was appended.
+    pub(crate) fn insert(&mut self, columns: &[&[Cell]], row: usize) -> bool {
+        let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
+        let Self { columns: own, set, keys, hasher, .. } = self;
+        let is_there = |&there: &u32| (0..*keys).all(|i| own[i][there as usize] == columns[i][row]);
+        let entry = set.entry(hash, is_there, |&there| {
+            hash_cells(hasher, (0..*keys).map(|i| own[i][there as usize]))
+        });
+        let hashbrown::hash_table::Entry::Vacant(entry) = entry else { return false };
+        entry.insert(self.rows as u32);
+        for (own, column) in self.columns.iter_mut().zip(columns) {
+            own.push(column[row]);
+        }
+        self.rows += 1;
+        true
+    }
+
+    /// Appends rows without asking whether they are there; for tables without keys.
+    pub(crate) fn append(&mut self, columns: &[&[Cell]], rows: usize) {
+        for (own, column) in self.columns.iter_mut().zip(columns) {
+            own.extend_from_slice(column);
+        }
+        self.rows += rows;
+    }
+
+    /// Whether row `row` of other columns is there.
+    pub(crate) fn contains(&self, columns: &[&[Cell]], row: usize) -> bool {
+        let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
+        let is_there = |&there: &u32| {
+            (0..self.keys).all(|i| self.columns[i][there as usize] == columns[i][row])
+        };
+        self.set.find(hash, is_there).is_some()
+    }
+
+    /// The live row whose key these cells are.
+    pub(crate) fn find(&self, key: &[Cell]) -> Option<usize> {
+        let hash = self.hash_of(key.iter().copied());
+        let is_it = |&row: &u32| {
+            key.iter().zip(&self.columns).all(|(cell, column)| column[row as usize] == *cell)
+        };
+        self.set.find(hash, is_it).map(|&row| row as usize)
+    }
+
+    /// Puts a row in the place of the one that has its key, which dies.
+    pub(crate) fn replace(&mut self, old: usize, row: &[Cell]) {
+        let hash = self.hash_of(row.iter().take(self.keys).copied());
+        if let Some(place) = self.set.find_mut(hash, |&there| there as usize == old) {
+            *place = self.rows as u32;
+        }
+        self.dead.resize(self.rows / 64 + 1, 0);
+        self.dead[old / 64] |= 1 << (old % 64);
+        self.dead_rows += 1;
+        for (own, &cell) in self.columns.iter_mut().zip(row) {
+            own.push(cell);
+        }
+        self.rows += 1;
+    }
+
+    /// Makes an index on these columns unless there is one, and brings it up to date.
+    pub(crate) fn index(&mut self, columns: &[usize]) {
+        let place = self.indexes.iter().position(|index| index.columns == columns);
+        let place = place.unwrap_or_else(|| {
+            let (newest, before) = (HashTable::new(), Vec::new());
+            self.indexes.push(Index { columns: columns.to_vec(), newest, before });
+            self.indexes.len() - 1
+        });
+        let Index { newest, before, .. } = &mut self.indexes[place];
+        let (own, hasher) = (&self.columns, &self.hasher);
+        let hash = |row: usize| hash_cells(hasher, columns.iter().map(|&i| own[i][row]));
+        for row in before.len()..self.rows {
+            let same =
+                |&there: &u32| columns.iter().all(|&i| own[i][there as usize] == own[i][row]);
+            match newest.entry(hash(row), same, |&there| hash(there as usize)) {
+                hashbrown::hash_table::Entry::Occupied(mut entry) => {
+                    before.push(*entry.get());
+                    *entry.get_mut() = row as u32;
+                }
+                hashbrown::hash_table::Entry::Vacant(entry) => {
+                    before.push(NONE);
+                    entry.insert(row as u32);
+                }
+            }
+        }
+    }
+
+    /// Calls `found` for each live row of a range whose `columns` are these cells, the newest first, until it says `false`. The
+    /// index must have been made, and be up to date.
+    pub(crate) fn each_match(
+        &self,
+        columns: &[usize],
+        key: &[Cell],
+        rows: &Range<usize>,
+        mut found: impl FnMut(usize) -> bool,
+    ) {
+        let Some(index) = self.indexes.iter().find(|index| index.columns == columns) else {
+            return;
+        };
+        let hash = self.hash_of(key.iter().copied());
+        let is_it = |&row: &u32| {
+            columns.iter().zip(key).all(|(&i, cell)| self.columns[i][row as usize] == *cell)
+        };
+        let mut next = index.newest.find(hash, is_it).copied().unwrap_or(NONE);
+        while next != NONE && next as usize >= rows.start {
+            let row = next as usize;
+            if row < rows.end && self.is_live(row) && !found(row) {
+                return;
+            }
+            next = index.before[row];
+        }
+    }
+
+    fn hash_of(&self, cells: impl Iterator<Item = Cell>) -> u64 {
+        hash_cells(&self.hasher, cells)
+    }
+}
+
+#[inline]
+fn hash_cells(hasher: &foldhash::fast::FixedState, cells: impl Iterator<Item = Cell>) -> u64 {
+    use std::hash::Hasher;
+    let mut state = hasher.build_hasher();
+    cells.for_each(|cell| state.write_u64(cell.word()));
+    state.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cell(i: i64) -> Cell {
+        Cell::small_int(i).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_set_whose_indexes_find_what_is_in_a_range(
+            rows in prop::collection::vec((0_i64..6, 0_i64..6), 0..60),
+            asked in 0_i64..6,
+            from in 0_usize..40,
+            len in 0_usize..40,
+        ) {
+            let mut table = Table::new(2, 2);
+            let mut want = Vec::new();
+            for (i, &(a, b)) in rows.iter().enumerate() {
+                let columns = [[cell(a)], [cell(b)]];
+                let is_new = table.insert(&[&columns[0], &columns[1]], 0);
+                prop_assert_eq!(is_new, !want.contains(&(a, b)));
+                if is_new {
+                    want.push((a, b));
+                }
+                if i == 20 {
+                    table.index(&[1]);
+                }
+            }
+            table.index(&[1]);
+            prop_assert_eq!(table.rows(), want.len());
+            let range = from.min(want.len())..(from + len).min(want.len());
+            let mut found = Vec::new();
+            table.each_match(&[1], &[cell(asked)], &range, |row| { found.push(row); true });
+            let all = range.clone().rev().filter(|&row| want[row].1 == asked);
+            prop_assert_eq!(found, all.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_bettered_row_is_found_no_more() {
+        let mut table = Table::new(2, 1);
+        table.insert(&[&[cell(1)], &[cell(9)]], 0);
+        table.insert(&[&[cell(2)], &[cell(9)]], 0);
+        let old = table.find(&[cell(1)]).unwrap();
+        table.replace(old, &[cell(1), cell(5)]);
+        table.index(&[1]);
+        assert_eq!((table.rows(), table.live_rows(), table.find(&[cell(1)])), (3, 2, Some(2)));
+        let mut found = Vec::new();
+        table.each_match(&[1], &[cell(9)], &(0..3), |row| {
+            found.push(row);
+            true
+        });
+        assert_eq!(found, [1]);
+    }
+}

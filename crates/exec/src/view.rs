@@ -1,0 +1,208 @@
+//! The catalog as a script sees it: what is stored, and its own relations in memory.
+
+use crate::cell::Interner;
+use crate::query::{Relation, StoredRelation};
+use crate::stored::StoredPath;
+use crate::table::Table;
+use base::{Batch, KeyRange, KeyShape, Keys, Projection};
+use model::Type;
+use plan::{AccessPath, ColumnInfo, RelationInfo};
+use relation::{Catalog, Entry, GraphPart, Schema, VertexType};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::Read;
+
+/// A relation that lives as long as its script.
+#[derive(Clone, Debug)]
+pub(crate) struct Ephemeral {
+    /// Names of its columns.
+    pub columns: Vec<String>,
+    /// How many of them are keys.
+    pub keys: usize,
+    /// Its rows.
+    pub table: Arc<Table>,
+}
+
+/// The catalog for planning one query; remembers what was asked for.
+pub(crate) struct View<'s> {
+    catalog: &'s Catalog,
+    read: &'s dyn Read,
+    ephemeral: &'s BTreeMap<String, Ephemeral>,
+    found: RefCell<Vec<Relation>>,
+    random: &'s dyn Fn() -> u64,
+}
+
+/// Rows that are drawn to learn how many rows share a first column.
+const SAMPLE_ROWS: usize = 64;
+
+/// Relations with fewer rows are not sampled: any order of joins does.
+const SAMPLED_MIN: u64 = 4096;
+
+impl<'s> View<'s> {
+    /// The catalog at a moment.
+    pub(crate) fn new(
+        catalog: &'s Catalog,
+        read: &'s dyn Read,
+        ephemeral: &'s BTreeMap<String, Ephemeral>,
+        random: &'s dyn Fn() -> u64,
+    ) -> Self {
+        Self { catalog, read, ephemeral, found: RefCell::default(), random }
+    }
+
+    /// What was asked for, by handle.
+    pub(crate) fn into_relations(self) -> Vec<Relation> {
+        self.found.into_inner()
+    }
+
+    fn keep(&self, relation: Relation) -> usize {
+        let mut found = self.found.borrow_mut();
+        found.push(relation);
+        found.len() - 1
+    }
+
+    fn distinct(&self, path: &StoredPath, rows: u64) -> store::Result<Vec<u64>> {
+        let KeyShape::Words(words) = path.shape.key else { return Ok(Vec::new()) };
+        if words < 2 || rows < SAMPLED_MIN {
+            return Ok(Vec::new());
+        }
+        let mut sample = Batch::new(&path.shape);
+        let mut random = || (self.random)();
+        let first = Projection { keys: 1, values: 0 };
+        self.read.sample_into(path.keyspace, SAMPLE_ROWS, &mut random, first, &mut sample)?;
+        let (mut offsets, mut counted) = (Vec::new(), Batch::new(&path.shape));
+        let words = sample.key_words(0);
+        self.read.prefix_many(
+            path.keyspace,
+            words,
+            Projection::COUNT,
+            &mut offsets,
+            &mut counted,
+        )?;
+        // A row is drawn with a chance that grows with its group, so the groups are counted by the inverse of their sizes.
+        let sizes = offsets.windows(2).map(|pair| (pair[1] - pair[0]).max(1) as f64);
+        let inverse: f64 = sizes.map(|size| 1.0 / size).sum::<f64>() / words.len().max(1) as f64;
+        Ok(vec![((rows as f64 * inverse) as u64).max(1)])
+    }
+
+    fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
+        let failed = |error: store::Error| error.to_string();
+        let Some(entry) = self.catalog.find(name).map_err(failed)? else { return Ok(None) };
+        let paths = stored_paths(self.catalog, &entry).map_err(failed)?;
+        let Some(main) = paths.first() else { return Ok(None) };
+        let all = match main.shape.key {
+            KeyShape::Words(_) => KeyRange::all_words(),
+            KeyShape::Bytes => KeyRange::all_bytes(),
+        };
+        let rows = self.read.estimate(main.keyspace, &all).map_err(failed)?.rows;
+        let schema = &main.schema;
+        let columns = columns_of(schema);
+        let is_historical = schema.keys.last().is_some_and(|key| key.column_type == Type::Validity);
+        let keys = schema.keys.len();
+        let mut info_paths = Vec::with_capacity(paths.len());
+        for path in &paths {
+            info_paths.push(AccessPath {
+                name: if path.keyspace == main.keyspace {
+                    String::new()
+                } else {
+                    path.schema.name.clone()
+                },
+                keys: path.columns[..path.schema.keys.len()].to_vec(),
+                covers: path.columns.clone(),
+                distinct: self.distinct(path, rows).map_err(failed)?,
+            });
+        }
+        let handle = self.keep(Relation::Stored(Arc::new(StoredRelation { paths })));
+        Ok(Some(RelationInfo { handle, columns, keys, rows, paths: info_paths, is_historical }))
+    }
+}
+
+/// A schema's columns with their types; those that may hold nothing are nullable.
+pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
+    let keys = schema
+        .keys
+        .iter()
+        .map(|key| ColumnInfo { name: key.name.clone(), column_type: key.column_type.clone() });
+    let values = schema.values.iter().map(|value| ColumnInfo {
+        name: value.name.clone(),
+        column_type: match value.nullable {
+            true => Type::Nullable(Box::new(value.column_type.clone())),
+            false => value.column_type.clone(),
+        },
+    });
+    keys.chain(values).collect()
+}
+
+/// The orders in which an entry's rows are stored; the first is its own.
+///
+/// # Errors
+/// An entry that the query language does not read yet.
+pub(crate) fn stored_paths(catalog: &Catalog, entry: &Entry) -> store::Result<Vec<StoredPath>> {
+    let mut paths = vec![StoredPath::of(entry.schema(), entry.keyspace())];
+    if let Entry::Graph(def, _) = entry {
+        if def.vertex == VertexType::Str {
+            return Err(relation::invalid(format!(
+                "graph {:?} has text for vertices, which the query language does not read yet",
+                def.name
+            )));
+        }
+        if let Some(reverse) = catalog.find(&def.keyspace_name(GraphPart::Reverse))? {
+            let mut path = StoredPath::of(reverse.schema(), reverse.keyspace());
+            path.columns = vec![1, 0, 2];
+            path.columns.truncate(path.schema.columns());
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+impl plan::Catalog for View<'_> {
+    fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String> {
+        let Some(ephemeral) = self.ephemeral.get(name) else { return self.stored(name) };
+        let columns = ephemeral
+            .columns
+            .iter()
+            .map(|name| ColumnInfo { name: name.clone(), column_type: Type::Any })
+            .collect();
+        let all: Vec<usize> = (0..ephemeral.columns.len()).collect();
+        let path = AccessPath {
+            name: String::new(),
+            keys: all[..ephemeral.keys].to_vec(),
+            covers: all,
+            distinct: Vec::new(),
+        };
+        Ok(Some(RelationInfo {
+            handle: self.keep(Relation::Memory(Arc::clone(&ephemeral.table))),
+            columns,
+            keys: ephemeral.keys,
+            rows: ephemeral.table.live_rows() as u64,
+            paths: vec![path],
+            is_historical: false,
+        }))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let stored = self.catalog.list().unwrap_or_default();
+        let stored = stored.iter().map(|entry| entry.name().to_owned());
+        stored.chain(self.ephemeral.keys().cloned()).collect()
+    }
+}
+
+/// Keys of one shape from columns of cells; rows whose cells are no keys are left out, and the others' numbers returned.
+pub(crate) fn keys_of(
+    path: &StoredPath,
+    columns: &[&[crate::cell::Cell]],
+    rows: usize,
+    interner: &Interner,
+) -> (Keys, Vec<usize>) {
+    let mut keys = Keys::new(path.shape.key);
+    let mut kept = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let key: Vec<_> = columns.iter().map(|column| column[row]).collect();
+        if let Some(range) = path.prefix(&key, interner) {
+            keys.push(range.lower.as_ref());
+            kept.push(row);
+        }
+    }
+    (keys, kept)
+}

@@ -1,0 +1,54 @@
+//! What planning asks of the relations that are stored.
+
+use model::Type;
+
+/// A stored relation as a query sees it.
+#[derive(Clone, Debug)]
+pub struct RelationInfo {
+    /// The catalog's number for it.
+    pub handle: usize,
+    /// Its columns, keys first.
+    pub columns: Vec<ColumnInfo>,
+    /// How many of them are keys.
+    pub keys: usize,
+    /// About how many rows it has.
+    pub rows: u64,
+    /// Orders in which its rows are found; the first is the relation itself.
+    pub paths: Vec<AccessPath>,
+    /// Whether its last key column is a validity, so that `@` may be asked.
+    pub is_historical: bool,
+}
+
+/// A column of a stored relation.
+#[derive(Clone, Debug)]
+pub struct ColumnInfo {
+    /// Its name.
+    pub name: String,
+    /// What it holds; nullable ones are [`Type::Nullable`].
+    pub column_type: Type,
+}
+
+/// An order in which rows of a relation are found.
+#[derive(Clone, Debug)]
+pub struct AccessPath {
+    /// What messages call it; the index's name, empty for the relation itself.
+    pub name: String,
+    /// Columns of the relation by which rows are found there, in order.
+    pub keys: Vec<usize>,
+    /// Columns of the relation that are read there; the others cost a look-up in the relation.
+    pub covers: Vec<usize>,
+    /// Distinct values of each prefix of `keys`, as far as known: `distinct[0]` of the first column.
+    pub distinct: Vec<u64>,
+}
+
+/// The stored relations.
+pub trait Catalog {
+    /// The relation of this name, or of an index as `relation:index`.
+    ///
+    /// # Errors
+    /// Says why the catalog cannot be read.
+    fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String>;
+
+    /// All names, for hints.
+    fn names(&self) -> Vec<String>;
+}

@@ -1,0 +1,484 @@
+//! In which order a body's literals are taken, and how each is computed.
+//!
+//! # How the order is found
+//! Greedily, as System R's heir Cascades does where it must be quick: what is free (a condition, an assignment, a comparison) comes
+//! first; then the atom that is thought to leave the fewest rows, given what is bound. Written order only breaks
+//! ties. The bodies of queries are small; an exhaustive search would mend estimates that are coarser than its gain.
+
+use crate::catalog::RelationInfo;
+use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
+use syntax::{Diagnostic, Span};
+
+/// Rows of a derived relation of which nothing is known.
+const ROWS_UNKNOWN: f64 = 1000.0;
+
+/// Which rows of a derived relation an atom reads, in semi-naive evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// All that there are.
+    Total,
+    /// Those that were there before the last round.
+    Old,
+    /// Those that the last round found.
+    Delta,
+}
+
+/// One operator.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Binds or, where it is bound, compares.
+    Assign {
+        /// The variable.
+        var: Var,
+        /// Its value.
+        value: Expr,
+        /// Whether it is compared.
+        compare: bool,
+    },
+    /// Keeps rows for which it is true.
+    Filter(Expr),
+    /// Keeps rows in which two variables are the same value, or binds the second.
+    Same {
+        /// Bound.
+        a: Var,
+        /// Bound where `compare`.
+        b: Var,
+        /// Whether both are bound.
+        compare: bool,
+    },
+    /// A row for each item of a list.
+    Member {
+        /// The variable.
+        var: Var,
+        /// The list.
+        list: Expr,
+        /// Whether it is compared.
+        compare: bool,
+    },
+    /// Joins with a derived relation.
+    Derived {
+        /// Which.
+        predicate: usize,
+        /// Which of its rows.
+        version: Version,
+        /// Columns that are bound, and by which variable.
+        bound: Vec<(usize, Var)>,
+        /// Columns that bind variables.
+        outputs: Vec<(usize, Var)>,
+        /// Keeps rows that find none.
+        negated: bool,
+    },
+    /// Joins with a stored relation.
+    Stored {
+        /// Entry of [`Program::stored`].
+        stored: usize,
+        /// Entry of [`RelationInfo::paths`].
+        path: usize,
+        /// Key columns of the path that are bound, and by which variables.
+        prefix: Vec<Var>,
+        /// What is known of the key column after the prefix.
+        range: Option<RangeHint>,
+        /// Other bound columns.
+        checks: Vec<(usize, Var)>,
+        /// Columns that bind variables.
+        outputs: Vec<(usize, Var)>,
+        /// As of when.
+        at: Option<Expr>,
+        /// Keeps rows that find none.
+        negated: bool,
+    },
+}
+
+/// Bounds of a column, from conditions that are checked again later.
+#[derive(Clone, Debug, Default)]
+pub struct RangeHint {
+    /// At least this.
+    pub lower: Option<Expr>,
+    /// At most this.
+    pub upper: Option<Expr>,
+    /// Begins with this text.
+    pub starts_with: Option<Expr>,
+}
+
+/// A step, and what is left after it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The operator.
+    pub step: Step,
+    /// Variables that are bound and still needed.
+    pub live: Vec<Var>,
+    /// Rows thought to be there.
+    pub rows: f64,
+    /// Equal rows may be made one here: what made them differ is needed no more, and more joins follow.
+    pub distinct: bool,
+}
+
+/// How a body is computed.
+#[derive(Clone, Debug)]
+pub struct BodyPlan {
+    /// In order.
+    pub steps: Vec<Planned>,
+    /// Rows thought to come out.
+    pub rows: f64,
+}
+
+/// What is thought of the sizes of derived relations.
+pub(crate) struct Sizes<'a> {
+    /// Of each predicate, where it is known.
+    pub(crate) predicates: &'a [Option<f64>],
+    /// Of stored relations.
+    pub(crate) infos: &'a [RelationInfo],
+}
+
+/// The plan of a rule whose recursive atoms read the versions that `version` says, by place in the body.
+///
+/// # Errors
+/// A variable that nothing binds.
+pub(crate) fn order(
+    program: &Program,
+    rule: &Rule,
+    sizes: &Sizes<'_>,
+    version: &dyn Fn(usize) -> Version,
+) -> Result<BodyPlan, Diagnostic> {
+    let mut orderer = Orderer {
+        rule,
+        sizes,
+        bound: vec![false; rule.variables.len()],
+        rows: 1.0,
+        steps: Vec::new(),
+    };
+    let mut left: Vec<(usize, &Literal)> = rule.body.iter().enumerate().collect();
+    while !left.is_empty() {
+        if let Some(free) = left.iter().position(|(_, literal)| orderer.is_free(literal)) {
+            let (place, literal) = left.remove(free);
+            orderer.take(literal, version(place));
+            continue;
+        }
+        let mut best: Option<(f64, usize)> = None;
+        for (i, (place, literal)) in left.iter().enumerate() {
+            let Some(cost) = orderer.cost(literal, version(*place)) else { continue };
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, i));
+            }
+        }
+        let Some((_, best)) = best else { return Err(orderer.unbound(&left)) };
+        let (place, literal) = left.remove(best);
+        orderer.take(literal, version(place));
+    }
+    if let Some(&var) = rule.head.iter().find(|&&var| !orderer.bound[var]) {
+        return Err(unbound(rule, var, rule.span));
+    }
+    let rows = orderer.rows;
+    let mut steps = orderer.steps;
+    find_live(program, rule, &mut steps);
+    Ok(BodyPlan { steps, rows })
+}
+
+struct Orderer<'a> {
+    rule: &'a Rule,
+    sizes: &'a Sizes<'a>,
+    bound: Vec<bool>,
+    rows: f64,
+    steps: Vec<Planned>,
+}
+
+impl Orderer<'_> {
+    /// Whether it costs next to nothing and adds no rows.
+    fn is_free(&self, literal: &Literal) -> bool {
+        match literal {
+            Literal::Condition(expr) => expr.is_bound(&self.bound),
+            Literal::Assign { value, .. } => value.is_bound(&self.bound),
+            Literal::Same(a, b) => self.bound[*a] || self.bound[*b],
+            Literal::Atom { negated: true, args, at, .. } => {
+                args.iter().flatten().all(|&var| self.bound[var])
+                    && at.iter().all(|at| at.is_bound(&self.bound))
+            }
+            Literal::Member { var, list, .. } => self.bound[*var] && list.is_bound(&self.bound),
+            Literal::Atom { .. } => false,
+        }
+    }
+
+    /// Rows looked at and left by an atom or a list; `None` where it cannot be taken yet.
+    fn cost(&self, literal: &Literal, version: Version) -> Option<f64> {
+        match literal {
+            Literal::Member { list, .. } => list.is_bound(&self.bound).then(|| self.rows * 3.0),
+            Literal::Atom { source, args, negated: false, at, .. } => {
+                if !at.iter().all(|at| at.is_bound(&self.bound)) {
+                    return None;
+                }
+                match *source {
+                    Source::Derived(predicate) => {
+                        Some(self.rows * self.derived_fanout(predicate, args, version).max(0.9))
+                    }
+                    Source::Stored(stored) => {
+                        let (path, prefix) = self.path(stored, args);
+                        let fanout = self.stored_fanout(stored, path, prefix, args);
+                        let once = match prefix {
+                            0 => self.sizes.infos[stored].rows as f64 * 0.1,
+                            _ => 0.0,
+                        };
+                        Some(self.rows * fanout.max(0.9) + once)
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn derived_fanout(&self, predicate: usize, args: &[Option<Var>], version: Version) -> f64 {
+        let rows = self.sizes.predicates[predicate].unwrap_or(ROWS_UNKNOWN).max(1.0);
+        let rows = if version == Version::Delta { (rows * 0.1).max(1.0) } else { rows };
+        let bound = args.iter().flatten().filter(|&&var| self.bound[var]).count();
+        rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
+    }
+
+    /// The path with the longest bound prefix, and its length; the relation itself where two are equal.
+    fn path(&self, stored: usize, args: &[Option<Var>]) -> (usize, usize) {
+        let mut best = (0, 0);
+        for (number, path) in self.sizes.infos[stored].paths.iter().enumerate() {
+            let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
+            let prefix = path.keys.iter().take_while(is_bound).count();
+            if prefix > best.1 {
+                best = (number, prefix);
+            }
+        }
+        best
+    }
+
+    fn stored_fanout(
+        &self,
+        stored: usize,
+        path: usize,
+        prefix: usize,
+        args: &[Option<Var>],
+    ) -> f64 {
+        let info = &self.sizes.infos[stored];
+        let rows = (info.rows as f64).max(1.0);
+        let path = &info.paths[path];
+        let found = match prefix {
+            0 => rows,
+            _ if prefix >= path.keys.len() => 1.0,
+            _ => match path.distinct.get(prefix - 1) {
+                Some(&distinct) => rows / (distinct as f64).max(1.0),
+                None => rows.powf(1.0 - prefix as f64 / path.keys.len() as f64),
+            },
+        };
+        let bound = args.iter().enumerate().filter(|(column, var)| {
+            var.is_some_and(|var| self.bound[var]) && !path.keys[..prefix].contains(column)
+        });
+        let hints = match self.range(path.keys.get(prefix).copied(), args) {
+            Some(_) => 0.3,
+            None => 1.0,
+        };
+        // A bound column that is no key of the path: some of its values are left.
+        bound.fold(found * hints, |found, _| (found * 0.1).max(found.min(1.0)))
+    }
+
+    /// What conditions say of a column that is not bound yet.
+    fn range(&self, column: Option<usize>, args: &[Option<Var>]) -> Option<RangeHint> {
+        let var = args[column?]?;
+        if self.bound[var] {
+            return None;
+        }
+        let mut hint = RangeHint::default();
+        for literal in &self.rule.body {
+            let Literal::Condition(Expr::Call(function, args, _)) = literal else { continue };
+            let [left, right] = args.as_slice() else { continue };
+            let is_var = |expr: &Expr| matches!(expr, Expr::Var(other) if *other == var);
+            let is_known = |expr: &Expr| matches!(expr, Expr::Const(_) | Expr::Param(_));
+            let (name, other) = match (is_var(left), is_var(right)) {
+                (true, false) if is_known(right) => (function.name, right),
+                (false, true) if is_known(left) => (mirrored(function.name), left),
+                _ => continue,
+            };
+            match name {
+                "gt" | "ge" => hint.lower = Some(other.clone()),
+                "lt" | "le" => hint.upper = Some(other.clone()),
+                "eq" => {
+                    hint.lower = Some(other.clone());
+                    hint.upper = Some(other.clone());
+                }
+                "starts_with" => hint.starts_with = Some(other.clone()),
+                _ => {}
+            }
+        }
+        let is_empty = hint.lower.is_none() && hint.upper.is_none() && hint.starts_with.is_none();
+        (!is_empty).then_some(hint)
+    }
+
+    fn take(&mut self, literal: &Literal, version: Version) {
+        let step = match literal {
+            Literal::Condition(expr) => {
+                self.rows *= 0.5;
+                Step::Filter(expr.clone())
+            }
+            Literal::Assign { var, value, .. } => {
+                let compare = self.bound[*var];
+                Step::Assign { var: *var, value: value.clone(), compare }
+            }
+            Literal::Same(a, b) => {
+                let (a, b) = if self.bound[*a] { (*a, *b) } else { (*b, *a) };
+                Step::Same { a, b, compare: self.bound[b] }
+            }
+            Literal::Member { var, list, .. } => {
+                self.rows *= 3.0;
+                Step::Member { var: *var, list: list.clone(), compare: self.bound[*var] }
+            }
+            Literal::Atom { source: Source::Derived(predicate), args, negated, .. } => {
+                let fanout = self.derived_fanout(*predicate, args, version);
+                let (bound, outputs) = self.split(args);
+                self.rows *= if *negated { 0.5 } else { fanout };
+                Step::Derived { predicate: *predicate, version, bound, outputs, negated: *negated }
+            }
+            Literal::Atom { source: Source::Stored(stored), args, negated, at, .. } => {
+                let (path, prefix) = self.path(*stored, args);
+                let fanout = self.stored_fanout(*stored, path, prefix, args);
+                let keys = &self.sizes.infos[*stored].paths[path].keys;
+                let range = match keys.get(prefix) {
+                    Some(&column) => self.range(Some(column), args),
+                    None => None,
+                };
+                let (mut checks, outputs) = self.split(args);
+                checks.retain(|(column, _)| !keys[..prefix].contains(column));
+                let prefix = keys[..prefix].iter().filter_map(|&column| args[column]).collect();
+                self.rows *= if *negated { 0.5 } else { fanout };
+                Step::Stored {
+                    stored: *stored,
+                    path,
+                    prefix,
+                    range,
+                    checks,
+                    outputs,
+                    at: at.clone(),
+                    negated: *negated,
+                }
+            }
+        };
+        literal.each_var(&mut |var| self.bound[var] = true);
+        self.rows = self.rows.max(0.01);
+        self.steps.push(Planned { step, live: Vec::new(), rows: self.rows, distinct: false });
+    }
+
+    /// Columns whose variables are bound, and those that bind theirs.
+    fn split(&self, args: &[Option<Var>]) -> (Vec<(usize, Var)>, Vec<(usize, Var)>) {
+        let places = args.iter().enumerate().filter_map(|(column, var)| Some((column, (*var)?)));
+        places.partition(|(_, var)| self.bound[*var])
+    }
+
+    fn unbound(&self, left: &[(usize, &Literal)]) -> Diagnostic {
+        for (_, literal) in left {
+            let mut var = None;
+            literal.each_var(&mut |one| {
+                if !self.bound[one] && var.is_none() {
+                    var = Some(one);
+                }
+            });
+            let span = match literal {
+                Literal::Atom { span, .. }
+                | Literal::Assign { span, .. }
+                | Literal::Member { span, .. }
+                | Literal::Condition(Expr::Call(_, _, span)) => *span,
+                _ => self.rule.span,
+            };
+            if let Some(var) = var {
+                return unbound(self.rule, var, span);
+            }
+        }
+        unbound(self.rule, 0, self.rule.span)
+    }
+}
+
+fn unbound(rule: &Rule, var: Var, span: Span) -> Diagnostic {
+    let name = rule.variables.get(var).map_or("?", String::as_str);
+    let message = match name.strip_prefix('*') {
+        None => format!("`{name}` is bound by nothing"),
+        Some(_) => "this depends on a variable that nothing binds".to_owned(),
+    };
+    let hint = "a variable is bound by a rule, by a stored relation, by `=` or by `in`; `not` and conditions bind nothing";
+    Diagnostic { message, span, hint: Some(hint.to_owned()) }
+}
+
+/// The function's name with its arguments exchanged.
+fn mirrored(name: &str) -> &str {
+    match name {
+        "gt" => "lt",
+        "ge" => "le",
+        "lt" => "gt",
+        "le" => "ge",
+        "eq" => "eq",
+        _ => "",
+    }
+}
+
+/// Fills in what each step must leave, from the last to the first, and where equal rows may become one.
+fn find_live(program: &Program, rule: &Rule, steps: &mut [Planned]) {
+    let mut needed = vec![false; rule.variables.len()];
+    rule.head.iter().for_each(|&var| needed[var] = true);
+    let counts = match &program.predicates[rule.predicate].kind {
+        PredicateKind::Inline { aggregates } => aggregates.iter().any(|aggregate| {
+            // An aggregate that does not mind how often it is told.
+            aggregate.as_ref().is_some_and(|aggregate| !aggregate.aggregate.is_meet)
+        }),
+        _ => false,
+    };
+    let mut joins_follow = false;
+    for planned in steps.iter_mut().rev() {
+        planned.live = (0..needed.len()).filter(|&var| needed[var]).collect();
+        let is_join = matches!(
+            planned.step,
+            Step::Derived { negated: false, .. } | Step::Stored { negated: false, .. }
+        );
+        planned.distinct = is_join && joins_follow && !counts;
+        joins_follow |= is_join;
+        // Outputs that nobody needs are not made.
+        if let Step::Derived { outputs, .. } | Step::Stored { outputs, .. } = &mut planned.step {
+            outputs.retain(|(_, var)| needed[*var]);
+        }
+        let mut need = |var: Var| needed[var] = true;
+        match &planned.step {
+            Step::Assign { var, value, compare } => {
+                value.each_var(&mut need);
+                if *compare {
+                    need(*var);
+                }
+            }
+            Step::Filter(expr) => expr.each_var(&mut need),
+            Step::Same { a, b, compare } => {
+                need(*a);
+                if *compare {
+                    need(*b);
+                }
+            }
+            Step::Member { var, list, compare } => {
+                list.each_var(&mut need);
+                if *compare {
+                    need(*var);
+                }
+            }
+            Step::Derived { bound, .. } => bound.iter().for_each(|(_, var)| need(*var)),
+            Step::Stored { prefix, checks, at, .. } => {
+                prefix.iter().for_each(|&var| need(var));
+                checks.iter().for_each(|(_, var)| need(*var));
+                at.iter().for_each(|at| at.each_var(&mut need));
+            }
+        }
+    }
+    // A step may only be asked to leave what is bound by then.
+    let mut bound = vec![false; rule.variables.len()];
+    let mut before = 0;
+    for planned in steps {
+        match &planned.step {
+            Step::Assign { var, .. } | Step::Member { var, .. } => bound[*var] = true,
+            Step::Same { b, .. } => bound[*b] = true,
+            Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
+                outputs.iter().for_each(|(_, var)| bound[*var] = true);
+            }
+            Step::Filter(_) => {}
+        }
+        planned.live.retain(|&var| bound[var]);
+        let had = bound.iter().filter(|&&is| is).count();
+        // Nothing was dropped: rows that came in different go out different.
+        planned.distinct &= planned.live.len() < had || before > planned.live.len();
+        before = planned.live.len();
+    }
+}

@@ -1,0 +1,732 @@
+//! Names to numbers: a syntax tree becomes a [`Program`].
+//!
+//! # How bodies are flattened
+//! Negations move inwards, disjunctions outwards, until each rule is one list of literals; a rule with `or` becomes several
+//! of the same head. An argument of an atom that is no plain variable becomes a made-up variable and an
+//! assignment, so that later passes know one kind of argument.
+
+use crate::catalog::{Catalog, RelationInfo};
+use crate::ir::{
+    AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
+    Source, StoredUse, Var,
+};
+use hashbrown::HashMap;
+use model::Value;
+use syntax::{Args, Atom, Diagnostic, Formula, HeadItem, Ident, Span, closest};
+
+/// Rules that disjunctions of one rule may become.
+const DISJUNCTS_MAX: usize = 1024;
+
+/// The query's rules, and the stored relations that they read.
+///
+/// # Errors
+/// Everything that is wrong with names and numbers of columns.
+pub fn resolve(
+    query: &syntax::Query,
+    catalog: &dyn Catalog,
+) -> Result<(Program, Vec<RelationInfo>), Vec<Diagnostic>> {
+    let mut resolver = Resolver {
+        catalog,
+        program: Program {
+            predicates: Vec::new(),
+            rules: Vec::new(),
+            stored: Vec::new(),
+            entry: 0,
+            parameters: Vec::new(),
+        },
+        infos: Vec::new(),
+        by_name: HashMap::new(),
+        errors: Vec::new(),
+    };
+    resolver.declare(query);
+    if resolver.errors.is_empty() {
+        query.rules.iter().for_each(|rule| resolver.define(rule));
+    }
+    match resolver.errors.is_empty() {
+        true => Ok((resolver.program, resolver.infos)),
+        false => Err(resolver.errors),
+    }
+}
+
+/// An expression without variables, such as an option's, on its own.
+///
+/// # Errors
+/// Unknown functions, wrong numbers of arguments, variables.
+pub fn resolve_expression(
+    expr: &syntax::Expr,
+    parameters: &mut Vec<String>,
+) -> Result<Expr, Diagnostic> {
+    expression(expr, parameters, &mut |ident| {
+        Err(error(format!("there is nothing to bind `{}` here", ident.text), ident.span))
+    })
+}
+
+/// An expression over named columns, such as an algorithm's condition: the variable's number is its column's.
+///
+/// # Errors
+/// Unknown functions and columns, wrong numbers of arguments.
+pub fn resolve_over(
+    expr: &syntax::Expr,
+    columns: &[String],
+    parameters: &mut Vec<String>,
+) -> Result<Expr, Diagnostic> {
+    expression(expr, parameters, &mut |ident| {
+        columns.iter().position(|column| *column == ident.text).ok_or_else(|| {
+            let hint = closest(&ident.text, columns.iter().map(String::as_str));
+            unknown(format!("no column `{}`", ident.text), ident.span, hint)
+        })
+    })
+}
+
+struct Resolver<'a> {
+    catalog: &'a dyn Catalog,
+    program: Program,
+    infos: Vec<RelationInfo>,
+    by_name: HashMap<String, usize>,
+    errors: Vec<Diagnostic>,
+}
+
+impl Resolver<'_> {
+    /// Makes the predicates, so that rules may name them in any order.
+    fn declare(&mut self, query: &syntax::Query) {
+        for rule in &query.rules {
+            let (name, columns, kind, span) = match rule {
+                syntax::Rule::Inline { name, head, span, .. } => {
+                    let columns: Vec<String> = head.iter().map(column_name).collect();
+                    let mut aggregates = Vec::new();
+                    for item in head {
+                        let found = self.aggregate(item);
+                        aggregates.push(self.keep(found).flatten());
+                    }
+                    (name, columns, PredicateKind::Inline { aggregates }, *span)
+                }
+                syntax::Rule::Constant { name, head, data, span } => {
+                    let data = resolve_expression(data, &mut self.program.parameters);
+                    let Some(data) = self.keep(data) else { continue };
+                    let columns: Vec<String> =
+                        head.iter().map(|ident| ident.text.clone()).collect();
+                    let columns = match (columns.is_empty(), first_row_len(&data)) {
+                        (true, Some(len)) => (0..len).map(|i| format!("_{i}")).collect(),
+                        _ => columns,
+                    };
+                    (name, columns, PredicateKind::Constant(data), *span)
+                }
+                syntax::Rule::Fixed { name, head, algorithm, options, span, .. } => {
+                    let fixed = FixedUse {
+                        name: algorithm.text.clone(),
+                        span: algorithm.span,
+                        inputs: Vec::new(),
+                        options: options
+                            .iter()
+                            .map(|(name, value)| (name.text.clone(), value.clone()))
+                            .collect(),
+                        has_head: !head.is_empty(),
+                    };
+                    let columns = head.iter().map(|ident| ident.text.clone()).collect();
+                    (name, columns, PredicateKind::Fixed(fixed), *span)
+                }
+            };
+            self.declare_one(name, columns, kind, span);
+        }
+        match self.by_name.get("?") {
+            Some(&entry) => self.program.entry = entry,
+            None => self.errors.push(Diagnostic {
+                message: "the query has no entry rule".to_owned(),
+                span: query.span,
+                hint: Some("name the rule whose rows are the result `?`: ?[a] := …".to_owned()),
+            }),
+        }
+    }
+
+    fn declare_one(&mut self, name: &Ident, columns: Vec<String>, kind: PredicateKind, span: Span) {
+        let Some(&known) = self.by_name.get(&name.text) else {
+            self.by_name.insert(name.text.clone(), self.program.predicates.len());
+            let name = name.text.clone();
+            self.program.predicates.push(Predicate { name, columns, kind, span });
+            return;
+        };
+        let known = &self.program.predicates[known];
+        let (message, hint) = match (&known.kind, &kind) {
+            (
+                PredicateKind::Inline { aggregates },
+                PredicateKind::Inline { aggregates: others },
+            ) => {
+                if known.columns.len() != columns.len() {
+                    let message = format!(
+                        "rule `{}` has {} here and {} in its first definition",
+                        name.text,
+                        columns_text(columns.len()),
+                        known.columns.len()
+                    );
+                    (message, "all definitions of a rule have the same columns")
+                } else if !aggregates.iter().zip(others).all(|(a, b)| same_aggregate(a, b)) {
+                    let message = format!(
+                        "rule `{}` has other aggregates in its first definition",
+                        name.text
+                    );
+                    (message, "all definitions of a rule have the same aggregates")
+                } else {
+                    return;
+                }
+            }
+            _ => (
+                format!("rule `{}` is defined twice", name.text),
+                "only inline rules (`:=`) may have several definitions",
+            ),
+        };
+        self.errors.push(Diagnostic { message, span: name.span, hint: Some(hint.to_owned()) });
+    }
+
+    fn aggregate(&mut self, item: &HeadItem) -> Result<Option<AggregateUse>, Diagnostic> {
+        let Some((name, args)) = &item.aggregate else { return Ok(None) };
+        let Some(aggregate) = function::aggregate(&name.text) else {
+            let names = function::aggregates().iter().map(|known| known.name);
+            let hint = closest(&name.text, names);
+            return Err(unknown(format!("no aggregate `{}`", name.text), name.span, hint));
+        };
+        if args.len() > aggregate.args_max {
+            let message = format!(
+                "aggregate `{}` takes at most {} besides its variable, it is given {}",
+                name.text,
+                count_text(aggregate.args_max, "argument"),
+                args.len()
+            );
+            return Err(error(message, item.span));
+        }
+        let parameters = &mut self.program.parameters;
+        let args = args.iter().map(|arg| resolve_expression(arg, parameters));
+        Ok(Some(AggregateUse { aggregate, args: args.collect::<Result<_, _>>()? }))
+    }
+
+    fn define(&mut self, rule: &syntax::Rule) {
+        match rule {
+            syntax::Rule::Constant { .. } => {}
+            syntax::Rule::Fixed { name, inputs, .. } => {
+                let inputs: Vec<_> = inputs.iter().map(|input| self.input(input)).collect();
+                let inputs: Vec<_> =
+                    inputs.into_iter().filter_map(|input| self.keep(input)).collect();
+                let predicate = self.by_name[&name.text];
+                if let PredicateKind::Fixed(fixed) = &mut self.program.predicates[predicate].kind {
+                    fixed.inputs = inputs;
+                }
+            }
+            syntax::Rule::Inline { name, head, body, span } => {
+                let mut disjuncts = Vec::new();
+                if let Err(problem) = flatten(body, false, *span, &mut disjuncts) {
+                    self.errors.push(problem);
+                    return;
+                }
+                for atoms in disjuncts {
+                    let rule = self.rule(self.by_name[&name.text], head, &atoms, *span);
+                    if let Some(rule) = self.keep(rule) {
+                        self.program.rules.push(rule);
+                    }
+                }
+            }
+        }
+    }
+
+    fn rule(
+        &mut self,
+        predicate: usize,
+        head: &[HeadItem],
+        atoms: &[(&Atom, bool)],
+        span: Span,
+    ) -> Result<Rule, Diagnostic> {
+        let mut scope = Scope::default();
+        let mut body = Vec::new();
+        for &(atom, negated) in atoms {
+            self.literal(atom, negated, &mut scope, &mut body)?;
+        }
+        let head = head
+            .iter()
+            .map(|item| match scope.by_name.get(&item.variable.text) {
+                Some(&var) => Ok(var),
+                None => {
+                    let names = scope.by_name.keys();
+                    let mut names: Vec<&str> = names.map(String::as_str).collect();
+                    names.sort_unstable();
+                    let hint = closest(&item.variable.text, names.into_iter());
+                    let message = format!(
+                        "`{}` in the head is bound by nothing in the body",
+                        item.variable.text
+                    );
+                    Err(unknown(message, item.variable.span, hint))
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Rule { predicate, head, variables: scope.names, body, span })
+    }
+
+    fn literal(
+        &mut self,
+        atom: &Atom,
+        negated: bool,
+        scope: &mut Scope,
+        body: &mut Vec<Literal>,
+    ) -> Result<(), Diagnostic> {
+        match atom {
+            Atom::Rule { name, args, span } => {
+                let predicate = self.predicate(name)?;
+                let known = &self.program.predicates[predicate];
+                let is_open =
+                    known.columns.is_empty() && matches!(known.kind, PredicateKind::Fixed(_));
+                if known.columns.len() != args.len() && !is_open {
+                    let message = format!(
+                        "rule `{}` has {}, {} given here",
+                        name.text,
+                        columns_text(known.columns.len()),
+                        were(args.len())
+                    );
+                    return Err(error(message, *span));
+                }
+                let args = args.iter().map(|arg| self.place(arg, scope, body));
+                let mut args: Vec<_> = args.collect::<Result<_, _>>()?;
+                distinct_places(&mut args, negated, scope, body);
+                let source = Source::Derived(predicate);
+                body.push(Literal::Atom { source, args, negated, at: None, span: *span });
+            }
+            Atom::Stored { name, index, args, at, span } => {
+                let stored = self.stored(name, index.as_ref())?;
+                let places = self.columns_of(stored, name, args, *span)?;
+                let mut vars = vec![None; self.infos[stored].columns.len()];
+                for (column, arg) in places {
+                    vars[column] = self.place(arg, scope, body)?;
+                }
+                distinct_places(&mut vars, negated, scope, body);
+                let at = at.as_ref().map(|at| self.scoped(at, scope)).transpose()?;
+                self.check_at(stored, name, at.is_some(), *span)?;
+                let source = Source::Stored(stored);
+                body.push(Literal::Atom { source, args: vars, negated, at, span: *span });
+            }
+            Atom::Search { span, .. } => return Err(not_yet_searched(*span)),
+            Atom::Condition(expr) => {
+                let condition = self.scoped(expr, scope)?;
+                body.push(Literal::Condition(match negated {
+                    true => call("negate", vec![condition], expr.span()),
+                    false => condition,
+                }));
+            }
+            Atom::Unify { variable, value } => {
+                let span = variable.span;
+                let value = self.scoped(value, scope)?;
+                if variable.text.starts_with('_') {
+                    return Ok(());
+                }
+                let var = scope.var(&variable.text);
+                body.push(match negated {
+                    true => Literal::Condition(call("neq", vec![Expr::Var(var), value], span)),
+                    false => Literal::Assign { var, value, span },
+                });
+            }
+            Atom::Member { variable, list } => {
+                let span = variable.span;
+                let list = self.scoped(list, scope)?;
+                let var = match variable.text.starts_with('_') {
+                    true => scope.fresh(),
+                    false => scope.var(&variable.text),
+                };
+                body.push(match negated {
+                    true => {
+                        let is_in = call("is_in", vec![Expr::Var(var), list], span);
+                        Literal::Condition(call("negate", vec![is_in], span))
+                    }
+                    false => Literal::Member { var, list, span },
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The variable of an atom's argument; anything but a new plain variable adds to the body.
+    fn place(
+        &mut self,
+        arg: &syntax::Expr,
+        scope: &mut Scope,
+        body: &mut Vec<Literal>,
+    ) -> Result<Option<Var>, Diagnostic> {
+        match arg {
+            syntax::Expr::Variable(ident) if ident.text.starts_with('_') => Ok(None),
+            syntax::Expr::Variable(ident) => Ok(Some(scope.var(&ident.text))),
+            other => {
+                let value = self.scoped(other, scope)?;
+                let var = scope.fresh();
+                body.push(Literal::Assign { var, value, span: other.span() });
+                Ok(Some(var))
+            }
+        }
+    }
+
+    fn scoped(&mut self, expr: &syntax::Expr, scope: &mut Scope) -> Result<Expr, Diagnostic> {
+        expression(expr, &mut self.program.parameters, &mut |ident| Ok(scope.var(&ident.text)))
+    }
+
+    fn predicate(&mut self, name: &Ident) -> Result<usize, Diagnostic> {
+        if let Some(&predicate) = self.by_name.get(&name.text) {
+            return Ok(predicate);
+        }
+        let mut problem = error(format!("no rule `{}`", name.text), name.span);
+        let stored = self.catalog.names();
+        let mut rules: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
+        rules.sort_unstable();
+        problem.hint = match closest(&name.text, rules.into_iter()) {
+            _ if stored.contains(&name.text) => {
+                Some(format!("there is a stored relation of this name: write `*{}`", name.text))
+            }
+            Some(near) => Some(format!("did you mean `{near}`?")),
+            None => None,
+        };
+        Err(problem)
+    }
+
+    fn stored(&mut self, name: &Ident, index: Option<&Ident>) -> Result<usize, Diagnostic> {
+        let full = match index {
+            Some(index) => format!("{}:{}", name.text, index.text),
+            None => name.text.clone(),
+        };
+        if let Some(known) = self.program.stored.iter().position(|known| known.name == full) {
+            return Ok(known);
+        }
+        let found = self.catalog.relation(&full).map_err(|why| error(why, name.span))?;
+        let Some(info) = found else {
+            let names = self.catalog.names();
+            let hint = match self.by_name.contains_key(&full) {
+                true => Some(format!("there is a rule of this name: write `{full}[…]`")),
+                false => closest(&full, names.iter().map(String::as_str))
+                    .map(|near| format!("did you mean `{near}`?")),
+            };
+            let mut problem = error(format!("no relation `{full}`"), name.span);
+            problem.hint = hint;
+            return Err(problem);
+        };
+        self.program.stored.push(StoredUse { handle: info.handle, name: full });
+        self.infos.push(info);
+        Ok(self.infos.len() - 1)
+    }
+
+    /// Which argument stands for which column.
+    fn columns_of<'e>(
+        &self,
+        stored: usize,
+        name: &Ident,
+        args: &'e Args,
+        span: Span,
+    ) -> Result<Vec<(usize, &'e syntax::Expr)>, Diagnostic> {
+        let columns = &self.infos[stored].columns;
+        match args {
+            Args::Positional(args) => {
+                if args.len() != columns.len() {
+                    let message = format!(
+                        "relation `{}` has {}, {} given here",
+                        name.text,
+                        columns_text(columns.len()),
+                        were(args.len())
+                    );
+                    let hint = format!("name the columns that you want: *{}{{…}}", name.text);
+                    return Err(Diagnostic { message, span, hint: Some(hint) });
+                }
+                Ok(args.iter().enumerate().collect())
+            }
+            Args::Named(args) => {
+                let mut found: Vec<(usize, &syntax::Expr)> = Vec::new();
+                for (column, arg) in args {
+                    let place = columns.iter().position(|known| known.name == column.text);
+                    let Some(place) = place else {
+                        let names = columns.iter().map(|column| column.name.as_str());
+                        let hint = closest(&column.text, names).map(str::to_owned);
+                        let message =
+                            format!("relation `{}` has no column `{}`", name.text, column.text);
+                        return Err(unknown(message, column.span, hint.as_deref()));
+                    };
+                    if found.iter().any(|(known, _)| *known == place) {
+                        let message = format!("column `{}` is given twice", column.text);
+                        return Err(error(message, column.span));
+                    }
+                    found.push((place, arg));
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    fn check_at(
+        &self,
+        stored: usize,
+        name: &Ident,
+        asked: bool,
+        span: Span,
+    ) -> Result<(), Diagnostic> {
+        if asked && !self.infos[stored].is_historical {
+            let message =
+                format!("relation `{}` keeps no history, so `@` cannot be asked", name.text);
+            let hint = "the last key column of a relation with history is of type Validity";
+            return Err(Diagnostic { message, span, hint: Some(hint.to_owned()) });
+        }
+        Ok(())
+    }
+
+    fn input(&mut self, atom: &Atom) -> Result<FixedInput, Diagnostic> {
+        let name_of = |arg: &syntax::Expr| match arg {
+            syntax::Expr::Variable(ident) if !ident.text.starts_with('_') => Ok(ident.text.clone()),
+            syntax::Expr::Variable(_) => Ok(String::new()),
+            other => Err(error("only plain names stand in an input".to_owned(), other.span())),
+        };
+        match atom {
+            Atom::Rule { name, args, span } => {
+                let predicate = self.predicate(name)?;
+                let known = self.program.predicates[predicate].columns.len();
+                let names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
+                if !names.is_empty() && known != 0 && names.len() != known {
+                    let message = format!(
+                        "rule `{}` has {}, {} given here",
+                        name.text,
+                        columns_text(known),
+                        were(args.len())
+                    );
+                    return Err(error(message, *span));
+                }
+                let columns = (0..known.max(names.len())).collect();
+                let source = Source::Derived(predicate);
+                Ok(FixedInput { source, columns, names, at: None, span: *span })
+            }
+            Atom::Stored { name, index, args, at, span } => {
+                let stored = self.stored(name, index.as_ref())?;
+                let places = match args {
+                    Args::Positional(args) if args.is_empty() => Vec::new(),
+                    args => self.columns_of(stored, name, args, *span)?,
+                };
+                let all = 0..self.infos[stored].columns.len();
+                let (columns, names) = match places.is_empty() {
+                    true => (all.collect(), Vec::new()),
+                    false => {
+                        let names =
+                            places.iter().map(|(_, arg)| name_of(arg)).collect::<Result<_, _>>()?;
+                        (places.iter().map(|(column, _)| *column).collect(), names)
+                    }
+                };
+                let at = at
+                    .as_ref()
+                    .map(|at| resolve_expression(at, &mut self.program.parameters))
+                    .transpose()?;
+                self.check_at(stored, name, at.is_some(), *span)?;
+                let source = Source::Stored(stored);
+                Ok(FixedInput { source, columns, names, at, span: *span })
+            }
+            Atom::Search { span, .. } => Err(not_yet_searched(*span)),
+            Atom::Condition(expr) => Err(error("an input is a relation".to_owned(), expr.span())),
+            Atom::Unify { variable, .. } | Atom::Member { variable, .. } => {
+                Err(error("an input is a relation".to_owned(), variable.span))
+            }
+        }
+    }
+
+    fn keep<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|problem| self.errors.push(problem)).ok()
+    }
+}
+
+/// Variables of one rule.
+#[derive(Default)]
+struct Scope {
+    names: Vec<String>,
+    by_name: HashMap<String, Var>,
+}
+
+impl Scope {
+    fn var(&mut self, name: &str) -> Var {
+        if let Some(&var) = self.by_name.get(name) {
+            return var;
+        }
+        self.names.push(name.to_owned());
+        self.by_name.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
+    }
+
+    fn fresh(&mut self) -> Var {
+        self.names.push(format!("*{}", self.names.len()));
+        self.names.len() - 1
+    }
+}
+
+/// Gives a variable that stands in several places of one atom another name in all but the first. What is negated only compares.
+fn distinct_places(
+    args: &mut [Option<Var>],
+    negated: bool,
+    scope: &mut Scope,
+    body: &mut Vec<Literal>,
+) {
+    if negated {
+        return;
+    }
+    for place in 1..args.len() {
+        let (before, rest) = args.split_at_mut(place);
+        let Some(var) = rest[0] else { continue };
+        if before.contains(&Some(var)) {
+            let other = scope.fresh();
+            rest[0] = Some(other);
+            body.push(Literal::Same(var, other));
+        }
+    }
+}
+
+/// The disjuncts of a formula: lists of atoms, each negated or not.
+fn flatten<'f>(
+    formula: &'f Formula,
+    negated: bool,
+    span: Span,
+    out: &mut Vec<Vec<(&'f Atom, bool)>>,
+) -> Result<(), Diagnostic> {
+    match formula {
+        Formula::Atom(atom) => out.push(vec![(atom, negated)]),
+        Formula::Not(inner, _) => flatten(inner, !negated, span, out)?,
+        Formula::And(parts) | Formula::Or(parts)
+            if matches!(formula, Formula::And(_)) == negated =>
+        {
+            for part in parts {
+                flatten(part, negated, span, out)?;
+            }
+        }
+        Formula::And(parts) | Formula::Or(parts) => {
+            let mut all: Vec<Vec<(&Atom, bool)>> = vec![Vec::new()];
+            for part in parts {
+                let mut some = Vec::new();
+                flatten(part, negated, span, &mut some)?;
+                if all.len().saturating_mul(some.len()) > DISJUNCTS_MAX {
+                    let message =
+                        format!("the disjunctions become more than {DISJUNCTS_MAX} rules");
+                    let hint = "give a part of the body a rule of its own".to_owned();
+                    return Err(Diagnostic { message, span, hint: Some(hint) });
+                }
+                all = all
+                    .iter()
+                    .flat_map(|one| some.iter().map(move |more| [one.as_slice(), more].concat()))
+                    .collect();
+            }
+            out.extend(all);
+        }
+    }
+    if out.len() > DISJUNCTS_MAX {
+        return Err(error(
+            format!("the disjunctions become more than {DISJUNCTS_MAX} rules"),
+            span,
+        ));
+    }
+    Ok(())
+}
+
+fn expression(
+    expr: &syntax::Expr,
+    parameters: &mut Vec<String>,
+    var: &mut dyn FnMut(&Ident) -> Result<Var, Diagnostic>,
+) -> Result<Expr, Diagnostic> {
+    Ok(match expr {
+        syntax::Expr::Literal(value, _) => Expr::Const(value.clone()),
+        syntax::Expr::Variable(ident) if ident.text.starts_with('_') => {
+            return Err(Diagnostic {
+                message: format!("`{}` has no value: it is a wildcard", ident.text),
+                span: ident.span,
+                hint: Some("names that begin with `_` never bind".to_owned()),
+            });
+        }
+        syntax::Expr::Variable(ident) => Expr::Var(var(ident)?),
+        syntax::Expr::Parameter(ident) => {
+            let known = parameters.iter().position(|known| *known == ident.text);
+            Expr::Param(known.unwrap_or_else(|| {
+                parameters.push(ident.text.clone());
+                parameters.len() - 1
+            }))
+        }
+        syntax::Expr::List(items, span) => {
+            let items = items.iter().map(|item| expression(item, parameters, var));
+            call("list", items.collect::<Result<_, _>>()?, *span)
+        }
+        syntax::Expr::Object(fields, span) => {
+            let mut args = Vec::new();
+            for (name, value) in fields {
+                args.push(expression(name, parameters, var)?);
+                args.push(expression(value, parameters, var)?);
+            }
+            call("json_object", args, *span)
+        }
+        syntax::Expr::Call { name, args, span } => {
+            let Some(function) = function::lookup(&name.text) else {
+                let names = function::functions().iter().map(|function| function.name);
+                let hint = closest(&name.text, names);
+                let mut problem = unknown(format!("no function `{}`", name.text), name.span, hint);
+                if function::aggregate(&name.text).is_some() {
+                    problem.hint = Some("it is an aggregate: those stand in a rule's head".into());
+                }
+                return Err(problem);
+            };
+            let few = args.len() < function.args_min;
+            if few || function.args_max.is_some_and(|most| args.len() > most) {
+                let wanted = match function.args_max {
+                    Some(most) if most == function.args_min => count_text(most, "argument"),
+                    Some(most) => format!("{} to {most} arguments", function.args_min),
+                    None => format!("at least {}", count_text(function.args_min, "argument")),
+                };
+                let message =
+                    format!("function `{}` takes {wanted}, it is given {}", name.text, args.len());
+                return Err(error(message, *span));
+            }
+            let args = args.iter().map(|arg| expression(arg, parameters, var));
+            Expr::Call(function, args.collect::<Result<_, _>>()?, *span)
+        }
+    })
+}
+
+/// A call of a function that is always there.
+pub(crate) fn call(name: &str, args: Vec<Expr>, span: Span) -> Expr {
+    match function::lookup(name) {
+        Some(function) => Expr::Call(function, args, span),
+        None => Expr::Const(Value::Null),
+    }
+}
+
+fn column_name(item: &HeadItem) -> String {
+    match &item.aggregate {
+        Some((aggregate, _)) => format!("{}({})", aggregate.text, item.variable.text),
+        None => item.variable.text.clone(),
+    }
+}
+
+fn first_row_len(data: &Expr) -> Option<usize> {
+    let Expr::Call(_, rows, _) = data else { return None };
+    match rows.first() {
+        Some(Expr::Call(_, items, _)) => Some(items.len()),
+        _ => None,
+    }
+}
+
+fn same_aggregate(a: &Option<AggregateUse>, b: &Option<AggregateUse>) -> bool {
+    let name = |one: &Option<AggregateUse>| one.as_ref().map(|one| one.aggregate.name);
+    name(a) == name(b)
+}
+
+fn not_yet_searched(span: Span) -> Diagnostic {
+    Diagnostic {
+        message: "search indexes are not there yet".to_owned(),
+        span,
+        hint: Some("HNSW, full text and LSH come in a later version".to_owned()),
+    }
+}
+
+fn error(message: String, span: Span) -> Diagnostic {
+    Diagnostic { message, span, hint: None }
+}
+
+fn unknown(message: String, span: Span, near: Option<&str>) -> Diagnostic {
+    Diagnostic { message, span, hint: near.map(|near| format!("did you mean `{near}`?")) }
+}
+
+fn columns_text(columns: usize) -> String {
+    count_text(columns, "column")
+}
+
+fn count_text(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn were(n: usize) -> String {
+    format!("{n} {}", if n == 1 { "is" } else { "are" })
+}

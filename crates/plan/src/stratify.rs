@@ -1,0 +1,141 @@
+//! Which predicates are computed together, and in which order.
+//!
+//! # Invariants
+//! 1. A group comes after all groups that it reads.
+//! 2. Inside a group nothing is negated, aggregated by an ordinary aggregate, or read by an algorithm: such a cycle has no meaning
+//!    that all would agree on.
+
+use crate::ir::{Literal, PredicateKind, Program, Source};
+use syntax::Diagnostic;
+
+/// Predicates that are computed together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Which, ascending.
+    pub predicates: Vec<usize>,
+    /// Whether one of them reads one of them.
+    pub is_recursive: bool,
+}
+
+/// How a predicate reads another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    Plainly,
+    Negated,
+    Aggregated,
+    Whole,
+}
+
+/// The groups that the entry needs.
+///
+/// # Errors
+/// A cycle through negation, an ordinary aggregate or an algorithm.
+pub(crate) fn stratify(program: &Program) -> Result<Vec<Group>, Diagnostic> {
+    let mut reads: Vec<Vec<(usize, Reads)>> = vec![Vec::new(); program.predicates.len()];
+    for rule in &program.rules {
+        let aggregated = program.predicates[rule.predicate].is_aggregated();
+        for literal in &rule.body {
+            let Literal::Atom { source: Source::Derived(read), negated, .. } = literal else {
+                continue;
+            };
+            let is_meet = program.predicates[rule.predicate].is_meet();
+            let how = match (negated, aggregated) {
+                (true, _) => Reads::Negated,
+                (false, true) if !(is_meet && *read == rule.predicate) => Reads::Aggregated,
+                (false, _) => Reads::Plainly,
+            };
+            reads[rule.predicate].push((*read, how));
+        }
+    }
+    for (reader, predicate) in program.predicates.iter().enumerate() {
+        if let PredicateKind::Fixed(fixed) = &predicate.kind {
+            for input in &fixed.inputs {
+                if let Source::Derived(read) = input.source {
+                    reads[reader].push((read, Reads::Whole));
+                }
+            }
+        }
+    }
+    let groups = components(&reads, program.entry);
+    let mut group_of = vec![usize::MAX; reads.len()];
+    for (number, group) in groups.iter().enumerate() {
+        group.iter().for_each(|&predicate| group_of[predicate] = number);
+    }
+    let mut found = Vec::with_capacity(groups.len());
+    for (number, mut predicates) in groups.into_iter().enumerate() {
+        let mut is_recursive = false;
+        for &reader in &predicates {
+            for &(read, how) in reads[reader].iter().filter(|(read, _)| group_of[*read] == number) {
+                is_recursive = true;
+                if how != Reads::Plainly {
+                    return Err(unstratified(program, reader, read, how));
+                }
+            }
+        }
+        predicates.sort_unstable();
+        found.push(Group { predicates, is_recursive });
+    }
+    Ok(found)
+}
+
+fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Diagnostic {
+    let [reader_name, read_name] = [reader, read].map(|p| &program.predicates[p].name);
+    let (through, hint) = match how {
+        Reads::Negated => ("negation", "let the negated rule depend on stored relations only"),
+        Reads::Whole => ("an algorithm", "an algorithm needs its whole input first"),
+        Reads::Aggregated | Reads::Plainly => (
+            "an aggregate",
+            "in recursion only min, max, and other meet aggregates are possible, as the last columns of a rule that reads only itself",
+        ),
+    };
+    let message = match reader == read {
+        true => format!("rule `{reader_name}` depends on itself through {through}"),
+        false => format!(
+            "rules `{reader_name}` and `{read_name}` depend on each other through {through}"
+        ),
+    };
+    let span = program.predicates[reader].span;
+    Diagnostic { message, span, hint: Some(hint.to_owned()) }
+}
+
+/// Strongly connected components that can be reached from `entry`, each after those it reads (Tarjan, SIAM J. Comput. 1972). A
+/// stack of its own: thousands of rules in a chain are no reason to overflow the thread's.
+fn components(reads: &[Vec<(usize, Reads)>], entry: usize) -> Vec<Vec<usize>> {
+    const NEW: usize = usize::MAX;
+    let (mut index, mut low) = (vec![NEW; reads.len()], vec![0; reads.len()]);
+    let (mut path, mut on_path) = (Vec::new(), vec![false; reads.len()]);
+    let mut found = Vec::new();
+    let mut calls = vec![(entry, 0)];
+    let mut next = 0;
+    while let Some((at, edge)) = calls.pop() {
+        if edge == 0 {
+            index[at] = next;
+            low[at] = next;
+            next += 1;
+            path.push(at);
+            on_path[at] = true;
+        }
+        match reads[at].get(edge) {
+            Some(&(to, _)) => {
+                calls.push((at, edge + 1));
+                if index[to] == NEW {
+                    calls.push((to, 0));
+                } else if on_path[to] {
+                    low[at] = low[at].min(index[to]);
+                }
+            }
+            None => {
+                if let Some(&(caller, _)) = calls.last() {
+                    low[caller] = low[caller].min(low[at]);
+                }
+                if low[at] == index[at] {
+                    let start = path.iter().rposition(|&one| one == at).unwrap_or(0);
+                    let component = path.split_off(start);
+                    component.iter().for_each(|&one| on_path[one] = false);
+                    found.push(component);
+                }
+            }
+        }
+    }
+    found
+}
