@@ -33,7 +33,7 @@ pub fn strong_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Sto
         .into_iter()
         .map(|is_first| {
             labels += u32::from(is_first);
-            labels.wrapping_sub(1)
+            labels.saturating_sub(1)
         })
         .collect();
     let mut found = vec![0; order.len()];
