@@ -8,6 +8,7 @@ use crate::commit::Validation;
 use crate::inner::Inner;
 use crate::normalise::normalise;
 use crate::reader::{At, Held, closed, read_through};
+use crate::trees::Entry;
 use base::sabotage::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo};
 use env::sync::RwLock;
@@ -48,12 +49,21 @@ impl KvTransaction {
         if self.held.inner.closing.load(Ordering::Relaxed) {
             return Err(closed());
         }
-        let entry = self.held.trees.get(keyspace)?;
+        let entry = &self.entry(keyspace)?;
         let overlay =
             self.overlays.read().get(&keyspace).map(|overlay| Arc::clone(&overlay.memtable));
         let seq = self.held.moment();
         let view = entry.tree.view();
         f(&At { view: &view, entry, seq, overlay: overlay.as_ref() })
+    }
+
+    /// A keyspace that was there when the transaction began, or was created since: one that is new held nothing then, and may be
+    /// written at once.
+    fn entry(&self, keyspace: KeyspaceId) -> Result<Arc<Entry>> {
+        match self.held.trees.get(keyspace) {
+            Ok(entry) => Ok(Arc::clone(entry)),
+            Err(_) => self.held.inner.trees.load().get(keyspace).map(Arc::clone),
+        }
     }
 
     fn note(&self, keyspace: KeyspaceId, range: impl FnOnce() -> KeyRange) {
@@ -63,7 +73,7 @@ impl KvTransaction {
     }
 
     fn all(&self, keyspace: KeyspaceId) -> Result<KeyRange> {
-        Ok(match self.held.trees.get(keyspace)?.info.shape.key {
+        Ok(match self.entry(keyspace)?.info.shape.key {
             base::KeyShape::Words(_) => KeyRange::all_words(),
             base::KeyShape::Bytes => KeyRange::all_bytes(),
         })
@@ -73,7 +83,7 @@ impl KvTransaction {
     fn batch(&self) -> Result<WriteBatch> {
         let mut batch = WriteBatch::default();
         for (&keyspace, overlay) in &*self.overlays.read() {
-            let shape = &self.held.trees.get(keyspace)?.info.shape;
+            let shape = &self.entry(keyspace)?.info.shape;
             let (rows, kinds) = overlay.memtable.fold();
             let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
             let delete_ranges = overlay.memtable.deleted_ranges();
@@ -223,7 +233,7 @@ impl Transaction for KvTransaction {
         }
         let mut overlays = self.overlays.write();
         for table in &batch.tables {
-            let entry = self.held.trees.get(table.keyspace)?;
+            let entry = &self.entry(table.keyspace)?;
             crate::commit::check_shape(table, entry)?;
             let shape = &entry.info.shape;
             let overlay = overlays

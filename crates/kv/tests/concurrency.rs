@@ -253,3 +253,25 @@ fn closing_beside_writers_loses_nothing_that_was_acknowledged() {
         }
     }
 }
+
+#[test]
+fn a_transaction_writes_a_keyspace_that_was_created_after_it_began() {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let kv = Kv::open(env, Path::new("/db"), options(Durability::Os, 6 << 10)).unwrap();
+    let transaction = kv.begin(Isolation::Snapshot);
+    let ids = create(&kv, &["out", "in"]).unwrap();
+    assert_eq!(weight(&*transaction, ids[0], 1, 2), None);
+    transaction.write(&both(&ids, Kind::Put, &[(1, 2, 3)])).unwrap();
+    assert_eq!(weight(&*transaction, ids[0], 1, 2), Some(3));
+    assert_eq!(weight(&kv, ids[0], 1, 2), None);
+    transaction.commit().unwrap();
+    assert_eq!(agree(&kv, &ids), [(1, 2, base::int_to_word(3))]);
+
+    // What another wrote there since the transaction began is a conflict, as in any keyspace.
+    let late = kv.begin(Isolation::Snapshot);
+    let more = create(&kv, &["out2", "in2"]).unwrap();
+    kv.write(&both(&more, Kind::Put, &[(1, 2, 3)]), None).unwrap();
+    assert_eq!(weight(&*late, more[0], 1, 2), None, "it is newer than the transaction");
+    late.write(&both(&more, Kind::Put, &[(1, 2, 4)])).unwrap();
+    assert_eq!(late.commit().unwrap_err().kind(), ErrorKind::Conflict);
+}
