@@ -38,6 +38,8 @@ pub struct Predicate {
     pub kind: PredicateKind,
     /// Where it is defined first.
     pub span: Span,
+    /// Whether it holds what is asked of a rule, and is small therefore.
+    pub is_asked: bool,
 }
 
 impl Predicate {

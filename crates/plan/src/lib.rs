@@ -2,12 +2,13 @@
 //!
 //! # Passes
 //! 1. [`resolve`]: names become numbers, bodies become lists of literals.
-//! 2. [`magic`]: rules are restricted to what the query asks of them.
-//! 3. [`stratify`]: which predicates are computed together.
-//! 4. [`order`]: for each rule, and for each of its recursive atoms, an order of joins.
+//! 2. `magic`: rules are restricted to what the query asks of them.
+//! 3. `stratify`: which predicates are computed together.
+//! 4. `order`: for each rule, and for each of its recursive atoms, an order of joins.
 
 mod catalog;
 mod ir;
+mod magic;
 mod order;
 mod resolve;
 mod stratify;
@@ -23,6 +24,9 @@ pub use stratify::Group;
 
 use order::Sizes;
 use syntax::Diagnostic;
+
+/// Rows that are thought to be asked of a rule.
+const ASKED_ROWS: f64 = 10.0;
 
 /// A query ready to run.
 #[derive(Clone, Debug)]
@@ -60,9 +64,17 @@ pub struct RulePlan {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Diagnostic>> {
-    let (program, infos) = resolve(query, catalog)?;
-    let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
-    let mut sizes: Vec<Option<f64>> = vec![None; program.predicates.len()];
+    let (mut program, infos) = resolve(query, catalog)?;
+    let mut groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
+    if !magic::is_disabled(query)
+        && let Some(restricted) = magic::rewrite(&program, &infos)
+        // What is asked may depend on what is negated or aggregated later: such a query runs as it is written.
+        && let Ok(restricted_groups) = stratify::stratify(&restricted)
+    {
+        (program, groups) = (restricted, restricted_groups);
+    }
+    let asked = |predicate: &Predicate| predicate.is_asked.then_some(ASKED_ROWS);
+    let mut sizes: Vec<Option<f64>> = program.predicates.iter().map(asked).collect();
     let mut planned = Vec::with_capacity(groups.len());
     let mut problems = Vec::new();
     for group in groups {
@@ -82,7 +94,8 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
             }
         }
         for &predicate in &group.predicates {
-            if matches!(program.predicates[predicate].kind, PredicateKind::Inline { .. }) {
+            let is_inline = matches!(program.predicates[predicate].kind, PredicateKind::Inline { .. });
+            if is_inline && !program.predicates[predicate].is_asked {
                 let grown = if group.is_recursive { 10.0 } else { 1.0 };
                 sizes[predicate] = Some((rows[predicate] * grown).clamp(1.0, 1e9));
             }

@@ -120,6 +120,8 @@ pub struct BodyPlan {
     pub steps: Vec<Planned>,
     /// Rows thought to come out.
     pub rows: f64,
+    /// Places of the body's literals, in the order of the steps.
+    pub places: Vec<usize>,
 }
 
 /// What is thought of the sizes of derived relations.
@@ -147,10 +149,12 @@ pub(crate) fn order(
         rows: 1.0,
         steps: Vec::new(),
     };
+    let mut places = Vec::with_capacity(rule.body.len());
     let mut left: Vec<(usize, &Literal)> = rule.body.iter().enumerate().collect();
     while !left.is_empty() {
         if let Some(free) = left.iter().position(|(_, literal)| orderer.is_free(literal)) {
             let (place, literal) = left.remove(free);
+            places.push(place);
             orderer.take(literal, version(place));
             continue;
         }
@@ -163,6 +167,7 @@ pub(crate) fn order(
         }
         let Some((_, best)) = best else { return Err(orderer.unbound(&left)) };
         let (place, literal) = left.remove(best);
+        places.push(place);
         orderer.take(literal, version(place));
     }
     if let Some(&var) = rule.head.iter().find(|&&var| !orderer.bound[var]) {
@@ -171,7 +176,7 @@ pub(crate) fn order(
     let rows = orderer.rows;
     let mut steps = orderer.steps;
     find_live(program, rule, &mut steps);
-    Ok(BodyPlan { steps, rows })
+    Ok(BodyPlan { steps, rows, places })
 }
 
 struct Orderer<'a> {

@@ -142,7 +142,7 @@ impl Resolver<'_> {
         let Some(&known) = self.by_name.get(&name.text) else {
             self.by_name.insert(name.text.clone(), self.program.predicates.len());
             let name = name.text.clone();
-            self.program.predicates.push(Predicate { name, columns, kind, span });
+            self.program.predicates.push(Predicate { name, columns, kind, span, is_asked: false });
             return;
         };
         let known = &self.program.predicates[known];

@@ -31,6 +31,36 @@ enum Reads {
 /// # Errors
 /// A cycle through negation, an ordinary aggregate or an algorithm.
 pub(crate) fn stratify(program: &Program) -> Result<Vec<Group>, Diagnostic> {
+    let reads = reads_of(program);
+    let groups = components(&reads, program.entry);
+    let mut group_of = vec![usize::MAX; reads.len()];
+    for (number, group) in groups.iter().enumerate() {
+        group.iter().for_each(|&predicate| group_of[predicate] = number);
+    }
+    let mut found = Vec::with_capacity(groups.len());
+    for (number, mut predicates) in groups.into_iter().enumerate() {
+        let mut is_recursive = false;
+        for &reader in &predicates {
+            for &(read, how) in reads[reader].iter().filter(|(read, _)| group_of[*read] == number) {
+                is_recursive = true;
+                if how != Reads::Plainly {
+                    return Err(unstratified(program, reader, read, how));
+                }
+            }
+        }
+        predicates.sort_unstable();
+        found.push(Group { predicates, is_recursive });
+    }
+    Ok(found)
+}
+
+/// Components that the entry needs, without a check.
+pub(crate) fn components_of(program: &Program) -> Vec<Vec<usize>> {
+    components(&reads_of(program), program.entry)
+}
+
+/// What each predicate reads, and how.
+fn reads_of(program: &Program) -> Vec<Vec<(usize, Reads)>> {
     let mut reads: Vec<Vec<(usize, Reads)>> = vec![Vec::new(); program.predicates.len()];
     for rule in &program.rules {
         let aggregated = program.predicates[rule.predicate].is_aggregated();
@@ -56,26 +86,7 @@ pub(crate) fn stratify(program: &Program) -> Result<Vec<Group>, Diagnostic> {
             }
         }
     }
-    let groups = components(&reads, program.entry);
-    let mut group_of = vec![usize::MAX; reads.len()];
-    for (number, group) in groups.iter().enumerate() {
-        group.iter().for_each(|&predicate| group_of[predicate] = number);
-    }
-    let mut found = Vec::with_capacity(groups.len());
-    for (number, mut predicates) in groups.into_iter().enumerate() {
-        let mut is_recursive = false;
-        for &reader in &predicates {
-            for &(read, how) in reads[reader].iter().filter(|(read, _)| group_of[*read] == number) {
-                is_recursive = true;
-                if how != Reads::Plainly {
-                    return Err(unstratified(program, reader, read, how));
-                }
-            }
-        }
-        predicates.sort_unstable();
-        found.push(Group { predicates, is_recursive });
-    }
-    Ok(found)
+    reads
 }
 
 fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Diagnostic {

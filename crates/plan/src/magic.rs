@@ -1,0 +1,255 @@
+//! Restricts rules to what the query asks of them: magic sets.
+//!
+//! # Why
+//! `?[b] := path[1, b]` asks for the paths from 1. Computed bottom up, `path` would be all paths there are. So each use of a rule with
+//! bound columns gets a copy of the rule that is joined with the set of values those columns are asked for (Bancilhon,
+//! Maier, Sagiv and Ullman, PODS 1986; with the joins' own order for passing bindings sideways).
+//!
+//! # Invariants
+//! 1. The entry's rows stay the same: a copy is read only where its set holds what is asked.
+//! 2. Columns of aggregates are never bound: a group is asked for whole or not at all.
+//! 3. A rule that is also needed whole is not copied; what is negated or read by an algorithm is needed whole.
+
+use crate::catalog::RelationInfo;
+use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
+use crate::order::{self, Sizes, Version};
+use hashbrown::{HashMap, HashSet};
+
+/// Copies of rules that a rewriting may make; a query that needs more runs as it is.
+const COPIES_MAX: usize = 256;
+
+/// The restricted program; `None` where nothing is bound, or a rule cannot be ordered.
+pub(crate) fn rewrite(program: &Program, infos: &[RelationInfo]) -> Option<Program> {
+    let mut rewriter = Rewriter {
+        given: program,
+        infos,
+        out: Program { rules: Vec::new(), ..program.clone() },
+        whole: HashSet::new(),
+        copies: HashMap::new(),
+        work: Vec::new(),
+        component: components(program),
+    };
+    rewriter.want_whole(program.entry);
+    while let Some(task) = rewriter.work.pop() {
+        rewriter.work_on(&task)?;
+        if rewriter.copies.len() > COPIES_MAX {
+            return None;
+        }
+    }
+    if rewriter.copies.is_empty() {
+        return None;
+    }
+    Some(rewriter.finish())
+}
+
+enum Task {
+    /// The rules of a predicate as they are.
+    Whole(usize),
+    /// The copy of a predicate for these bound columns.
+    Copy { of: usize, bound: Vec<bool>, copy: usize, asked: usize },
+}
+
+struct Rewriter<'p> {
+    given: &'p Program,
+    infos: &'p [RelationInfo],
+    out: Program,
+    /// Predicates that are needed whole.
+    whole: HashSet<usize>,
+    /// By predicate and bound columns: the copy, and the set of what is asked of it.
+    copies: HashMap<(usize, Vec<bool>), (usize, usize)>,
+    work: Vec<Task>,
+    /// Of each predicate, the number of its recursive component.
+    component: Vec<usize>,
+}
+
+impl Rewriter<'_> {
+    fn want_whole(&mut self, predicate: usize) {
+        if self.whole.insert(predicate) {
+            self.work.push(Task::Whole(predicate));
+            if let PredicateKind::Fixed(fixed) = &self.given.predicates[predicate].kind {
+                for input in &fixed.inputs {
+                    if let Source::Derived(read) = input.source {
+                        self.want_whole(read);
+                    }
+                }
+            }
+        }
+    }
+
+    fn want_copy(&mut self, of: usize, bound: Vec<bool>) -> (usize, usize) {
+        if let Some(&known) = self.copies.get(&(of, bound.clone())) {
+            return known;
+        }
+        let original = &self.given.predicates[of];
+        let pattern: String = bound.iter().map(|&is| if is { 'b' } else { 'f' }).collect();
+        let copy = self.out.predicates.len();
+        self.out.predicates.push(Predicate {
+            name: format!("{}^{pattern}", original.name),
+            ..original.clone()
+        });
+        let columns = original.columns.iter().zip(&bound).filter(|(_, is)| **is);
+        let columns: Vec<String> = columns.map(|(column, _)| column.clone()).collect();
+        let asked = self.out.predicates.len();
+        self.out.predicates.push(Predicate {
+            name: format!("asked {}^{pattern}", original.name),
+            kind: PredicateKind::Inline { aggregates: columns.iter().map(|_| None).collect() },
+            columns,
+            span: original.span,
+            is_asked: true,
+        });
+        self.copies.insert((of, bound.clone()), (copy, asked));
+        self.work.push(Task::Copy { of, bound, copy, asked });
+        (copy, asked)
+    }
+
+    fn work_on(&mut self, task: &Task) -> Option<()> {
+        let given = self.given;
+        let (of, copied) = match task {
+            Task::Whole(of) => (*of, None),
+            Task::Copy { of, bound, copy, asked } => (*of, Some((bound, *copy, *asked))),
+        };
+        for rule in given.rules.iter().filter(|rule| rule.predicate == of) {
+            let mut rule = rule.clone();
+            if let Some((bound, copy, asked)) = copied {
+                let head = rule.head.iter().zip(bound).filter(|(_, is)| **is);
+                let mut args: Vec<Option<Var>> = Vec::new();
+                let mut same = Vec::new();
+                for (&var, _) in head {
+                    // A variable may stand in two columns of the head, but not in two places of an atom.
+                    if args.contains(&Some(var)) {
+                        rule.variables.push(format!("*{}", rule.variables.len()));
+                        args.push(Some(rule.variables.len() - 1));
+                        same.push(Literal::Same(var, rule.variables.len() - 1));
+                    } else {
+                        args.push(Some(var));
+                    }
+                }
+                let source = Source::Derived(asked);
+                let span = rule.span;
+                rule.body.insert(0, Literal::Atom { source, args, negated: false, at: None, span });
+                rule.body.extend(same);
+                rule.predicate = copy;
+            }
+            let rule = self.restrict(rule, of, copied.is_some())?;
+            self.out.rules.push(rule);
+        }
+        Some(())
+    }
+
+    /// The rule with copies in the place of the rules that it uses with bound columns.
+    fn restrict(&mut self, rule: Rule, of: usize, is_copy: bool) -> Option<Rule> {
+        let sizes = vec![None; self.out.predicates.len()];
+        let sizes = Sizes { predicates: &sizes, infos: self.infos };
+        let plan = order::order(&self.out, &rule, &sizes, &|_| Version::Total).ok()?;
+        let mut bound = vec![false; rule.variables.len()];
+        let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());
+        for &place in &plan.places {
+            let mut literal = rule.body[place].clone();
+            if let Literal::Atom { source: Source::Derived(read), args, negated, .. } = &mut literal
+                && *read < self.given.predicates.len()
+            {
+                let asked: Vec<bool> = match *negated {
+                    true => vec![false; args.len()],
+                    false => self.bound_columns(*read, args, &bound),
+                };
+                // A rule that is computed whole reads its own component whole.
+                let is_own = !is_copy && self.component[*read] == self.component[of];
+                if asked.contains(&true) && !is_own {
+                    let (copy, set) = self.want_copy(*read, asked.clone());
+                    let head: Vec<Var> =
+                        args.iter().zip(&asked).filter(|(_, is)| **is).filter_map(|(var, _)| *var).collect();
+                    self.ask(&rule, set, head, &body);
+                    *read = copy;
+                } else {
+                    self.want_whole(*read);
+                }
+            }
+            literal.each_var(&mut |var| bound[var] = true);
+            body.push(literal);
+        }
+        Some(Rule { body, ..rule })
+    }
+
+    /// Which columns of a use are bound and may be.
+    fn bound_columns(&self, read: usize, args: &[Option<Var>], bound: &[bool]) -> Vec<bool> {
+        let PredicateKind::Inline { aggregates } = &self.given.predicates[read].kind else {
+            return vec![false; args.len()];
+        };
+        let columns = args.iter().zip(aggregates);
+        columns.map(|(var, one)| one.is_none() && var.is_some_and(|var| bound[var])).collect()
+    }
+
+    /// Adds the rule that says what is asked: what comes before the use, as far as it is tied to the bound variables.
+    fn ask(&mut self, rule: &Rule, set: usize, head: Vec<Var>, before: &[Literal]) {
+        let mut needed = vec![false; rule.variables.len()];
+        head.iter().for_each(|&var| needed[var] = true);
+        let mut taken = vec![false; before.len()];
+        loop {
+            let mut grown = false;
+            for (literal, taken) in before.iter().zip(&mut taken) {
+                let mut touches = false;
+                literal.each_var(&mut |var| touches |= needed[var]);
+                if touches && !*taken {
+                    *taken = true;
+                    grown = true;
+                    literal.each_var(&mut |var| needed[var] = true);
+                }
+            }
+            if !grown {
+                break;
+            }
+        }
+        let body: Vec<Literal> = before
+            .iter()
+            .zip(&taken)
+            .filter(|(_, taken)| **taken)
+            .map(|(literal, _)| literal.clone())
+            .collect();
+        // What is asked of a rule because the same is asked of it says nothing.
+        if let [Literal::Atom { source: Source::Derived(one), args, negated: false, .. }] = body.as_slice()
+            && *one == set
+            && args.iter().copied().eq(head.iter().map(|&var| Some(var)))
+        {
+            return;
+        }
+        let (variables, span) = (rule.variables.clone(), rule.span);
+        self.out.rules.push(Rule { predicate: set, head, variables, body, span });
+    }
+
+    /// Where a rule is also needed whole, its copies are not.
+    fn finish(mut self) -> Program {
+        let mut instead: HashMap<usize, usize> = HashMap::new();
+        for ((of, _), (copy, _)) in &self.copies {
+            if self.whole.contains(of) {
+                instead.insert(*copy, *of);
+            }
+        }
+        for rule in &mut self.out.rules {
+            for literal in &mut rule.body {
+                if let Literal::Atom { source: Source::Derived(read), .. } = literal
+                    && let Some(&whole) = instead.get(read)
+                {
+                    *read = whole;
+                }
+            }
+        }
+        self.out
+    }
+}
+
+/// Of each predicate, the number of its strongly connected component.
+fn components(program: &Program) -> Vec<usize> {
+    let groups = crate::stratify::components_of(program);
+    let mut component = vec![usize::MAX; program.predicates.len()];
+    for (number, group) in groups.iter().enumerate() {
+        group.iter().for_each(|&predicate| component[predicate] = number);
+    }
+    component
+}
+
+/// Whether a query asks not to be rewritten.
+pub(crate) fn is_disabled(query: &syntax::Query) -> bool {
+    let Some(expr) = &query.options.disable_magic_rewrite else { return false };
+    let known = crate::resolve::resolve_expression(expr, &mut Vec::new());
+    matches!(known, Ok(Expr::Const(model::Value::Bool(true))))
+}
