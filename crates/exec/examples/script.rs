@@ -3,9 +3,9 @@
 //! For comparing answers with other engines of the same language.
 
 use env::MemoryEnv;
-use quipu_exec::{Engine, Parameters};
 use kv::{Kv, KvOptions};
 use model::Value;
+use quipu_exec::{Engine, Parameters};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;

@@ -179,12 +179,12 @@ impl<'p> Body<'p> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
+        query.check(0)?;
         if input.rows == 0 {
             return Ok(true);
         }
         let Some(ready) = self.steps.get(at) else { return emit(query, &input) };
         let planned = ready.planned;
-        query.check(0)?;
         match &planned.step {
             Step::Assign { var, compare, .. } => {
                 let computer = query.computer();
@@ -486,11 +486,23 @@ impl<'p> Body<'p> {
                 prefix.iter().map(|&var| &input.columns[var][start..end]).collect();
             let (read, interner) = (query.read, query.interner);
             let mut rows = Vec::new();
-            let found = if has_range {
-                self.probe_ranges(at, &keys, end - start, &wanted, stored_path, query, &mut rows)?
+            // What an index does not hold is looked up in the relation, by its key.
+            let main = &relation.paths[0];
+            let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
+            let is_covered = stored_path.covers(&wanted);
+            let asked = if is_covered { &wanted } else { &main_keys };
+            let mut found = if has_range {
+                self.probe_ranges(at, &keys, end - start, asked, stored_path, query, &mut rows)?
             } else {
-                stored_path.probe(read, &keys, end - start, &wanted, interner, &mut rows)?
+                stored_path.probe(read, &keys, end - start, asked, interner, &mut rows)?
             };
+            if !is_covered {
+                let keys: Vec<&[Cell]> = found.columns.iter().map(Vec::as_slice).collect();
+                let mut there = Vec::with_capacity(found.rows);
+                let full = main.probe(read, &keys, found.rows, &wanted, interner, &mut there)?;
+                rows = there.iter().map(|&place| rows[place as usize]).collect();
+                found = full;
+            }
             rows.iter_mut().for_each(|row| *row += start as u32);
             let wants_more = if once {
                 let mut is_found = vec![false; end - start];

@@ -9,7 +9,7 @@ use crate::query::{Query, Relation};
 use crate::view::{Ephemeral, View, stored_paths};
 use crate::watch::Watch;
 use env::Env;
-use env::sync::Mutex;
+use env::sync::{Mutex, RwLock};
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use store::{ErrorKind, Isolation, Read, Store, Transaction};
-use syntax::{MutationOp, Script, Span};
+use syntax::{MutationOp, Script, Span, SystemOp};
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
 const TIMEOUT_S: f64 = 300.0;
@@ -40,6 +40,8 @@ pub struct Engine {
     catalog: Catalog,
     plans: Mutex<HashMap<String, Arc<Planned>>>,
     running: Mutex<BTreeMap<u64, Running>>,
+    /// Shared by scripts that change rows; held alone while an index is made or dropped.
+    changing: RwLock<()>,
     next_id: AtomicU64,
     memory_bytes_max: u64,
 }
@@ -82,6 +84,7 @@ impl Engine {
             env,
             plans: Mutex::default(),
             running: Mutex::default(),
+            changing: RwLock::default(),
             next_id: AtomicU64::new(1),
             memory_bytes_max,
         }
@@ -140,6 +143,13 @@ impl Engine {
             drop(plans);
             return self.run_planned(&planned, parameters, cancelled);
         }
+        if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = &script
+        {
+            let _alone = self.changing.write();
+            self.plans.lock().clear();
+            return crate::system::index(self, op);
+        }
+        let _shared = self.changing.read();
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = Session {
             engine: self,
@@ -483,7 +493,7 @@ impl Blocks for Session<'_> {
                 hint: near.map(|near| format!("did you mean `{near}`?")),
             }));
         };
-        let paths = stored_paths(&self.engine.catalog, &entry)?;
+        let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
         let ambient = EnvAmbient(&*self.engine.env);
         let defaults = self.defaults(mutation)?;
         let writer = Writer {

@@ -15,6 +15,7 @@ mod expr;
 mod fixed;
 mod history;
 mod imperative;
+mod index;
 mod mutate;
 mod output;
 mod query;

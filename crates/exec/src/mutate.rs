@@ -12,6 +12,7 @@ use crate::view::{columns_of, keys_of};
 use base::{Batch, Kind};
 use model::{Type, Value};
 use relation::{KeyColumn, Schema, ValueColumn};
+use std::collections::BTreeMap;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
 
@@ -97,10 +98,15 @@ impl Writer<'_> {
         for row in 0..given.rows {
             rows.push(self.row(&sources, given, row)?);
         }
-        let wants_old = match mutation.op {
-            MutationOp::Create | MutationOp::Replace | MutationOp::Put | MutationOp::Rm => false,
-            _ => true,
-        };
+        keep_last(&mut rows, keys);
+        // An index of values holds the old ones: their rows must go.
+        let has_indexes =
+            self.paths[1..].iter().any(|path| path.columns.iter().any(|&c| c >= keys));
+        let wants_old = has_indexes
+            || !matches!(
+                mutation.op,
+                MutationOp::Create | MutationOp::Replace | MutationOp::Put | MutationOp::Rm
+            );
         let old = match wants_old || self.returns(mutation) {
             true => self.old_rows(&rows)?,
             false => vec![None; rows.len()],
@@ -114,6 +120,7 @@ impl Writer<'_> {
         let mut returned = Returned::new();
         let mut puts = Batch::new(&self.paths[0].shape);
         let mut deletes = Batch::new(&self.paths[0].shape);
+        let mut stale = Batch::new(&self.paths[0].shape);
         for (row, old) in rows.iter().zip(old) {
             match (mutation.op, &old) {
                 (MutationOp::Insert, Some(_)) => return fail(row, "is there already"),
@@ -126,25 +133,30 @@ impl Writer<'_> {
             match mutation.op {
                 MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot => {
                     let mut full = self.filler(row)?;
+                    if let Some(old) = &old {
+                        full.clone_from(old);
+                    }
                     if self.returns(mutation) {
                         let asked = row.iter().map(|value| value.clone().unwrap_or(Value::Null));
                         returned.push(("requested", asked.collect()));
                         if let Some(old) = &old {
                             returned.push(("deleted", old.clone()));
-                            full.clone_from(old);
                         }
                     }
                     self.append(full, &mut deletes, mutation)?;
                 }
                 _ => {
+                    if has_indexes && let Some(old) = &old {
+                        self.append(old.clone(), &mut stale, mutation)?;
+                    }
                     let full: Vec<Value> = match &old {
                         // What an update does not name stays.
-                        Some(old) => row
+                        Some(old) if mutation.op == MutationOp::Update => row
                             .iter()
                             .zip(old)
                             .map(|(new, old)| new.clone().unwrap_or_else(|| old.clone()))
                             .collect(),
-                        None => row.iter().map(|v| v.clone().unwrap_or(Value::Null)).collect(),
+                        _ => row.iter().map(|v| v.clone().unwrap_or(Value::Null)).collect(),
                     };
                     if mutation.op == MutationOp::Ensure
                         && old.as_ref().is_some_and(|old| *old != full)
@@ -160,8 +172,9 @@ impl Writer<'_> {
             }
         }
         // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a conflict.
-        self.write(Kind::Put, puts)?;
-        self.write(Kind::Delete, deletes)?;
+        self.write(&self.paths[1..], Kind::Delete, stale)?;
+        self.write(self.paths, Kind::Put, puts)?;
+        self.write(self.paths, Kind::Delete, deletes)?;
         returned.sort_by_key(|(kind, _)| match *kind {
             "inserted" | "requested" => 0,
             _ => 1,
@@ -373,29 +386,50 @@ impl Writer<'_> {
         Ok(old)
     }
 
-    fn write(&self, kind: Kind, rows: Batch) -> Result<()> {
+    /// Writes rows of the relation to these of the orders in which it is stored.
+    fn write(&self, paths: &[StoredPath], kind: Kind, rows: Batch) -> Result<()> {
         if rows.rows == 0 {
             return Ok(());
         }
-        let mut tables = Vec::with_capacity(self.paths.len());
-        for path in &self.paths[1..] {
-            let mut other = Batch::new(&path.shape);
-            for row in 0..rows.rows {
-                let values = self.paths[0].schema.row(&rows, row)?;
-                let values = path.columns.iter().map(|&column| values[column].clone()).collect();
-                path.schema.append(values, &mut other)?;
-            }
-            tables.push((path.keyspace, other));
+        let mut tables = Vec::with_capacity(paths.len());
+        for path in paths {
+            let rows = match path.keyspace == self.paths[0].keyspace {
+                true => rows.clone(),
+                false => index_rows(&self.paths[0].schema, &rows, path)?,
+            };
+            let kinds = Kinds::Uniform(kind);
+            let delete_ranges = Vec::new();
+            tables.push(TableWrites { keyspace: path.keyspace, kinds, rows, delete_ranges });
         }
-        tables.push((self.paths[0].keyspace, rows));
-        let tables = tables.into_iter().map(|(keyspace, rows)| TableWrites {
-            keyspace,
-            kinds: Kinds::Uniform(kind),
-            rows,
-            delete_ranges: Vec::new(),
-        });
-        self.transaction.write(&WriteBatch { tables: tables.collect() })?;
+        self.transaction.write(&WriteBatch { tables })?;
         Ok(())
+    }
+}
+
+/// The rows of an index, or of another order, that belong to rows of a relation.
+///
+/// # Errors
+/// Stored bytes that are no row.
+pub(crate) fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Result<Batch> {
+    let mut other = Batch::new(&path.shape);
+    for row in 0..rows.rows {
+        let values = schema.row(rows, row)?;
+        let values = path.columns.iter().map(|&column| values[column].clone()).collect();
+        path.schema.append(values, &mut other)?;
+    }
+    Ok(other)
+}
+
+/// Of rows with one key the last stays: it would win anyway, and an index must not hold the others.
+fn keep_last(rows: &mut Vec<Vec<Option<Value>>>, keys: usize) {
+    let mut last: BTreeMap<&[Option<Value>], usize> = BTreeMap::new();
+    for (place, row) in rows.iter().enumerate() {
+        last.insert(&row[..keys], place);
+    }
+    if last.len() < rows.len() {
+        let mut kept: Vec<usize> = last.into_values().collect();
+        kept.sort_unstable();
+        *rows = kept.into_iter().map(|place| std::mem::take(&mut rows[place])).collect();
     }
 }
 

@@ -46,6 +46,11 @@ impl StoredPath {
         Self { keyspace, shape: schema.shape(), schema, columns }
     }
 
+    /// Whether all these columns of the relation are stored here.
+    pub(crate) fn covers(&self, wanted: &[usize]) -> bool {
+        wanted.iter().all(|column| self.columns.contains(column))
+    }
+
     fn keys(&self) -> usize {
         self.schema.keys.len()
     }

@@ -26,7 +26,13 @@ pub(crate) fn run(
         SystemOp::Columns(name) => columns(catalog, name),
         SystemOp::Remove(names) => {
             for name in names {
-                find(catalog, name)?;
+                let entry = find(catalog, name)?;
+                let indexes = catalog.indexes_of(read, entry.name())?;
+                if let Some((index, _)) = indexes.first() {
+                    let what = format!("relation `{}` has the index `{}`", name.text, index.name);
+                    let hint = format!("drop it first: ::index drop {}", index.name);
+                    return Err(Error::hinted(what, name.span, hint));
+                }
                 dropped.push(name.text.clone());
             }
             Ok(Output::status("OK"))
@@ -57,22 +63,34 @@ pub(crate) fn run(
             let rows = crate::fixed::names().into_iter().map(|name| vec![Value::Str(name)]);
             Ok(Output::of_values(&["rule"], rows.collect()))
         }
-        SystemOp::Indices(name) => {
-            find(catalog, name)?;
-            Ok(Output::of_values(&["name", "type", "relations", "config"], Vec::new()))
-        }
+        SystemOp::Indices(name) => crate::index::list(engine, read, &find(catalog, name)?),
         SystemOp::SearchIndex(name, _) => Err(not_yet("search indexes", name.span)),
         SystemOp::Rename(pairs) => {
             Err(not_yet("renaming", pairs.first().map_or(Span::default(), |pair| pair.0.span)))
         }
         SystemOp::Describe(name, _) => Err(not_yet("descriptions", name.span)),
         SystemOp::IndexCreate(name, ..) | SystemOp::IndexDrop(name, ..) => {
-            Err(not_yet("secondary indexes", name.span))
+            let what = "indexes are made and dropped by a script of their own";
+            Err(Error::value(what, name.span))
         }
         SystemOp::ShowTriggers(name) | SystemOp::SetTriggers { relation: name, .. } => {
             Err(not_yet("triggers", name.span))
         }
         SystemOp::AccessLevel(level, _) => Err(not_yet("access levels", level.span)),
+    }
+}
+
+/// Makes or drops an index; no script that changes rows may run.
+///
+/// # Errors
+/// See [`Error`].
+pub(crate) fn index(engine: &Engine, op: &SystemOp) -> Result<Output> {
+    match op {
+        SystemOp::IndexCreate(relation, name, columns) => {
+            crate::index::create(engine, &find(engine.catalog(), relation)?, name, columns)
+        }
+        SystemOp::IndexDrop(relation, name) => crate::index::remove(engine, relation, name),
+        _ => Ok(Output::status("OK")),
     }
 }
 

@@ -88,7 +88,7 @@ impl<'s> View<'s> {
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
         let failed = |error: store::Error| error.to_string();
         let Some(entry) = self.catalog.find(name).map_err(failed)? else { return Ok(None) };
-        let paths = stored_paths(self.catalog, &entry).map_err(failed)?;
+        let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
         let Some(main) = paths.first() else { return Ok(None) };
         let all = match main.shape.key {
             KeyShape::Words(_) => KeyRange::all_words(),
@@ -137,7 +137,11 @@ pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
 ///
 /// # Errors
 /// An entry that the query language does not read yet.
-pub(crate) fn stored_paths(catalog: &Catalog, entry: &Entry) -> store::Result<Vec<StoredPath>> {
+pub(crate) fn stored_paths(
+    catalog: &Catalog,
+    read: &dyn Read,
+    entry: &Entry,
+) -> store::Result<Vec<StoredPath>> {
     let mut paths = vec![StoredPath::of(entry.schema(), entry.keyspace())];
     if let Entry::Graph(def, _) = entry {
         if def.vertex == VertexType::Str {
@@ -151,6 +155,18 @@ pub(crate) fn stored_paths(catalog: &Catalog, entry: &Entry) -> store::Result<Ve
             path.columns = vec![1, 0, 2];
             path.columns.truncate(path.schema.columns());
             paths.push(path);
+        }
+        return Ok(paths);
+    }
+    if !entry.name().contains(':') {
+        for (schema, keyspace) in catalog.indexes_of(read, entry.name())? {
+            let columns = columns_of(&paths[0].schema);
+            let place = |key: &relation::KeyColumn| columns.iter().position(|c| c.name == key.name);
+            let places: Option<Vec<usize>> = schema.keys.iter().map(place).collect();
+            if let Some(columns) = places {
+                let path = StoredPath::of(schema, keyspace);
+                paths.push(StoredPath { columns, ..path });
+            }
         }
     }
     Ok(paths)

@@ -94,7 +94,8 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
             }
         }
         for &predicate in &group.predicates {
-            let is_inline = matches!(program.predicates[predicate].kind, PredicateKind::Inline { .. });
+            let is_inline =
+                matches!(program.predicates[predicate].kind, PredicateKind::Inline { .. });
             if is_inline && !program.predicates[predicate].is_asked {
                 let grown = if group.is_recursive { 10.0 } else { 1.0 };
                 sizes[predicate] = Some((rows[predicate] * grown).clamp(1.0, 1e9));

@@ -83,10 +83,9 @@ impl Rewriter<'_> {
         let original = &self.given.predicates[of];
         let pattern: String = bound.iter().map(|&is| if is { 'b' } else { 'f' }).collect();
         let copy = self.out.predicates.len();
-        self.out.predicates.push(Predicate {
-            name: format!("{}^{pattern}", original.name),
-            ..original.clone()
-        });
+        self.out
+            .predicates
+            .push(Predicate { name: format!("{}^{pattern}", original.name), ..original.clone() });
         let columns = original.columns.iter().zip(&bound).filter(|(_, is)| **is);
         let columns: Vec<String> = columns.map(|(column, _)| column.clone()).collect();
         let asked = self.out.predicates.len();
@@ -156,8 +155,12 @@ impl Rewriter<'_> {
                 let is_own = !is_copy && self.component[*read] == self.component[of];
                 if asked.contains(&true) && !is_own {
                     let (copy, set) = self.want_copy(*read, asked.clone());
-                    let head: Vec<Var> =
-                        args.iter().zip(&asked).filter(|(_, is)| **is).filter_map(|(var, _)| *var).collect();
+                    let head: Vec<Var> = args
+                        .iter()
+                        .zip(&asked)
+                        .filter(|(_, is)| **is)
+                        .filter_map(|(var, _)| *var)
+                        .collect();
                     self.ask(&rule, set, head, &body);
                     *read = copy;
                 } else {
@@ -206,7 +209,8 @@ impl Rewriter<'_> {
             .map(|(literal, _)| literal.clone())
             .collect();
         // What is asked of a rule because the same is asked of it says nothing.
-        if let [Literal::Atom { source: Source::Derived(one), args, negated: false, .. }] = body.as_slice()
+        if let [Literal::Atom { source: Source::Derived(one), args, negated: false, .. }] =
+            body.as_slice()
             && *one == set
             && args.iter().copied().eq(head.iter().map(|&var| Some(var)))
         {

@@ -1,10 +1,11 @@
 //! What is in a store, by name.
 
 use crate::definition::{Definition, check_name, invalid};
-use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, Schema};
-use base::KeyspaceId;
+use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema};
+use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
+use model::{Type, Value};
 use std::sync::Arc;
-use store::{NewKeyspace, Result, Store};
+use store::{Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
 
 /// Something with a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +68,9 @@ impl Catalog {
     pub fn list(&self) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for info in self.store.keyspaces() {
+            if info.name.starts_with(':') {
+                continue;
+            }
             match Definition::decode(&info)? {
                 Definition::Relation(schema) => entries.push(Entry::Relation(schema, info.id)),
                 Definition::Graph(def, GraphPart::Forward) => {
@@ -106,13 +110,97 @@ impl Catalog {
     pub fn create(&self, schema: &Schema) -> Result<KeyspaceId> {
         check_name(&schema.name)?;
         schema.check()?;
-        let new = NewKeyspace {
-            name: schema.name.clone(),
-            shape: schema.shape(),
-            definition: Definition::Relation(schema.clone()).encode(),
-        };
-        let ids = self.store.create_keyspaces(&[new])?;
+        let ids = self.store.create_keyspaces(&[new_keyspace(schema)])?;
         ids.first().copied().ok_or_else(|| invalid("the store created nothing"))
+    }
+
+    /// Creates an index of a relation: rows of `columns` and the other key columns, in that order. It is a relation of its own, `relation:index`,
+    /// whose rows whoever writes the relation writes in the same commit. It is one of [`Catalog::indexes_of`] once its rows and
+    /// the row that [`Catalog::ready_row`] gives are written, in one commit: an index that was cut short is none.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`]: a name that cannot be one or is taken, no or unknown columns.
+    pub fn create_index(
+        &self,
+        of: &Schema,
+        name: &str,
+        columns: &[String],
+    ) -> Result<(Schema, KeyspaceId)> {
+        check_name(name)?;
+        let schema = index_schema(of, name, columns)?;
+        let infos = self.store.keyspaces();
+        if let Some(info) = infos.iter().find(|info| info.name == schema.name) {
+            if self.is_ready(&*self.store, &schema.name)? {
+                return Err(invalid(format!("index {:?} is there already", schema.name)));
+            }
+            self.store.drop_keyspaces(&[info.id])?;
+        }
+        let mut new = vec![new_keyspace(&schema)];
+        if !infos.iter().any(|info| info.name == INDEXES) {
+            new.push(new_keyspace(&indexes_schema()));
+        }
+        let ids = self.store.create_keyspaces(&new)?;
+        let id = ids.first().copied().ok_or_else(|| invalid("the store created nothing"))?;
+        Ok((schema, id))
+    }
+
+    /// The write that says that an index is whole (or, as a delete, is not).
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] where no index was ever created.
+    pub fn ready_row(&self, index: &str, kind: Kind) -> Result<TableWrites> {
+        let infos = self.store.keyspaces();
+        let info = infos.iter().find(|info| info.name == INDEXES);
+        let info = info.ok_or_else(|| invalid(format!("no index {index:?}")))?;
+        let schema = indexes_schema();
+        let mut rows = Batch::new(&schema.shape());
+        schema.append(vec![Value::Str(index.to_owned())], &mut rows)?;
+        let kinds = Kinds::Uniform(kind);
+        Ok(TableWrites { keyspace: info.id, kinds, rows, delete_ranges: Vec::new() })
+    }
+
+    /// The indexes of a relation that a reader sees whole, by name.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Corruption`] where a definition is not to be read.
+    pub fn indexes_of(&self, read: &dyn Read, relation: &str) -> Result<Vec<(Schema, KeyspaceId)>> {
+        let mut found = Vec::new();
+        for info in self.store.keyspaces() {
+            let is_its = info.name.strip_prefix(relation).is_some_and(|rest| rest.starts_with(':'));
+            if is_its
+                && let Definition::Relation(schema) = Definition::decode(&info)?
+                && self.is_ready(read, &info.name)?
+            {
+                found.push((schema, info.id));
+            }
+        }
+        found.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+        Ok(found)
+    }
+
+    /// Drops an index, named `relation:index`; whether it was there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn drop_index(&self, name: &str) -> Result<bool> {
+        let infos = self.store.keyspaces();
+        let Some(info) = infos.iter().find(|info| info.name == name) else { return Ok(false) };
+        if !self.is_ready(&*self.store, name)? {
+            return Ok(false);
+        }
+        self.store
+            .write(&WriteBatch { tables: vec![self.ready_row(name, Kind::Delete)?] }, None)?;
+        self.store.drop_keyspaces(&[info.id])?;
+        Ok(true)
+    }
+
+    fn is_ready(&self, read: &dyn Read, index: &str) -> Result<bool> {
+        let infos = self.store.keyspaces();
+        let Some(info) = infos.iter().find(|info| info.name == INDEXES) else { return Ok(false) };
+        let mut key = Vec::new();
+        model::encode_value(&Value::Str(index.to_owned()), &mut key);
+        let mut found = Batch::new(&info.shape);
+        read.get(info.id, KeyRef::Bytes(&key), Projection::COUNT, &mut found)
     }
 
     /// Drops a relation or a whole graph at once; whether it was there.
@@ -123,7 +211,13 @@ impl Catalog {
         check_name(name)?;
         let names: Vec<String> = match self.find(name)? {
             None => return Ok(false),
-            Some(Entry::Relation(schema, _)) => vec![schema.name],
+            Some(Entry::Relation(schema, _)) => {
+                let indexes = self.indexes_of(&*self.store, &schema.name)?;
+                for (index, _) in &indexes {
+                    self.drop_index(&index.name)?;
+                }
+                vec![schema.name]
+            }
             Some(Entry::Graph(def, _)) => {
                 def.parts().iter().map(|&part| def.keyspace_name(part)).collect()
             }
@@ -137,6 +231,52 @@ impl Catalog {
         self.store.drop_keyspaces(&ids)?;
         Ok(true)
     }
+}
+
+/// Where it is written which indexes are whole: a relation `{name}`.
+const INDEXES: &str = ":indexes";
+
+fn indexes_schema() -> Schema {
+    let keys = vec![KeyColumn::new("name", Type::String)];
+    Schema { name: INDEXES.to_owned(), keys, values: Vec::new() }
+}
+
+fn new_keyspace(schema: &Schema) -> NewKeyspace {
+    NewKeyspace {
+        name: schema.name.clone(),
+        shape: schema.shape(),
+        definition: Definition::Relation(schema.clone()).encode(),
+    }
+}
+
+/// The columns of an index: those named, then the other key columns.
+fn index_schema(of: &Schema, name: &str, columns: &[String]) -> Result<Schema> {
+    if columns.is_empty() {
+        return Err(invalid("an index needs at least one column"));
+    }
+    let type_of = |column: &String| {
+        let key = of.keys.iter().find(|key| key.name == *column);
+        let value = of.values.iter().find(|value| value.name == *column);
+        match (key, value) {
+            (Some(key), _) => Some(key.column_type.clone()),
+            (None, Some(value)) if value.nullable => {
+                Some(Type::Nullable(Box::new(value.column_type.clone())))
+            }
+            (None, Some(value)) => Some(value.column_type.clone()),
+            (None, None) => None,
+        }
+    };
+    let mut keys: Vec<KeyColumn> = Vec::new();
+    let others = of.keys.iter().map(|key| &key.name).filter(|name| !columns.contains(name));
+    for column in columns.iter().chain(others) {
+        let Some(column_type) = type_of(column) else {
+            return Err(invalid(format!("relation {:?} has no column {column:?}", of.name)));
+        };
+        keys.push(KeyColumn { name: column.clone(), column_type });
+    }
+    let schema = Schema { name: format!("{}:{name}", of.name), keys, values: Vec::new() };
+    schema.check()?;
+    Ok(schema)
 }
 
 #[cfg(test)]
@@ -174,6 +314,43 @@ mod tests {
         assert_eq!(catalog.create(&schema("r")).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert!(catalog.drop_entry("r").unwrap());
         assert!(!catalog.drop_entry("r").unwrap());
+        assert_eq!(catalog.list().unwrap(), []);
+    }
+
+    #[test]
+    fn an_index_has_its_columns_first_and_goes_with_its_relation() {
+        let catalog = catalog();
+        let of = Schema {
+            name: "user".into(),
+            keys: vec![KeyColumn::new("country", Type::String), KeyColumn::new("id", Type::Int)],
+            values: vec![ValueColumn { nullable: true, ..ValueColumn::new("age", Type::Int) }],
+        };
+        catalog.create(&of).unwrap();
+        let columns = ["age".to_owned(), "id".to_owned()];
+        let (index, id) = catalog.create_index(&of, "by_age", &columns).unwrap();
+        let names: Vec<_> = index.keys.iter().map(|key| key.name.as_str()).collect();
+        assert_eq!((index.name.as_str(), names), ("user:by_age", vec!["age", "id", "country"]));
+        assert_eq!(index.keys[0].column_type, Type::Nullable(Box::new(Type::Int)));
+        let store = Arc::clone(&catalog.store);
+        assert_eq!(catalog.indexes_of(&*store, "user").unwrap(), [], "it is not whole yet");
+        let again = catalog.create_index(&of, "by_age", &columns).unwrap();
+        assert_ne!(again.1, id, "one that was cut short is begun again");
+        let ready = catalog.ready_row("user:by_age", Kind::Put).unwrap();
+        store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
+        assert!(catalog.create_index(&of, "by_age", &columns).is_err());
+        assert_eq!(catalog.indexes_of(&*store, "user").unwrap(), [again]);
+        assert_eq!(catalog.indexes_of(&*store, "use").unwrap(), []);
+        for columns in [&["nope".to_owned()][..], &[], &["id".to_owned(), "id".to_owned()]] {
+            let error = catalog.create_index(&of, "other", columns).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+        assert!(!catalog.drop_index("user").unwrap());
+        assert!(catalog.drop_index("user:by_age").unwrap());
+        assert!(!catalog.drop_index("user:by_age").unwrap());
+        catalog.create_index(&of, "by_age", &["age".to_owned()]).unwrap();
+        let ready = catalog.ready_row("user:by_age", Kind::Put).unwrap();
+        store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
+        assert!(catalog.drop_entry("user").unwrap());
         assert_eq!(catalog.list().unwrap(), []);
     }
 
