@@ -184,6 +184,17 @@ impl Interner {
         }
     }
 
+    /// Sorts cells by their values.
+    pub fn sort(&self, cells: &mut [Cell]) {
+        if cells.iter().all(|cell| cell.interned().is_some()) {
+            let inner = self.inner.read();
+            let value = |cell: &Cell| cell.interned().map(|place| &inner.values[place]);
+            cells.sort_unstable_by(|a, b| value(a).cmp(&value(b)));
+            return;
+        }
+        cells.sort_unstable_by(|&a, &b| self.cmp(a, b));
+    }
+
     /// About how many bytes the values take.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)

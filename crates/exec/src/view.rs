@@ -202,6 +202,14 @@ impl plan::Catalog for View<'_> {
         let stored = stored.iter().map(|entry| entry.name().to_owned());
         stored.chain(self.ephemeral.keys().cloned()).collect()
     }
+
+    fn algorithm(
+        &self,
+        name: &syntax::Ident,
+        options: &[(syntax::Ident, syntax::Expr)],
+    ) -> Result<Option<usize>, syntax::Diagnostic> {
+        crate::fixed::columns(name, options)
+    }
 }
 
 /// Keys of one shape from columns of cells; rows whose cells are no keys are left out, and the others' numbers returned.

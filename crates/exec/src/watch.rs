@@ -62,6 +62,12 @@ impl Watch {
     }
 }
 
+impl algo::Watch for Watch {
+    fn go_on(&self) -> bool {
+        !self.is_over()
+    }
+}
+
 /// Waits so many microseconds.
 pub(crate) fn wait(env: &dyn Env, us: u64) {
     env.signal().wait_until_timeout(us, &mut || false);

@@ -1,6 +1,7 @@
 //! What planning asks of the relations that are stored.
 
 use model::Type;
+use syntax::{Diagnostic, Expr, Ident};
 
 /// A stored relation as a query sees it.
 #[derive(Clone, Debug)]
@@ -51,4 +52,16 @@ pub trait Catalog {
 
     /// All names, for hints.
     fn names(&self) -> Vec<String>;
+
+    /// How many columns an algorithm gives, where that is known before it runs.
+    ///
+    /// # Errors
+    /// There is no such algorithm.
+    fn algorithm(
+        &self,
+        _name: &Ident,
+        _options: &[(Ident, Expr)],
+    ) -> Result<Option<usize>, Diagnostic> {
+        Ok(None)
+    }
 }

@@ -112,6 +112,11 @@ impl Resolver<'_> {
                     (name, columns, PredicateKind::Constant(data), *span)
                 }
                 syntax::Rule::Fixed { name, head, algorithm, options, span, .. } => {
+                    let arity = self.catalog.algorithm(algorithm, options);
+                    let arity = self.keep(arity).flatten();
+                    for (_, value) in options {
+                        note_parameters(value, &mut self.program.parameters);
+                    }
                     let fixed = FixedUse {
                         name: algorithm.text.clone(),
                         span: algorithm.span,
@@ -122,7 +127,22 @@ impl Resolver<'_> {
                             .collect(),
                         has_head: !head.is_empty(),
                     };
-                    let columns = head.iter().map(|ident| ident.text.clone()).collect();
+                    let columns: Vec<String> = match (head.as_slice(), arity) {
+                        ([], Some(arity)) => (0..arity).map(|i| format!("_{i}")).collect(),
+                        _ => head.iter().map(|ident| ident.text.clone()).collect(),
+                    };
+                    if let Some(arity) = arity
+                        && arity != columns.len()
+                    {
+                        let message = format!(
+                            "{} gives {}, rule `{}` names {}",
+                            algorithm.text,
+                            columns_text(arity),
+                            name.text,
+                            columns.len()
+                        );
+                        self.errors.push(error(message, algorithm.span));
+                    }
                     (name, columns, PredicateKind::Fixed(fixed), *span)
                 }
             };
@@ -673,6 +693,25 @@ fn expression(
             Expr::Call(function, args.collect::<Result<_, _>>()?, *span)
         }
     })
+}
+
+/// Takes down the parameters of an expression that is resolved later.
+fn note_parameters(expr: &syntax::Expr, parameters: &mut Vec<String>) {
+    match expr {
+        syntax::Expr::Parameter(ident) if !parameters.contains(&ident.text) => {
+            parameters.push(ident.text.clone());
+        }
+        syntax::Expr::Literal(..) | syntax::Expr::Variable(_) | syntax::Expr::Parameter(_) => {}
+        syntax::Expr::List(items, _) | syntax::Expr::Call { args: items, .. } => {
+            items.iter().for_each(|item| note_parameters(item, parameters));
+        }
+        syntax::Expr::Object(fields, _) => {
+            for (name, value) in fields {
+                note_parameters(name, parameters);
+                note_parameters(value, parameters);
+            }
+        }
+    }
 }
 
 /// A call of a function that is always there.

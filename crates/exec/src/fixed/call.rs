@@ -1,0 +1,464 @@
+//! One use of an algorithm: its inputs as columns of cells, its options as values, its mistakes as messages.
+
+use super::projection::{Edges, Projection};
+use crate::cell::Cell;
+use crate::error::{Error, Result};
+use crate::expr::{Compiled, Rows};
+use crate::query::Query;
+use crate::watch::Watch;
+use model::Value;
+use plan::{FixedInput, FixedUse, PredicateKind, Source};
+use syntax::Span;
+
+/// Rows between two questions whether the query goes on.
+const ROWS_UNCHECKED: usize = 4096;
+
+/// A use of an algorithm in a query that runs.
+pub(super) struct Call<'a, 'q> {
+    /// Of the query.
+    pub query: &'a Query<'q>,
+    /// What was written.
+    pub fixed: &'a FixedUse,
+}
+
+/// Rows of cells in columns, to be computed over.
+pub(super) struct Columns<'c>(pub &'c [Vec<Cell>]);
+
+impl Rows for Columns<'_> {
+    fn cell(&self, var: usize, row: usize) -> Cell {
+        self.0.get(var).and_then(|column| column.get(row)).copied().unwrap_or(Cell::NULL)
+    }
+}
+
+/// One row.
+pub(super) struct Row<'c>(pub &'c [Cell]);
+
+impl Rows for Row<'_> {
+    fn cell(&self, var: usize, _: usize) -> Cell {
+        self.0.get(var).copied().unwrap_or(Cell::NULL)
+    }
+}
+
+/// What an algorithm answers, in columns.
+pub(super) struct Answer {
+    columns: Vec<Vec<Cell>>,
+}
+
+impl Answer {
+    /// No rows, of so many columns.
+    pub(super) fn new(columns: usize) -> Self {
+        Self { columns: vec![Vec::new(); columns] }
+    }
+
+    /// Appends a row; it has as many cells as there are columns.
+    pub(super) fn push<const N: usize>(&mut self, row: [Cell; N]) {
+        for (column, cell) in self.columns.iter_mut().zip(row) {
+            column.push(cell);
+        }
+    }
+
+    /// Rows.
+    pub(super) fn rows(&self) -> usize {
+        self.columns.first().map_or(0, Vec::len)
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        8 * self.columns.iter().map(|column| column.capacity() as u64).sum::<u64>()
+    }
+
+    /// The columns.
+    pub(super) fn into_columns(self) -> Vec<Vec<Cell>> {
+        self.columns
+    }
+}
+
+impl Call<'_, '_> {
+    /// The algorithm's name as written.
+    pub(super) fn name(&self) -> &str {
+        &self.fixed.name
+    }
+
+    /// Whether there is such an input.
+    pub(super) fn has_input(&self, number: usize) -> bool {
+        self.fixed.inputs.len() > number
+    }
+
+    /// An input, which was counted before.
+    fn input(&self, number: usize) -> Result<&FixedInput> {
+        self.fixed.inputs.get(number).ok_or_else(|| {
+            let what = format!("{} reads more relations than are given", self.name());
+            Error::value(what, self.fixed.span)
+        })
+    }
+
+    /// Where an input stands.
+    pub(super) fn input_span(&self, number: usize) -> Span {
+        self.fixed.inputs.get(number).map_or(self.fixed.span, |input| input.span)
+    }
+
+    /// Columns of an input.
+    pub(super) fn arity(&self, number: usize) -> Result<usize> {
+        let input = self.input(number)?;
+        Ok(match input.source {
+            Source::Derived(predicate) => self.query.table(predicate, &[]).arity(),
+            Source::Stored(_) => input.columns.len(),
+        })
+    }
+
+    /// What the columns of an input are called, wildcards by the empty name: as the rule says, or else as the relation does.
+    pub(super) fn names(&self, number: usize) -> Result<Vec<String>> {
+        let input = self.input(number)?;
+        if !input.names.is_empty() {
+            return Ok(input.names.clone());
+        }
+        Ok(match input.source {
+            Source::Derived(predicate) => {
+                self.query.plan.program.predicates[predicate].columns.clone()
+            }
+            Source::Stored(stored) => {
+                let all = &self.query.plan.infos[stored].columns;
+                let name = |&column: &usize| all.get(column).map(|column| column.name.clone());
+                input.columns.iter().map(|column| name(column).unwrap_or_default()).collect()
+            }
+        })
+    }
+
+    /// Hands the first `wanted` columns of all rows of an input to `visit`, which says how many bytes it holds.
+    fn each(
+        &self,
+        number: usize,
+        wanted: usize,
+        visit: &mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>,
+    ) -> Result<()> {
+        let input = self.input(number)?;
+        let columns: Vec<usize> = match input.source {
+            Source::Derived(_) => (0..wanted).collect(),
+            Source::Stored(_) => input.columns.iter().copied().take(wanted).collect(),
+        };
+        let at = match &input.at {
+            Some(at) => {
+                let at = self.query.computer().known(at)?;
+                Some(crate::history::time_of(&at, self.query.ambient)?)
+            }
+            None => None,
+        };
+        self.query.each_row(input.source, &columns, at, visit)
+    }
+
+    /// All rows of an input in columns.
+    pub(super) fn columns(&self, number: usize) -> Result<Vec<Vec<Cell>>> {
+        let arity = self.arity(number)?;
+        let mut columns = vec![Vec::new(); arity];
+        self.each(number, arity, &mut |found, _| {
+            for (column, found) in columns.iter_mut().zip(found) {
+                column.extend_from_slice(found);
+            }
+            Ok(8 * columns.iter().map(|column| column.capacity() as u64).sum::<u64>())
+        })?;
+        Ok(columns)
+    }
+
+    /// The distinct values of an input's first column, ascending.
+    pub(super) fn cells(&self, number: usize) -> Result<Vec<Cell>> {
+        if self.arity(number)? == 0 {
+            return match self.is_empty_table(number)? {
+                true => Ok(Vec::new()),
+                false => {
+                    let what = "the relation has no column";
+                    Err(Error::value(what, self.input_span(number)))
+                }
+            };
+        }
+        let mut cells: Vec<Cell> = Vec::new();
+        self.each(number, 1, &mut |columns, _| {
+            if let Some(column) = columns.first() {
+                cells.extend_from_slice(column);
+            }
+            Ok(8 * cells.capacity() as u64)
+        })?;
+        self.query.interner.sort(&mut cells);
+        cells.dedup();
+        Ok(cells)
+    }
+
+    /// Whether an input is a rule that has no rows, and whose columns are therefore not known.
+    fn is_empty_table(&self, number: usize) -> Result<bool> {
+        Ok(match self.input(number)?.source {
+            Source::Derived(predicate) => {
+                let is_data = matches!(
+                    self.query.plan.program.predicates[predicate].kind,
+                    PredicateKind::Constant(_) | PredicateKind::Fixed(_)
+                );
+                is_data && self.query.table(predicate, &[]).live_rows() == 0
+            }
+            Source::Stored(_) => false,
+        })
+    }
+
+    /// The first columns of the first input as edges; with the first columns of the inputs `lone` as vertices.
+    pub(super) fn edges(&self, is_weighted: bool, lone: &[usize]) -> Result<Edges> {
+        let arity = self.arity(0)?;
+        let span = self.input_span(0);
+        let mut edges = Edges::default();
+        if arity < 2 && !self.is_empty_table(0)? {
+            let what = format!("{} reads edges, which have two columns or more", self.name());
+            return Err(Error::hinted(
+                what,
+                span,
+                "the first is the source, the second the target",
+            ));
+        }
+        if is_weighted && arity > 2 {
+            edges.weights = Some(Vec::new());
+        }
+        let wanted = if edges.weights.is_some() { 3 } else { 2 };
+        if arity >= 2 {
+            self.each(0, wanted, &mut |columns, _| {
+                let [sources, targets, more @ ..] = columns else { return Ok(0) };
+                edges.sources.extend_from_slice(sources);
+                edges.targets.extend_from_slice(targets);
+                if let (Some(weights), [column, ..]) = (&mut edges.weights, more) {
+                    for &cell in *column {
+                        weights.push(self.weight(cell, span)?);
+                    }
+                }
+                Ok(edges.bytes())
+            })?;
+        }
+        for &number in lone.iter().filter(|&&number| self.has_input(number)) {
+            edges.lone.extend(self.cells(number)?);
+        }
+        Ok(edges)
+    }
+
+    fn weight(&self, cell: Cell, span: Span) -> Result<f64> {
+        if let Some(int) = cell.as_small_int() {
+            return Ok(int as f64);
+        }
+        let weight = self.query.interner.with(cell, float);
+        weight.filter(|weight| weight.is_finite()).ok_or_else(|| {
+            let found = self.query.interner.value(cell);
+            let what = format!("{found} is no weight of an edge");
+            Error::hinted(what, span, "the third column of the edges holds finite numbers")
+        })
+    }
+
+    /// The graph of the first input; see [`Call::edges`].
+    pub(super) fn projection(&self, is_weighted: bool, lone: &[usize]) -> Result<Projection> {
+        let edges = self.edges(is_weighted, lone)?;
+        self.project(edges)
+    }
+
+    /// The graph of these edges.
+    pub(super) fn project(&self, edges: Edges) -> Result<Projection> {
+        let made = Projection::new(edges, self.query.interner, self.watch());
+        let projection = made.map_err(|(error, projection)| self.failed(error, &projection))?;
+        self.query.check(projection.bytes())?;
+        Ok(projection)
+    }
+
+    /// When an algorithm stops.
+    pub(super) fn watch(&self) -> &Watch {
+        self.query.watch
+    }
+
+    /// Asks now and then whether the query may hold as much as it does.
+    pub(super) fn check(&self, answer: &Answer) -> Result<()> {
+        match answer.rows() % ROWS_UNCHECKED {
+            0 => self.query.check(answer.bytes()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs an algorithm that hands out its results one by one: `run` gets a place for what stops it from within.
+    pub(super) fn guarded(
+        &self,
+        projection: &Projection,
+        run: impl FnOnce(&mut Option<Error>) -> std::result::Result<(), algo::Error>,
+    ) -> Result<()> {
+        let mut stopped_by = None;
+        let outcome = run(&mut stopped_by);
+        match (stopped_by, outcome) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) => Err(self.failed(error, projection)),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+
+    /// What an algorithm says of a graph, in the values that its vertices stand for.
+    pub(super) fn failed(&self, error: algo::Error, projection: &Projection) -> Error {
+        let name = |vertex: u32| self.query.interner.value(projection.cell(vertex));
+        let span = self.input_span(0);
+        match error {
+            algo::Error::NegativeWeight { source, target, weight } => {
+                let (source, target) = (name(source), name(target));
+                let what = format!("the edge from {source} to {target} weighs {weight}");
+                let hint = format!("{} takes no weights below zero", self.name());
+                Error::hinted(what, span, hint)
+            }
+            algo::Error::WeightNotFinite { source, target, weight } => {
+                let (source, target) = (name(source), name(target));
+                let what = format!("the edge from {source} to {target} weighs {weight}");
+                Error::hinted(what, span, "weights are finite numbers")
+            }
+            algo::Error::EstimateNotANumber { vertex } => {
+                let what = format!("the cost that remains from {} is not a number", name(vertex));
+                Error::value(what, span)
+            }
+            algo::Error::Stopped => match self.query.check(0) {
+                Err(error) => error,
+                Ok(()) => Error::Stopped("the query was stopped".to_owned()),
+            },
+            other => Error::Limit(other.to_string()),
+        }
+    }
+
+    /// The same of an algorithm that can only be stopped.
+    pub(super) fn stopped(&self, _: algo::Stopped) -> Error {
+        self.failed(algo::Error::Stopped, &Projection::default())
+    }
+
+    /// A path as a list.
+    pub(super) fn path(&self, projection: &Projection, path: &[u32]) -> Cell {
+        let value = |&vertex: &u32| self.query.interner.value(projection.cell(vertex));
+        self.query.interner.take(Value::List(path.iter().map(value).collect()))
+    }
+
+    /// An integer's cell.
+    pub(super) fn int(&self, int: impl TryInto<i64>) -> Cell {
+        self.query.interner.int(int.try_into().unwrap_or(i64::MAX))
+    }
+
+    /// A float's cell.
+    pub(super) fn float(&self, float: f64) -> Cell {
+        self.query.interner.float(float)
+    }
+
+    /// An option as it is written.
+    pub(super) fn option(&self, name: &str) -> Option<&syntax::Expr> {
+        self.fixed.options.iter().find(|(known, _)| known == name).map(|(_, expr)| expr)
+    }
+
+    /// An option that must be there.
+    pub(super) fn required(&self, name: &str, hint: &str) -> Result<&syntax::Expr> {
+        self.option(name).ok_or_else(|| {
+            let what = format!("{} needs the option `{name}`", self.name());
+            Error::hinted(what, self.fixed.span, hint)
+        })
+    }
+
+    /// The value of an option, or of another expression without variables.
+    pub(super) fn known(&self, expr: &syntax::Expr) -> Result<Value> {
+        let mut names = self.query.plan.program.parameters.clone();
+        let resolved =
+            plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
+        self.query.computer().known(&resolved)
+    }
+
+    /// An expression over columns of these names.
+    pub(super) fn over(
+        &self,
+        expr: &syntax::Expr,
+        names: &[String],
+    ) -> Result<(plan::Expr, Compiled)> {
+        let mut parameters = self.query.plan.program.parameters.clone();
+        let resolved =
+            plan::resolve_over(expr, names, &mut parameters).map_err(|problem| vec![problem])?;
+        let compiled = self.query.computer().compile(&resolved)?;
+        Ok((resolved, compiled))
+    }
+
+    /// The error of an option that is something else than `wanted`.
+    pub(super) fn wrong(&self, name: &str, wanted: &str, found: &Value, span: Span) -> Error {
+        let kind = match found {
+            Value::List(_) => "a list".to_owned(),
+            other => other.to_string(),
+        };
+        Error::value(format!("{}: `{name}` is {wanted}, found {kind}", self.name()), span)
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(expr) = self.option(name) else { return Ok(None) };
+        let value = self.known(expr)?;
+        match read(&value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(self.wrong(name, wanted, &value, expr.span())),
+        }
+    }
+
+    /// A truth value, `false` unless it is given.
+    pub(super) fn flag(&self, name: &str) -> Result<bool> {
+        self.flag_or(name, false)
+    }
+
+    /// A truth value.
+    pub(super) fn flag_or(&self, name: &str, otherwise: bool) -> Result<bool> {
+        let found = self.read(name, "true or false", |value| match value {
+            Value::Bool(value) => Some(*value),
+            _ => None,
+        })?;
+        Ok(found.unwrap_or(otherwise))
+    }
+
+    /// A whole number that is not negative.
+    pub(super) fn count(&self, name: &str) -> Result<Option<u64>> {
+        self.read(name, "a whole number that is not negative", whole)
+    }
+
+    /// A whole number above zero.
+    pub(super) fn positive(&self, name: &str) -> Result<Option<u64>> {
+        self.read(name, "a whole number above zero", |value| whole(value).filter(|&int| int > 0))
+    }
+
+    /// A number from 0 to 1.
+    pub(super) fn fraction(&self, name: &str, otherwise: f64) -> Result<f64> {
+        let read = |value: &Value| float(value).filter(|float| (0.0..=1.0).contains(float));
+        Ok(self.read(name, "a number from 0 to 1", read)?.unwrap_or(otherwise))
+    }
+
+    /// A number that is not negative.
+    pub(super) fn size(&self, name: &str, otherwise: f64) -> Result<f64> {
+        let read = |value: &Value| float(value).filter(|&float| float >= 0.0);
+        Ok(self.read(name, "a number that is not negative", read)?.unwrap_or(otherwise))
+    }
+
+    /// Text.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>> {
+        self.read(name, "text", |value| match value {
+            Value::Str(text) => Some(text.clone()),
+            _ => None,
+        })
+    }
+}
+
+/// A number of rounds or steps as the algorithms take it.
+pub(super) fn rounds(number: Option<u64>, otherwise: u32) -> u32 {
+    number.map_or(otherwise, |number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// The number that a value is.
+pub(super) fn float(value: &Value) -> Option<f64> {
+    match *value {
+        Value::Int(int) => Some(int as f64),
+        Value::Id(id) => Some(id as f64),
+        Value::Float(float) => Some(float),
+        _ => None,
+    }
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    match *value {
+        Value::Int(int) => u64::try_from(int).ok(),
+        Value::Id(id) => Some(id),
+        Value::Float(float) if float >= 0.0 && float.fract() == 0.0 && float < 1e15 => {
+            Some(float as u64)
+        }
+        _ => None,
+    }
+}
