@@ -6,6 +6,7 @@ use model::Value;
 use quipu_exec::{Engine, Parameters};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Edges with weights: two ways from a to d, and a part of its own.
 const WORDS: &str = "e[a, b, w] <- [
@@ -513,4 +514,374 @@ fn wrong_orders_and_constants_are_refused() {
         "1",
         "the option `data` is a list of rows, all of them lists of one length | write rows as lists in a list: Constant(data: [[1, 'a'], [2, 'b']])",
     );
+}
+
+#[test]
+fn searches_find_what_meets_the_condition() {
+    check(
+        WORDS,
+        "?[] <~ BFS(e[], n[v, c], condition: c == 'blue', limit: 9)",
+        "a c [a c]\na d [a c d]\nx y [x y]",
+    );
+    check(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ BreadthFirstSearch(e[], n[v, c], s[], condition: c == 'blue')",
+        "a c [a c]",
+    );
+    check(
+        WORDS,
+        "s[] <- [['a'], ['zz']] m[] <- [['b']] ?[] <~ BFS(e[], m[v], s[], condition: v == 'd')",
+        "a d [a c d]",
+    );
+    check(
+        WORDS,
+        "?[] <~ DFS(e[], n[v, c], condition: c == 'blue', limit: 9)",
+        "a c [a c]\na d [a c d]\nx y [x y]",
+    );
+    check(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ DepthFirstSearch(e[], n[v, c], s[], condition: c == 'blue')",
+        "a c [a c]",
+    );
+    check(
+        NUMBERS,
+        "n[v, w] <- [[-7, 1], [0, 2], [5, 3], [1000000, 4]] s[] <- [[0]] \
+            ?[] <~ BFS(e[], n[v, w], s[], condition: w % 2 == 1, limit: 3)",
+        "0 -7 [0 1000000 -7]\n0 5 [0 1000000 5]",
+    );
+    check(
+        NUMBERS,
+        "n[v, w] <- [[-7, 1], [0, 2], [5, 3], [1000000, 4]] s[] <- [[0]] \
+            ?[] <~ DFS(e[], n[v, w], s[], condition: w % 2 == 1, limit: 1)",
+        "0 5 [0 1000000 5]",
+    );
+}
+
+#[test]
+fn an_estimate_may_use_the_columns_of_vertex_and_goal() {
+    check(
+        WORDS,
+        "s[] <- [['a'], ['zz']] g[] <- [['d'], ['y'], ['qq']] \
+            ?[] <~ ShortestPathAStar(e[], n[v, c], s[], g[w], heuristic: if(v == w, 0, 1))",
+        "
+            a d 4.5 [a b c d]
+            a qq inf []
+            a y inf []
+            zz d inf []
+            zz qq inf []
+            zz y inf []
+        ",
+    );
+    check(
+        NUMBERS,
+        "n[v, x] <- [[-7, 1], [0, 2], [5, 3], [1000000, 4]] s[] <- [[0]] g[v, x] <- [[5, 3]] \
+            ?[] <~ ShortestPathAStar(e[], n[v, x], s[], g[gv, gx], heuristic: abs(x - gx) / 2)",
+        "0 5 2.0 [0 1000000 5]",
+    );
+}
+
+#[test]
+fn walks_take_no_step_that_weighs_nothing() {
+    check(
+        WORDS,
+        "s[] <- [['x'], ['q']] ?[] <~ RandomWalk(e[], n[], s[], steps: 3)",
+        "1 q [q]\n2 x [x y]",
+    );
+    check(
+        WORDS,
+        "s[] <- [['a']] \
+            ?[] <~ RandomWalk(e[p, q, w], n[v, c], s[], steps: 3, iterations: 2, weight: if(q == 'c' || c == 'blue', 1, 0))",
+        "1 a [a c d]\n2 a [a c d]",
+    );
+    check(
+        NUMBERS,
+        "n[] <- [[-7], [0], [5], [1000000]] s[] <- [[0]] \
+            ?[] <~ RandomWalk(e[p, q], n[v], s[], steps: 4, weight: if(q == 5, 0.0, p + 8))",
+        "1 0 [0 1000000 -7 0 1000000]",
+    );
+}
+
+#[test]
+fn wrong_conditions_estimates_and_weights_are_refused() {
+    refused(
+        WORDS,
+        "?[] <~ BFS(e[], n[])",
+        "BFS",
+        "BFS needs the option `condition` | `condition` says of the columns of the second relation which vertices are looked for",
+    );
+    refused(
+        WORDS,
+        "?[] <~ BFS(e[], n[v, c], condition: c)",
+        "c",
+        "condition: expected a Bool, found a String (\"red\")",
+    );
+    refused(
+        WORDS,
+        "?[] <~ BFS(e[], n[v, c], condition: colour == 'red')",
+        "colour",
+        "no column `colour`",
+    );
+    refused(
+        WORDS,
+        "m[] <- [['a', 1]] ?[] <~ DFS(e[], m[v, c], condition: c == 2)",
+        "m[v, c]",
+        "DFS needs the row of \"c\", and there is none | each vertex that is reached has a row in this relation",
+    );
+    refused(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ ShortestPathAStar(e[], n[v, c], s[], s[w])",
+        "ShortestPathAStar",
+        "ShortestPathAStar needs the option `heuristic` | `heuristic` estimates from the columns of the second and the fourth relation what remains to the goal; 0 is always right",
+    );
+    refused(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ ShortestPathAStar(e[], n[v, c], s[], n[w, d], heuristic: c)",
+        "c",
+        "`heuristic` is a number, found \"red\"",
+    );
+    refused(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ ShortestPathAStar(e[], n[v, c], s[], n[w, d], heuristic: 0 / 0)",
+        "e[]",
+        "the cost that remains from \"b\" is not a number",
+    );
+    refused(
+        WORDS,
+        "s[] <- [['zz']] ?[] <~ RandomWalk(e[], n[], s[], steps: 3)",
+        "s[]",
+        "\"zz\" is none of the nodes, so no walk starts there",
+    );
+    refused(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ RandomWalk(e[], n[], s[])",
+        "RandomWalk",
+        "RandomWalk needs the option `steps` | `steps` is how long a walk gets",
+    );
+    refused(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ RandomWalk(e[], n[v, c], s[], steps: 1, weight: -1)",
+        "e[]",
+        "the edge from \"a\" to \"b\" weighs -1 | RandomWalk takes no weights below zero",
+    );
+    refused(
+        WORDS,
+        "s[] <- [['a']] ?[] <~ RandomWalk(e[], n[v, c], s[], steps: 1, weight: c)",
+        "c",
+        "`weight` is a number, found \"red\"",
+    );
+}
+
+#[test]
+fn wrong_options_of_readers_are_refused() {
+    refused(
+        WORDS,
+        "?[] <~ CsvReader(url: 'file:///none.csv', types: ['Int'])",
+        "'file:///none.csv'",
+        "cannot open /none.csv: entity not found",
+    );
+    refused(
+        WORDS,
+        "?[] <~ CsvReader(url: 'http://a/b', types: ['Int'])",
+        "'http://a/b'",
+        "http is not read: a query opens no connection | fetch the file first, and name it as 'file:///folder/name'",
+    );
+    refused(
+        WORDS,
+        "?[] <~ CsvReader(url: '/a/b', types: ['Int'])",
+        "'/a/b'",
+        "\"/a/b\" is no URL | name a file as 'file:///a/b'",
+    );
+    refused(
+        WORDS,
+        "?[] <~ CsvReader(url: 'file:///a.csv', types: ['int'])",
+        "['int']",
+        "there is no type \"int\" | did you mean `Int`?",
+    );
+    refused(
+        WORDS,
+        "?[] <~ CsvReader(url: 'file:///a.csv', types: 'Int')",
+        "'Int'",
+        "CsvReader: `types` is a list of text, found \"Int\"",
+    );
+    refused(
+        WORDS,
+        "?[] <~ CsvReader(url: 'file:///a.csv', types: ['Int'], delimiter: ';;')",
+        "';;'",
+        "CsvReader: `delimiter` is one character of ASCII",
+    );
+    refused(
+        WORDS,
+        "?[] <~ CsvReader(types: ['Int'])",
+        "CsvReader",
+        "CsvReader needs the option `url` | `url` names a file: url: 'file:///folder/name'",
+    );
+    refused(
+        WORDS,
+        "?[a] <~ CsvReader(url: 'file:///a.csv', types: ['Int'], prepend_index: true)",
+        "CsvReader",
+        "CsvReader gives 2 columns, rule `?` names 1",
+    );
+    refused(
+        WORDS,
+        "?[] <~ JsonReader(url: 'file:///a.csv')",
+        "JsonReader",
+        "JsonReader needs the option `fields` | `fields` lists the names that become columns: fields: ['id', 'name']",
+    );
+    refused(
+        WORDS,
+        "?[] <~ JsonReader(url: 'file:///a.csv', fields: [1])",
+        "[1]",
+        "JsonReader: `fields` is a list of text, found 1",
+    );
+}
+
+#[test]
+fn an_empty_graph_has_no_vertices() {
+    let of_edges = [
+        "PageRank",
+        "ConnectedComponents",
+        "SCC",
+        "DegreeCentrality",
+        "TopSort",
+        "ClusteringCoefficients",
+        "ClosenessCentrality",
+        "BetweennessCentrality",
+        "CommunityDetectionLouvain",
+        "LabelPropagation",
+        "MinimumSpanningForestKruskal",
+        "MinimumSpanningTreePrim",
+    ];
+    for given in ["e[a, b] <- []\n", "e[] <- []\n", "e[a, b] := a in [], b = a\n"] {
+        for name in of_edges {
+            check(given, &format!("?[] <~ {name}(e[])"), "");
+        }
+        let given = format!("{given}v[x] <- [[1], [2]]\n");
+        check(&given, "?[] <~ ShortestPathDijkstra(e[], v[])", "");
+        check(&given, "?[] <~ KShortestPathYen(e[], v[], v[], k: 1)", "");
+        check(&given, "?[] <~ BFS(e[], v[x], condition: true)", "");
+        check(&given, "?[] <~ RandomWalk(e[], v[], e[], steps: 1)", "");
+        check(&given, "?[] <~ ShortestPathBFS(e[], e[], v[])", "");
+        check(&given, "?[] <~ ShortestPathAStar(e[], v[x], e[], v[y], heuristic: 0)", "");
+        check(&given, "?[] <~ DFS(e[], v[x], condition: x == 2)", "2 2 [2]");
+        check(&given, "?[] <~ ConnectedComponents(e[], v[])", "1 0\n2 1");
+    }
+    check("e[a, b] <- []\n", "?[] <~ ReorderSort(e[a, b], out: [a])", "");
+    check("", "?[] <~ Constant(data: [])", "");
+}
+
+#[test]
+fn edges_are_read_from_the_store_and_options_from_parameters() {
+    let engine = engine();
+    let mut parameters = Parameters::new();
+    let put = "?[a, b, w] <- [['x', 'y', 1], ['y', 'z', 2]] :create edge {w, a, b}";
+    engine.run(put, &parameters).unwrap();
+    parameters.insert("times".to_owned(), Value::Int(1));
+    parameters.insert("from".to_owned(), Value::Str("x".to_owned()));
+    let run = |script: &str| {
+        let output = engine.run(script, &parameters).unwrap();
+        (0..output.rows)
+            .map(|row| output.row(row).iter().map(shown).collect::<Vec<_>>().join(" "))
+            .collect::<Vec<_>>()
+    };
+    let yen = "s[] <- [[$from]] g[] <- [['z']]
+        ?[] <~ KShortestPathYen(*edge{a, b, w}, s[], g[], k: $times * 2)";
+    assert_eq!(run(yen), ["x z 3.0 [x y z]"]);
+    // Without bindings the columns come in their own order, and have their own names.
+    assert_eq!(run("?[] <~ ReorderSort(*edge[], out: [b, w], sort_by: -w)"), ["1 z 2", "2 y 1"]);
+    assert_eq!(run("?[] <~ ReorderSort(*edge{b: to}, out: [to])"), ["1 y", "1 z"]);
+    let search = "?[] <~ BFS(*edge{a, b}, *edge{b, w}, condition: w > $times, limit: 5)";
+    assert_eq!(run(search), ["y z [y z]"]);
+}
+
+#[test]
+fn a_stopped_query_and_one_that_holds_too_much_end() {
+    let cancelled = Arc::new(AtomicBool::new(true));
+    let script = format!("{NUMBERS}?[] <~ PageRank(e[])");
+    let stopped = engine().run_watched(&script, &Parameters::new(), &cancelled).unwrap_err();
+    assert!(matches!(stopped, quipu_exec::Error::Stopped(_)), "{stopped}");
+
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let small = Engine::new(Arc::new(store), env, 1 << 18);
+    let complete = "v[x] := x in int_range(40) e[a, b] := v[a], v[b], a != b
+        s[] <- [[0]] g[] <- [[1]]
+        ?[] <~ KShortestPathYen(e[], s[], g[], k: 100000)";
+    let refused = small.run(complete, &Parameters::new()).unwrap_err();
+    assert!(matches!(refused, quipu_exec::Error::Limit(_)), "{refused}");
+}
+
+#[test]
+fn files_become_rows() {
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let files = [
+        ("/a.csv", "id,name,x,u\r\n1,\"a, \"\"b\"\"\",1.5,\r\n\r\n2,\"two\nlines\",,true\n3,d"),
+        ("/b.csv", "1;[1, 2];{\"b\":1,\"a\":2}\n2.0; 3 ;"),
+        (
+            "/a.jsonl",
+            "{\"a\": 1, \"b\": [1, {\"c\": null}], \"d\": {\"z\": 1.5}}\n\n{\"a\": 12345678901234567890, \"b\": true}\n",
+        ),
+        ("/a.json", "[{\"a\": 1, \"b\": \"x\"}, {\"a\": 2}]"),
+    ];
+    for (path, text) in files {
+        let mut file = env.create(Path::new(path)).unwrap();
+        file.append(text.as_bytes()).unwrap();
+        file.flush().unwrap();
+    }
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let engine = Engine::new(Arc::new(store), env, 1 << 28);
+    let run = |script: &str| match engine.run(script, &Parameters::new()) {
+        Ok(output) => (0..output.rows)
+            .map(|row| output.row(row).iter().map(shown).collect::<Vec<_>>().join(" "))
+            .collect::<Vec<_>>()
+            .join("|"),
+        Err(error) => error.to_string(),
+    };
+    let csv = |options: &str| run(&format!("?[] <~ CsvReader(url: 'file:///a.csv', {options})"));
+    assert_eq!(
+        csv("types: ['Int', 'String', 'Float?', 'Any']"),
+        "1 a, \"b\" 1.5 |2 two\nlines null true|3 d null null"
+    );
+    assert_eq!(
+        csv("types: ['Int?', 'String'], has_headers: false, prepend_index: true"),
+        "0 null name|1 1 a, \"b\"|2 2 two\nlines|3 3 d"
+    );
+    assert_eq!(
+        csv("types: ['Int', 'Bool']"),
+        "line 2 of the file has \"a, \\\"b\\\"\" in column 2"
+    );
+    assert_eq!(csv("types: ['Int', 'String', 'Float']"), "line 4 of the file has \"\" in column 3");
+    assert_eq!(
+        run("?[] <~ CsvReader(url: 'file:///b.csv', types: ['Int', '[Int]?', 'Json?'],
+            has_headers: false, delimiter: ';')"),
+        "1 [1 2] {\"a\":2,\"b\":1}|2 null null"
+    );
+    let json = |options: &str| run(&format!("?[] <~ JsonReader({options})"));
+    assert_eq!(
+        json("url: 'file:///a.jsonl', fields: ['a', 'b']"),
+        "1 [1 {\"c\":null}]|1.2345678901234567e19 true"
+    );
+    assert_eq!(
+        json(
+            "url: 'file:///a.jsonl', fields: ['a', 'd'], null_if_absent: true, prepend_index: true"
+        ),
+        "0 1 {\"z\":1.5}|1 1.2345678901234567e19 null"
+    );
+    assert_eq!(
+        json("url: 'file:///a.json', fields: ['b'], json_lines: false, null_if_absent: true"),
+        "null|x"
+    );
+    assert_eq!(
+        json("url: 'file:///a.jsonl', fields: ['a', 'd']"),
+        "item 2 of the file has no field `d`"
+    );
+    assert_eq!(json("url: 'file:///a.json', fields: ['a']"), "line 1 of the file is an array");
+    assert_eq!(
+        json("url: 'file:///a.jsonl', fields: ['a'], json_lines: false"),
+        "line 3 of the file is no JSON: trailing characters at line 3 column 1"
+    );
+}
+
+#[test]
+fn all_names_are_listed() {
+    assert_eq!(rows("::fixed_rules").lines().count(), 27);
 }

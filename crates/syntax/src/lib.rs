@@ -26,6 +26,7 @@ pub use ast::{
     Query, Rule, Script, Span, Spec, SpecColumn, Statement, SystemOp,
 };
 pub use diagnostic::{Diagnostic, closest, line_and_column};
+use model::Type;
 
 use lexer::Kind;
 use parser::{Parse, Parser};
@@ -63,6 +64,14 @@ pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
 /// The first mistake.
 pub fn parse_expression(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     read(text, "expression", |parser| parser.expression())
+}
+
+/// Reads one type, such as `Int` or `[Float?; 3]`.
+///
+/// # Errors
+/// The first mistake.
+pub fn parse_type(text: &str) -> Result<Type, Vec<Diagnostic>> {
+    read(text, "type", |parser| parser.column_type())
 }
 
 fn read<T>(

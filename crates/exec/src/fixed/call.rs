@@ -13,6 +13,9 @@ use syntax::Span;
 /// Rows between two questions whether the query goes on.
 const ROWS_UNCHECKED: usize = 4096;
 
+/// Takes columns of some rows, and says how many bytes it holds.
+type Visit<'v> = dyn FnMut(&[&[Cell]], usize) -> Result<u64> + 'v;
+
 /// A use of an algorithm in a query that runs.
 pub(super) struct Call<'a, 'q> {
     /// Of the query.
@@ -125,12 +128,7 @@ impl Call<'_, '_> {
     }
 
     /// Hands the first `wanted` columns of all rows of an input to `visit`, which says how many bytes it holds.
-    fn each(
-        &self,
-        number: usize,
-        wanted: usize,
-        visit: &mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>,
-    ) -> Result<()> {
+    fn each(&self, number: usize, wanted: usize, visit: &mut Visit<'_>) -> Result<()> {
         let input = self.input(number)?;
         let columns: Vec<usize> = match input.source {
             Source::Derived(_) => (0..wanted).collect(),
@@ -253,7 +251,7 @@ impl Call<'_, '_> {
     /// The graph of these edges.
     pub(super) fn project(&self, edges: Edges) -> Result<Projection> {
         let made = Projection::new(edges, self.query.interner, self.watch());
-        let projection = made.map_err(|(error, projection)| self.failed(error, &projection))?;
+        let projection = made.map_err(|error| self.failed(error, &Projection::default()))?;
         self.query.check(projection.bytes())?;
         Ok(projection)
     }

@@ -10,6 +10,8 @@ mod communities;
 mod components;
 mod paths;
 mod projection;
+mod reader;
+mod search;
 mod utility;
 
 use crate::cell::Cell;
@@ -55,18 +57,24 @@ struct Algorithm {
 #[rustfmt::skip]
 const TABLE: &[Algorithm] = &[
     Algorithm { names: &["BetweennessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::betweenness },
+    Algorithm { names: &["BreadthFirstSearch", "BFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::breadth_first },
     Algorithm { names: &["ClosenessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::closeness },
     Algorithm { names: &["ClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::clustering },
     Algorithm { names: &["CommunityDetectionLouvain"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter", "delta", "keep_depth"], arity: Arity::Is(2), run: communities::louvain },
     Algorithm { names: &["ConnectedComponents"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::connected },
     Algorithm { names: &["Constant"], inputs: &[], inputs_min: 0, options: &["data"], arity: Arity::Data, run: utility::constant },
+    Algorithm { names: &["CsvReader"], inputs: &[], inputs_min: 0, options: &["url", "types", "delimiter", "prepend_index", "has_headers"], arity: Arity::Indexed("types"), run: reader::csv },
     Algorithm { names: &["DegreeCentrality"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::degree },
+    Algorithm { names: &["DepthFirstSearch", "DFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::depth_first },
+    Algorithm { names: &["JsonReader"], inputs: &[], inputs_min: 0, options: &["url", "fields", "json_lines", "null_if_absent", "prepend_index"], arity: Arity::Indexed("fields"), run: reader::json },
     Algorithm { names: &["KShortestPathYen"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &["k", "undirected"], arity: Arity::Is(4), run: paths::yen },
     Algorithm { names: &["LabelPropagation"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter"], arity: Arity::Is(2), run: communities::label_propagation },
     Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::forest },
     Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::tree },
     Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), run: centrality::pagerank },
+    Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
     Algorithm { names: &["ReorderSort"], inputs: &["rows"], inputs_min: 1, options: &["out", "sort_by", "descending", "break_ties", "skip", "take"], arity: Arity::Items("out", 1), run: utility::reorder_sort },
+    Algorithm { names: &["ShortestPathAStar"], inputs: &["edges", "nodes", "starts", "goals"], inputs_min: 4, options: &["heuristic"], arity: Arity::Is(4), run: search::a_star },
     Algorithm { names: &["ShortestPathBFS"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: paths::shortest },
     Algorithm { names: &["ShortestPathDijkstra"], inputs: &["edges", "starts", "goals"], inputs_min: 2, options: &["undirected", "keep_ties"], arity: Arity::Is(4), run: paths::dijkstra },
     Algorithm { names: &["StronglyConnectedComponents", "StronglyConnectedComponent", "SCC"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::strong },

@@ -75,7 +75,7 @@ pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
 }
 
 /// The rows of paths with costs.
-fn weighted(
+pub(super) fn weighted(
     call: &Call<'_, '_>,
     projection: &Projection,
     run: impl FnOnce(&mut algo::dijkstra::Emit<'_>) -> std::result::Result<(), algo::Error>,

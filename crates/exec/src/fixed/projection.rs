@@ -54,23 +54,16 @@ impl Projection {
         edges: Edges,
         interner: &Interner,
         watch: &dyn Watch,
-    ) -> Result<Self, (algo::Error, Self)> {
+    ) -> Result<Self, algo::Error> {
         let Edges { sources, targets, weights, lone } = edges;
         let (vertices, numbers) = number([&sources, &targets, &lone], interner);
-        let mut projection = Self { vertices, numbers, graph: Csr::default() };
-        let total = projection.vertices.len();
+        let total = vertices.len();
         if total >= NO_VERTEX as usize {
-            return Err((algo::Error::TooManyVertices { vertices: total }, projection));
+            return Err(algo::Error::TooManyVertices { vertices: total });
         }
-        let sources = projection.numbers.of(sources);
-        let targets = projection.numbers.of(targets);
-        match Csr::from_edges(total, &sources, &targets, weights.as_deref(), watch) {
-            Ok(graph) => {
-                projection.graph = graph;
-                Ok(projection)
-            }
-            Err(error) => Err((error, projection)),
-        }
+        let (sources, targets) = (numbers.of(sources), numbers.of(targets));
+        let graph = Csr::from_edges(total, &sources, &targets, weights.as_deref(), watch)?;
+        Ok(Self { vertices, numbers, graph })
     }
 
     /// The graph.

@@ -1,0 +1,302 @@
+//! Rows from files: comma separated values, and JSON.
+//!
+//! A file is read through the environment, whole: what it becomes is held in memory anyway.
+
+use super::call::Call;
+use crate::cell::Cell;
+use crate::error::{Error, Result};
+use model::{Json, Type, Value};
+use serde_json::Value as Tree;
+use std::path::Path;
+use syntax::Span;
+
+/// Rows between two questions whether the query goes on.
+const ROWS_UNCHECKED: usize = 4096;
+
+/// The rows of a CSV file as the types say.
+pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let (types, span) = types(call)?;
+    let has_headers = call.flag_or("has_headers", true)?;
+    let delimiter = call.text("delimiter")?.unwrap_or_else(|| ",".to_owned());
+    let &[delimiter] = delimiter.as_bytes() else {
+        let expr = call.option("delimiter").map_or(span, syntax::Expr::span);
+        let what = "CsvReader: `delimiter` is one character of ASCII";
+        return Err(Error::value(what, expr));
+    };
+    let text = text(call)?;
+    let mut rows = Rows::new(call, types.len())?;
+    let mut reader = Csv { rest: &text, delimiter, line: 1 };
+    if has_headers {
+        reader.record();
+    }
+    while let Some((line, record)) = reader.record() {
+        let mut fields = record.into_iter();
+        rows.add((1..).zip(&types).map(|(place, of)| {
+            let field = fields.next();
+            let found = match (&field, of) {
+                (None, Type::Nullable(_) | Type::Any) => Some(Value::Null),
+                (None, _) => None,
+                (Some(field), _) => value_of(of, field),
+            };
+            found.or_else(|| matches!(of, Type::Nullable(_)).then_some(Value::Null)).ok_or_else(
+                || {
+                    let found = field.map_or("nothing".to_owned(), |field| format!("{field:?}"));
+                    let what = format!("line {line} of the file has {found} in column {place}");
+                    let hint =
+                        format!("the type is {of}; with `?` it takes null for what it cannot read");
+                    Error::hinted(what, span, hint)
+                },
+            )
+        }))?;
+    }
+    Ok(rows.columns)
+}
+
+/// The fields of the objects of a JSON file.
+pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let hint = "`fields` lists the names that become columns: fields: ['id', 'name']";
+    let expr = call.required("fields", hint)?;
+    let fields = texts(call, "fields", expr)?;
+    let is_lines = call.flag_or("json_lines", true)?;
+    let takes_null = call.flag("null_if_absent")?;
+    let text = text(call)?;
+    let mut rows = Rows::new(call, fields.len())?;
+    let mut add = |tree: Tree, place: usize| {
+        let Tree::Object(mut object) = tree else {
+            return Err(Error::value(
+                format!("item {place} of the file is no object"),
+                expr.span(),
+            ));
+        };
+        rows.add(fields.iter().map(|field| match object.remove(field) {
+            Some(tree) => Ok(value(tree)),
+            None if takes_null => Ok(Value::Null),
+            None => {
+                let what = format!("item {place} of the file has no field `{field}`");
+                Err(Error::hinted(what, expr.span(), "null_if_absent: true gives null for it"))
+            }
+        }))
+    };
+    let failed = |line: usize, error: &serde_json::Error, hint: &str| {
+        Error::hinted(format!("line {line} of the file is no JSON: {error}"), call.fixed.span, hint)
+    };
+    if is_lines {
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        for (place, (number, line)) in (1..).zip(lines) {
+            let hint = "json_lines: false reads a file that is one array";
+            let tree = serde_json::from_str(line).map_err(|error| failed(number, &error, hint))?;
+            match tree {
+                Tree::Array(_) => {
+                    let what = format!("line {number} of the file is an array");
+                    return Err(Error::hinted(what, call.fixed.span, hint));
+                }
+                tree => add(tree, place)?,
+            }
+        }
+    } else {
+        let hint = "json_lines: true reads a file with an object on each line";
+        let tree: Tree =
+            serde_json::from_str(&text).map_err(|error| failed(error.line(), &error, hint))?;
+        let Tree::Array(items) = tree else {
+            return Err(Error::hinted("the file is no array of objects", call.fixed.span, hint));
+        };
+        for (place, item) in (1..).zip(items) {
+            add(item, place)?;
+        }
+    }
+    Ok(rows.columns)
+}
+
+/// Rows that are read, with their number before them or not.
+struct Rows<'c, 'a, 'q> {
+    call: &'c Call<'a, 'q>,
+    columns: Vec<Vec<Cell>>,
+    is_indexed: bool,
+    rows: usize,
+}
+
+impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
+    fn new(call: &'c Call<'a, 'q>, columns: usize) -> Result<Self> {
+        let is_indexed = call.flag("prepend_index")?;
+        let columns = vec![Vec::new(); columns + usize::from(is_indexed)];
+        Ok(Self { call, columns, is_indexed, rows: 0 })
+    }
+
+    fn add(&mut self, row: impl Iterator<Item = Result<Value>>) -> Result<()> {
+        let mut columns = self.columns.iter_mut();
+        if self.is_indexed
+            && let Some(column) = columns.next()
+        {
+            column.push(self.call.int(self.rows));
+        }
+        for (column, value) in columns.zip(row) {
+            column.push(self.call.query.interner.take(value?));
+        }
+        self.rows += 1;
+        if self.rows.is_multiple_of(ROWS_UNCHECKED) {
+            self.call.query.check(8 * (self.columns.len() * self.rows) as u64)?;
+        }
+        Ok(())
+    }
+}
+
+/// The file that the option `url` names.
+fn text(call: &Call<'_, '_>) -> Result<String> {
+    let hint = "`url` names a file: url: 'file:///folder/name'";
+    let span = call.required("url", hint)?.span();
+    let url = call.text("url")?.unwrap_or_default();
+    let Some(path) = url.strip_prefix("file://") else {
+        let (what, hint) = match url.split_once("://") {
+            Some((scheme, _)) => (
+                format!("{scheme} is not read: a query opens no connection"),
+                "fetch the file first, and name it as 'file:///folder/name'".to_owned(),
+            ),
+            None => (format!("{url:?} is no URL"), format!("name a file as 'file://{url}'")),
+        };
+        return Err(Error::hinted(what, span, hint));
+    };
+    let bytes = call.query.watch.env().read_file(Path::new(path));
+    let bytes = bytes.map_err(|error| Error::value(error.to_string(), span))?;
+    call.query.check(bytes.len() as u64)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        Error::value(format!("line {line} of the file is no UTF-8"), span)
+    })
+}
+
+fn texts(call: &Call<'_, '_>, name: &str, expr: &syntax::Expr) -> Result<Vec<String>> {
+    let found = call.known(expr)?;
+    let wrong = |found: &Value| call.wrong(name, "a list of text", found, expr.span());
+    let Value::List(items) = found else { return Err(wrong(&found)) };
+    let text = |item: Value| match item {
+        Value::Str(text) => Ok(text),
+        other => Err(wrong(&other)),
+    };
+    items.into_iter().map(text).collect()
+}
+
+fn types(call: &Call<'_, '_>) -> Result<(Vec<Type>, Span)> {
+    let hint = "`types` lists the types of the columns: types: ['Int', 'String', 'Float?']";
+    let expr = call.required("types", hint)?;
+    let read = |text: String| {
+        syntax::parse_type(&text).map_err(|problems| {
+            let problem = problems.into_iter().next();
+            let hint = problem.and_then(|problem| problem.hint);
+            let hint = hint.unwrap_or_else(|| hint_of_types().to_owned());
+            Error::hinted(format!("there is no type {text:?}"), expr.span(), hint)
+        })
+    };
+    let types = texts(call, "types", expr)?.into_iter().map(read);
+    Ok((types.collect::<Result<_>>()?, expr.span()))
+}
+
+fn hint_of_types() -> &'static str {
+    "types are written as in a relation's columns: 'Int', 'String?', '[Float]'"
+}
+
+/// What a field says as a type; `None` where it says nothing of that type.
+fn value_of(of: &Type, field: &str) -> Option<Value> {
+    let trimmed = field.trim();
+    match of {
+        Type::Any | Type::String => Some(Value::Str(field.to_owned())),
+        Type::Nullable(inner) => value_of(inner, field),
+        Type::Bool => trimmed.parse().ok().map(Value::Bool),
+        Type::Int => match trimmed.parse() {
+            Ok(int) => Some(Value::Int(int)),
+            Err(_) => of.coerce(Value::Float(trimmed.parse().ok()?)).ok(),
+        },
+        Type::Id => Some(Value::id(trimmed.parse().ok()?)),
+        Type::Float => trimmed.parse().ok().map(Value::Float),
+        Type::Json => Json::parse(trimmed).ok().map(Value::Json),
+        Type::List(..) | Type::Tuple(_) | Type::Vector(..) => {
+            of.coerce(value(serde_json::from_str(trimmed).ok()?)).ok()
+        }
+        _ => of.coerce(Value::Str(trimmed.to_owned())).ok(),
+    }
+}
+
+/// Arrays become lists, objects stay JSON.
+fn value(tree: Tree) -> Value {
+    match tree {
+        Tree::Null => Value::Null,
+        Tree::Bool(value) => Value::Bool(value),
+        Tree::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) => Value::Int(int),
+            (None, Some(float)) => Value::Float(float),
+            (None, None) => Value::Null,
+        },
+        Tree::String(text) => Value::Str(text),
+        Tree::Array(items) => Value::List(items.into_iter().map(value).collect()),
+        Tree::Object(_) => Json::parse(&tree.to_string()).map_or(Value::Null, Value::Json),
+    }
+}
+
+/// Reads records of RFC 4180; ends of lines are `\n` or `\r\n`, empty lines are none.
+struct Csv<'t> {
+    rest: &'t str,
+    delimiter: u8,
+    line: usize,
+}
+
+impl Csv<'_> {
+    /// The next record, and the line on which it begins.
+    fn record(&mut self) -> Option<(usize, Vec<String>)> {
+        while let Some(rest) =
+            self.rest.strip_prefix('\n').or_else(|| self.rest.strip_prefix("\r\n"))
+        {
+            self.rest = rest;
+            self.line += 1;
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (line, mut fields) = (self.line, Vec::new());
+        loop {
+            fields.push(self.field());
+            let bytes = self.rest.as_bytes();
+            match bytes.first() {
+                Some(&byte) if byte == self.delimiter => self.rest = &self.rest[1..],
+                Some(_) => {
+                    let end = if bytes[0] == b'\r' { 2 } else { 1 };
+                    self.rest = self.rest.get(end..).unwrap_or_default();
+                    self.line += 1;
+                    return Some((line, fields));
+                }
+                None => return Some((line, fields)),
+            }
+        }
+    }
+
+    /// Up to a delimiter or the end of the line, which stays.
+    fn field(&mut self) -> String {
+        let mut field = String::new();
+        if let Some(rest) = self.rest.strip_prefix('"') {
+            self.rest = rest;
+            loop {
+                let (part, rest) = self.rest.split_once('"').unwrap_or((self.rest, ""));
+                self.line += part.bytes().filter(|&byte| byte == b'\n').count();
+                field.push_str(part);
+                self.rest = rest;
+                match self.rest.strip_prefix('"') {
+                    Some(rest) => {
+                        field.push('"');
+                        self.rest = rest;
+                    }
+                    None => break,
+                }
+            }
+        }
+        let bytes = self.rest.as_bytes();
+        let ends = |place: usize| {
+            let byte = bytes[place];
+            byte == self.delimiter
+                || byte == b'\n'
+                || byte == b'\r' && bytes.get(place + 1) == Some(&b'\n')
+        };
+        let end = (0..bytes.len()).find(|&place| ends(place)).unwrap_or(bytes.len());
+        field.push_str(self.rest.get(..end).unwrap_or_default());
+        self.rest = self.rest.get(end..).unwrap_or_default();
+        field
+    }
+}
