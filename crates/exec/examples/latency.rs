@@ -41,12 +41,19 @@ fn main() {
         times.sort_by(f64::total_cmp);
         let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
         let mean = times.iter().sum::<f64>() / times.len() as f64;
-        println!("{name:24} median {median:12.1} us  mean {mean:12.1} us  worst {worst:12.1} us  rows {:.1}", rows as f64 / *calls as f64);
+        println!(
+            "{name:24} median {median:12.1} us  mean {mean:12.1} us  worst {worst:12.1} us  rows {:.1}",
+            rows as f64 / *calls as f64
+        );
     }
 }
 
 const QUERIES: &[(&str, &str, usize)] = &[
-    ("single_vertex_read", "?[cmpl_pct, gender, age] := *user{uid: $id, cmpl_pct, gender, age}", 200_000),
+    (
+        "single_vertex_read",
+        "?[cmpl_pct, gender, age] := *user{uid: $id, cmpl_pct, gender, age}",
+        200_000,
+    ),
     ("expansion_1", "?[to] := *friends{fr: $id, to}", 20_000),
     ("expansion_2", "?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}", 1_000),
     (
@@ -59,8 +66,16 @@ const QUERIES: &[(&str, &str, usize)] = &[
         "l1[to] := *friends{fr: $id, to}\nl2[to] := l1[fr], *friends{fr, to}\nl3[to] := l2[fr], *friends{fr, to}\n?[to] := l3[fr], *friends{fr, to}",
         10,
     ),
-    ("expansion_2 with filter", "?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}, *user{uid: to, age}, (age ~ 0) >= 18", 1_000),
-    ("neighbours_2", "?[to] := *friends{fr: $id, to}\n?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}", 1_000),
+    (
+        "expansion_2 with filter",
+        "?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}, *user{uid: to, age}, (age ~ 0) >= 18",
+        1_000,
+    ),
+    (
+        "neighbours_2",
+        "?[to] := *friends{fr: $id, to}\n?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}",
+        1_000,
+    ),
     ("pattern_cycle", "?[n, m] := n = $id, *friends{fr: n, to: m}, *friends{fr: m, to: n}", 10_000),
     ("pattern_short", "?[m] := *friends{fr: $id, to: m} :limit 1", 20_000),
     (
@@ -72,7 +87,11 @@ const QUERIES: &[(&str, &str, usize)] = &[
     ("aggregation_count", "?[count(uid), count(age)] := *user{uid, age}", 20),
     ("aggregation_filter", "?[age, count(age)] := *user{age}, (age ~ 0) >= 18", 20),
     ("aggregation_min_max", "?[min(uid), max(uid), mean(uid)] := *user{uid}", 20),
-    ("triangles", "?[count(a)] := *friends{fr: a, to: b}, *friends{fr: b, to: c}, *friends{fr: c, to: a}, a < b, b < c", 1),
+    (
+        "triangles",
+        "?[count(a)] := *friends{fr: a, to: b}, *friends{fr: b, to: c}, *friends{fr: c, to: a}, a < b, b < c",
+        1,
+    ),
 ];
 
 fn load(store: &Arc<dyn Store>, users: u64, friendships: u64) {

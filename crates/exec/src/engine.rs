@@ -14,7 +14,7 @@ use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
 use plan::Plan;
-use relation::{Catalog, Entry};
+use relation::{Catalog, Entry, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -495,7 +495,7 @@ impl Blocks for Session<'_> {
         };
         let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
         let ambient = EnvAmbient(&*self.engine.env);
-        let defaults = self.defaults(mutation)?;
+        let defaults = self.defaults(mutation, &paths[0].schema)?;
         let writer = Writer {
             transaction: self.transaction,
             interner: &self.interner,
@@ -584,6 +584,8 @@ impl Session<'_> {
 
     fn create(&mut self, mutation: &syntax::Mutation, headers: &[String]) -> Result<()> {
         let schema = schema_of(mutation, headers)?;
+        // A default that cannot be read is told now, not when the first row needs it.
+        self.defaults(mutation, &schema)?;
         let name = &schema.name;
         let there = self.engine.catalog.find(name)?;
         if there.is_some() && mutation.op == MutationOp::Create {
@@ -618,14 +620,27 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn defaults(&self, mutation: &syntax::Mutation) -> Result<Vec<(String, plan::Expr)>> {
-        let Some(spec) = &mutation.spec else { return Ok(Vec::new()) };
+    /// Defaults by column: those that the script says, then those of the relation.
+    fn defaults(
+        &self,
+        mutation: &syntax::Mutation,
+        schema: &Schema,
+    ) -> Result<Vec<(String, plan::Expr)>> {
+        let resolve = |expr: &syntax::Expr| {
+            plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem])
+        };
         let mut defaults = Vec::new();
-        for column in spec.keys.iter().chain(&spec.values) {
-            if let Some(default) = &column.default {
-                let expr = plan::resolve_expression(default, &mut Vec::new())
-                    .map_err(|problem| vec![problem])?;
-                defaults.push((column.name.text.clone(), expr));
+        if let Some(spec) = &mutation.spec {
+            for column in spec.keys.iter().chain(&spec.values) {
+                if let Some(default) = &column.default {
+                    defaults.push((column.name.text.clone(), resolve(default)?));
+                }
+            }
+        }
+        let names = crate::view::columns_of(schema).into_iter().map(|column| column.name);
+        for (name, default) in names.zip(schema.defaults()) {
+            if let Some(text) = default {
+                defaults.push((name, resolve(&syntax::parse_expression(text)?)?));
             }
         }
         Ok(defaults)

@@ -42,16 +42,16 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
             (keys.collect(), Vec::new())
         }
         Some(spec) => {
+            let default = |column: &SpecColumn| column.default.as_ref().map(ToString::to_string);
             let keys = spec.keys.iter().map(|column| {
-                KeyColumn::new(&column.name.text, column.column_type.clone().unwrap_or_else(any))
+                let of = column.column_type.clone().unwrap_or_else(any);
+                KeyColumn { default: default(column), ..KeyColumn::new(&column.name.text, of) }
             });
             let values = spec.values.iter().map(|column| {
                 let of = column.column_type.clone().unwrap_or_else(any);
                 let nullable = matches!(of, Type::Nullable(_));
-                ValueColumn {
-                    nullable,
-                    ..ValueColumn::new(&column.name.text, of.without_null().clone())
-                }
+                let plain = ValueColumn::new(&column.name.text, of.without_null().clone());
+                ValueColumn { nullable, default: default(column), ..plain }
             });
             (keys.collect(), values.collect())
         }
@@ -66,7 +66,7 @@ enum Source {
     /// A column of the rows.
     Column(usize),
     /// The same in each row.
-    Default(Option<plan::Expr>),
+    Default(plan::Expr),
     /// Left as it is.
     Kept,
 }
@@ -232,7 +232,7 @@ impl Writer<'_> {
                 (Some(found), _) => Source::Column(found),
                 (None, _) if place >= keys && of_keys_only => Source::Kept,
                 (None, _) if place >= keys && mutation.op == MutationOp::Update => Source::Kept,
-                (None, Some((_, default))) => Source::Default(Some(default.clone())),
+                (None, Some((_, default))) => Source::Default(default.clone()),
                 (None, None) => {
                     let span = said.map_or(mutation.relation.span, |said| said.name.span);
                     let what = format!("column `{}` gets no value", column.name);
@@ -256,12 +256,11 @@ impl Writer<'_> {
         let value = |source: &Source| {
             Ok(match source {
                 Source::Column(column) => Some(self.interner.value(given.columns[*column][row])),
-                Source::Default(Some(expr)) => {
+                Source::Default(expr) => {
                     // Computed for each row: a default may be random.
                     let compiled = self.computer.compile(expr)?;
                     Some(self.interner.value(self.computer.compute(&compiled, &NoRows, 0)?))
                 }
-                Source::Default(None) => Some(Value::Null),
                 Source::Kept => None,
             })
         };

@@ -144,13 +144,14 @@ fn relations(catalog: &Catalog) -> Result<Output> {
 fn columns(catalog: &Catalog, name: &Ident) -> Result<Output> {
     let schema = find(catalog, name)?.schema();
     let keys = schema.keys.len();
+    let defaults: Vec<bool> = schema.defaults().map(|default| default.is_some()).collect();
     let rows = columns_of(&schema).into_iter().enumerate().map(|(place, column)| {
         vec![
             Value::Str(column.name),
             Value::Bool(place < keys),
             Value::Int(place as i64),
             Value::Str(column.column_type.to_string()),
-            Value::Bool(false),
+            Value::Bool(defaults[place]),
         ]
     });
     let headers = ["column", "is_key", "index", "type", "has_default"];

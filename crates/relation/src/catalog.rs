@@ -272,7 +272,7 @@ fn index_schema(of: &Schema, name: &str, columns: &[String]) -> Result<Schema> {
         let Some(column_type) = type_of(column) else {
             return Err(invalid(format!("relation {:?} has no column {column:?}", of.name)));
         };
-        keys.push(KeyColumn { name: column.clone(), column_type });
+        keys.push(KeyColumn::new(column, column_type));
     }
     let schema = Schema { name: format!("{}:{name}", of.name), keys, values: Vec::new() };
     schema.check()?;
@@ -371,7 +371,11 @@ mod tests {
         let graph = Definition::Graph(graph, GraphPart::Forward);
         let blobs = BlobsDef { name: "b".into(), key: VertexType::Str };
         let blobs = BlobsDef::PARTS.map(|part| Definition::Blobs(blobs.clone(), part));
-        for whole in [Definition::Relation(schema("r")), graph].into_iter().chain(blobs) {
+        let mut defaults = schema("r");
+        defaults.keys[0].default = Some("[]".into());
+        defaults.values[1].default = Some("rand_uuid_v4()".into());
+        let relations = [Definition::Relation(schema("r")), Definition::Relation(defaults), graph];
+        for whole in relations.into_iter().chain(blobs) {
             let (name, shape) = match &whole {
                 Definition::Relation(schema) => ("r".to_owned(), schema.shape()),
                 Definition::Graph(def, part) => (def.keyspace_name(*part), def.shape(*part)),

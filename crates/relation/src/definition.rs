@@ -7,6 +7,8 @@
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
 //! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
+//! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each column, keys first: an
+//!               expression of the query language, empty for none
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
@@ -22,6 +24,9 @@ use store::{Error, ErrorKind, KeyspaceInfo, Result};
 
 /// Version of the format that is written and the only one that is read.
 const VERSION: u8 = 1;
+
+/// The kind of a relation whose columns have defaults.
+const WITH_DEFAULTS: u8 = 7;
 
 /// What a keyspace is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +73,14 @@ impl Definition {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Relation(schema) => {
-                let mut out = vec![VERSION, 0];
+                let has_defaults = schema.defaults().any(|default| default.is_some());
+                let mut out = vec![VERSION, if has_defaults { WITH_DEFAULTS } else { 0 }];
                 put_schema(schema, &mut out);
+                if has_defaults {
+                    for default in schema.defaults() {
+                        varint::put_bytes(&mut out, default.unwrap_or_default().as_bytes());
+                    }
+                }
                 out
             }
             Self::Graph(def, part) => {
@@ -112,8 +123,9 @@ impl Definition {
         if version != VERSION {
             return Err(wrong(&format!("has version {version}, this program reads {VERSION}")));
         }
-        if let Some((&0, body)) = rest.split_first() {
-            let schema = take_schema(&info.name, body).ok_or_else(|| wrong("cannot be read"))?;
+        if let Some((&kind @ (0 | WITH_DEFAULTS), body)) = rest.split_first() {
+            let schema = take_schema(&info.name, body, kind == WITH_DEFAULTS);
+            let schema = schema.ok_or_else(|| wrong("cannot be read"))?;
             schema.check().map_err(|_| wrong("describes no relation"))?;
             if schema.shape() != info.shape {
                 return Err(wrong("does not fit its shape"));
@@ -198,11 +210,15 @@ fn put_schema(schema: &Schema, out: &mut Vec<u8>) {
     }
 }
 
-fn take_schema(name: &str, mut bytes: &[u8]) -> Option<Schema> {
+fn take_schema(name: &str, mut bytes: &[u8], has_defaults: bool) -> Option<Schema> {
     let bytes = &mut bytes;
     let mut keys = Vec::new();
     for _ in 0..varint::take(bytes)? {
-        keys.push(KeyColumn { name: take_text(bytes)?, column_type: take_type(bytes, 0)? });
+        keys.push(KeyColumn {
+            name: take_text(bytes)?,
+            column_type: take_type(bytes, 0)?,
+            default: None,
+        });
     }
     let mut values = Vec::new();
     for _ in 0..varint::take(bytes)? {
@@ -222,7 +238,15 @@ fn take_schema(name: &str, mut bytes: &[u8]) -> Option<Schema> {
                 4 => Some(Merge::Max),
                 _ => return None,
             },
+            default: None,
         });
+    }
+    if has_defaults {
+        let defaults = keys.iter_mut().map(|column| &mut column.default);
+        for default in defaults.chain(values.iter_mut().map(|column| &mut column.default)) {
+            let text = take_text(bytes)?;
+            *default = (!text.is_empty()).then_some(text);
+        }
     }
     bytes.is_empty().then(|| Schema { name: name.to_owned(), keys, values })
 }

@@ -17,6 +17,8 @@ pub struct KeyColumn {
     pub name: String,
     /// What it holds.
     pub column_type: Type,
+    /// The expression, as text, that gives its value where a row says nothing; the query language's.
+    pub default: Option<String>,
 }
 
 /// A value column.
@@ -30,6 +32,8 @@ pub struct ValueColumn {
     pub nullable: bool,
     /// How writes combine; for types of one word.
     pub merge: Option<Merge>,
+    /// As [`KeyColumn::default`].
+    pub default: Option<String>,
 }
 
 /// A relation's name and columns.
@@ -47,7 +51,7 @@ impl KeyColumn {
     /// A key column.
     #[must_use]
     pub fn new(name: impl Into<String>, column_type: Type) -> Self {
-        Self { name: name.into(), column_type }
+        Self { name: name.into(), column_type, default: None }
     }
 }
 
@@ -55,7 +59,7 @@ impl ValueColumn {
     /// A value column that always holds something and is replaced by a write.
     #[must_use]
     pub fn new(name: impl Into<String>, column_type: Type) -> Self {
-        Self { name: name.into(), column_type, nullable: false, merge: None }
+        Self { name: name.into(), column_type, nullable: false, merge: None, default: None }
     }
 }
 
@@ -120,6 +124,12 @@ impl Schema {
             false => ColumnShape::Bytes,
         };
         Shape { key, values: self.values.iter().map(value).collect() }
+    }
+
+    /// Each column's default, keys first.
+    pub fn defaults(&self) -> impl Iterator<Item = Option<&str>> {
+        let keys = self.keys.iter().map(|column| column.default.as_deref());
+        keys.chain(self.values.iter().map(|column| column.default.as_deref()))
     }
 
     /// Columns in all.
