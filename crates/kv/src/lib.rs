@@ -41,14 +41,15 @@ use env::Env;
 use env::sync::Mutex;
 use env::sync::atomic::Ordering;
 use inner::Inner;
-use lsm::manifest::{Manifest, VersionEdit};
+use lsm::manifest::{ChangedKeyspace, Manifest, VersionEdit};
 use lsm::tree::Tree;
 use reader::Held;
 use std::path::Path;
 use std::sync::Arc;
 use store::{
-    BulkLoad, CheckReport, Error, ErrorKind, Isolation, KeyspaceInfo, KeyspaceStats, NewKeyspace,
-    Progress, Result, Snapshot, Store, StoreStats, Transaction, WriteBatch,
+    BulkLoad, CheckReport, Error, ErrorKind, Isolation, KeyspaceChange, KeyspaceInfo,
+    KeyspaceStats, NewKeyspace, Progress, Result, Snapshot, Store, StoreStats, Transaction,
+    WriteBatch,
 };
 use transaction::KvTransaction;
 use trees::Entry;
@@ -118,7 +119,7 @@ impl Store for Kv {
             };
             let tree = Tree::open(Arc::clone(&inner.context), id, info.shape.clone(), &[])
                 .map_err(tree_error)?;
-            trees.insert(Arc::new(Entry { info, tree }));
+            trees.insert(Arc::new(Entry { info, tree: Arc::new(tree) }));
         }
         edit.next_keyspace_id = Some(next);
         inner.log_edit(&edit)?;
@@ -127,6 +128,10 @@ impl Store for Kv {
     }
 
     fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()> {
+        self.change_keyspaces(&[], ids)
+    }
+
+    fn change_keyspaces(&self, changes: &[KeyspaceChange], ids: &[KeyspaceId]) -> Result<()> {
         let inner = &self.inner;
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();
@@ -138,8 +143,24 @@ impl Store for Kv {
             trees.get(*id)?;
             dropped.extend(trees.remove(*id));
         }
-        inner
-            .log_edit(&VersionEdit { keyspaces_dropped: ids.to_vec(), ..VersionEdit::default() })?;
+        let mut edit = VersionEdit { keyspaces_dropped: ids.to_vec(), ..VersionEdit::default() };
+        for KeyspaceChange { id, name, definition } in changes {
+            let entry = trees.get(*id)?;
+            let (name, definition) = (name.clone(), definition.clone());
+            let changed =
+                ChangedKeyspace { id: *id, name: name.clone(), definition: definition.clone() };
+            edit.keyspaces_changed.push(changed);
+            let info = KeyspaceInfo { id: *id, name, shape: entry.info.shape.clone(), definition };
+            let tree = Arc::clone(&entry.tree);
+            trees.insert(Arc::new(Entry { info, tree }));
+        }
+        let mut names: Vec<&str> = trees.iter().map(|entry| entry.info.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let what = format!("there is a keyspace \"{}\" already", pair[0]);
+            return Err(Error::new(ErrorKind::InvalidInput, what));
+        }
+        inner.log_edit(&edit)?;
         inner.trees.store(Arc::new(trees));
         for entry in &dropped {
             entry.tree.retire(&mut inner.obsolete.lock());

@@ -248,7 +248,7 @@ pub(crate) fn open_trees(context: &Arc<Context>, state: &State) -> Result<Trees>
         let tree =
             Tree::open(Arc::clone(context), keyspace.id, info.shape.clone(), &keyspace.tables)
                 .map_err(tree_error)?;
-        trees.insert(Arc::new(Entry { info, tree }));
+        trees.insert(Arc::new(Entry { info, tree: Arc::new(tree) }));
     }
     Ok(trees)
 }

@@ -9,7 +9,8 @@ use store::{Error, ErrorKind, KeyspaceInfo, Result};
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) info: KeyspaceInfo,
-    pub(crate) tree: Tree,
+    /// Shared by the entries that a keyspace has had under other names.
+    pub(crate) tree: Arc<Tree>,
 }
 
 /// All live keyspaces at one moment; replaced as a whole when one is created or dropped.

@@ -11,7 +11,7 @@ use quipu_kv::{Kv, KvOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::{Durability, Read, Result, Snapshot, Store};
+use store::{Durability, KeyspaceChange, Read, Result, Snapshot, Store};
 
 fn writer(env: &Arc<dyn Env>, folder: &Path) -> Kv {
     Kv::open(Arc::clone(env), folder, options(Durability::Os, 4 << 10)).unwrap()
@@ -50,6 +50,11 @@ fn after_each_refresh_a_follower_equals_the_writer_and_a_held_moment_stays() {
                 2 => load(&kv, &ids, &edges).unwrap(),
                 3 => {
                     kv.write(&delete_square(&ids, from, from + 3), None).unwrap();
+                }
+                6 => {
+                    let name = format!("in{step}");
+                    let change = KeyspaceChange { id: ids[1], name, definition: vec![step as u8] };
+                    kv.change_keyspaces(&[change], &[]).unwrap();
                 }
                 4 => {
                     let name = format!("late{step}");

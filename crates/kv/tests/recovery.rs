@@ -10,7 +10,7 @@ use env::{Env, MemoryEnv, ReadOptions};
 use quipu_kv::{Kv, KvOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Durability, ErrorKind, Isolation, Store};
+use store::{Durability, ErrorKind, Isolation, KeyspaceChange, Store};
 use testkit::OneBatch;
 
 const DB: &str = "/db";
@@ -136,6 +136,36 @@ fn rows_in_the_log_of_a_dropped_keyspace_are_passed_over_and_its_name_is_free() 
     assert_eq!(dump(&again).unwrap(), dump(&kv).unwrap());
     assert_eq!(weight(&again, new[0], 2, 1), None);
     assert_eq!(weight(&again, new[0], 4, 3), Some(7));
+}
+
+#[test]
+fn a_keyspace_takes_the_place_of_another_at_once() {
+    let env = memory();
+    let kv = open(&env, Durability::Os);
+    let ids = create(&kv, &["old", "new"]).unwrap();
+    kv.write(&both(&ids, Kind::Put, &[(1, 2, 5)]), None).unwrap();
+    let held = kv.snapshot();
+    let change = |id, name: &str| KeyspaceChange {
+        id,
+        name: name.to_owned(),
+        definition: b"changed".to_vec(),
+    };
+    let taken = kv.change_keyspaces(&[change(ids[1], "old")], &[]).unwrap_err();
+    assert_eq!(taken.kind(), ErrorKind::InvalidInput);
+    assert!(kv.change_keyspaces(&[change(ids[0], "x")], &ids[..1]).is_err());
+    assert_eq!(dump(&kv).unwrap().len(), 2, "a refused change changes nothing");
+
+    kv.change_keyspaces(&[change(ids[1], "old")], &ids[..1]).unwrap();
+    kv.write(&both(&[ids[1], ids[1]], Kind::Put, &[(3, 4, 7)]), None).unwrap();
+    for kv in [&kv, &open(&copy(&*env), Durability::Os)] {
+        let infos = kv.keyspaces();
+        assert_eq!(infos.len(), 1);
+        assert_eq!((infos[0].id, &*infos[0].name), (ids[1], "old"));
+        assert_eq!(infos[0].definition, b"changed");
+        assert_eq!(weight(kv, ids[1], 2, 1), Some(5));
+        assert_eq!(weight(kv, ids[1], 3, 4), Some(7));
+    }
+    assert_eq!(weight(&*held, ids[0], 1, 2), Some(5), "who held the moment sees both");
 }
 
 #[test]

@@ -77,6 +77,17 @@ pub struct NewKeyspace {
     pub definition: Vec<u8>,
 }
 
+/// What a keyspace is to be called, and what is kept about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyspaceChange {
+    /// Which.
+    pub id: KeyspaceId,
+    /// Its name from now on, unique among live keyspaces.
+    pub name: String,
+    /// Kept and handed back as it is.
+    pub definition: Vec<u8>,
+}
+
 /// Reading as of one moment. Rows come in key order unless a method says otherwise.
 ///
 /// Methods append to batches that the caller made with [`Batch::new`] for the keyspace's shape.
@@ -289,6 +300,13 @@ pub trait Store: Read {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where one is not there.
     fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()>;
+
+    /// Gives keyspaces other names and definitions and drops others, in one step, durably; names must be unique afterwards. So
+    /// one keyspace can take the place of another.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where one is not there, or a name is taken.
+    fn change_keyspaces(&self, changes: &[KeyspaceChange], dropped: &[KeyspaceId]) -> Result<()>;
 
     /// All keyspaces, by id.
     fn keyspaces(&self) -> Vec<KeyspaceInfo>;

@@ -5,7 +5,7 @@ use crate::rows::{Change, Row};
 use base::{Key, KeyRange, KeyRef, KeyspaceId, SeqNo};
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use store::{Error, ErrorKind, KeyspaceInfo, NewKeyspace, Result, WriteBatch};
+use store::{Error, ErrorKind, KeyspaceChange, KeyspaceInfo, NewKeyspace, Result, WriteBatch};
 
 /// What a commit made of a key.
 pub(crate) struct Version {
@@ -139,6 +139,39 @@ impl History {
         for id in ids {
             if let Some(space) = self.spaces.get_mut(id) {
                 space.dropped = Some(self.seq);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn change_spaces(
+        &mut self,
+        changes: &[KeyspaceChange],
+        dropped: &[KeyspaceId],
+    ) -> Result<()> {
+        for &id in dropped.iter().chain(changes.iter().map(|change| &change.id)) {
+            self.space(id, SeqNo::MAX)?;
+        }
+        let stays = |id: &KeyspaceId| !dropped.contains(id);
+        let of = |info: &KeyspaceInfo| {
+            let change = changes.iter().find(|change| change.id == info.id);
+            change.map_or(info.name.clone(), |change| change.name.clone())
+        };
+        let left = self.live().filter(|space| stays(&space.info.id));
+        let mut names: Vec<String> = left.map(|space| of(&space.info)).collect();
+        names.sort();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(invalid(format!("the name {:?} is taken", pair[0])));
+        }
+        if let Some(change) = changes.iter().find(|change| !stays(&change.id)) {
+            return Err(unknown(change.id));
+        }
+        if !dropped.is_empty() {
+            self.drop_spaces(dropped)?;
+        }
+        for KeyspaceChange { id, name, definition } in changes.iter().cloned() {
+            if let Some(space) = self.spaces.get_mut(&id) {
+                (space.info.name, space.info.definition) = (name, definition);
             }
         }
         Ok(())

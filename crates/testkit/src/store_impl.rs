@@ -8,9 +8,9 @@ use env::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{
-    BulkLoad, BulkWritten, CheckReport, Isolation, KeyspaceInfo, KeyspaceStats, Kinds, NewKeyspace,
-    Progress, Read, Result, Scan, Snapshot, SortedRows, Store, StoreStats, TableWrites,
-    Transaction, WriteBatch,
+    BulkLoad, BulkWritten, CheckReport, Isolation, KeyspaceChange, KeyspaceInfo, KeyspaceStats,
+    Kinds, NewKeyspace, Progress, Read, Result, Scan, Snapshot, SortedRows, Store, StoreStats,
+    TableWrites, Transaction, WriteBatch,
 };
 
 /// A store of ordered maps under one lock, with every version kept for ever.
@@ -46,6 +46,10 @@ impl Store for ModelStore {
 
     fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()> {
         self.history.lock().drop_spaces(ids)
+    }
+
+    fn change_keyspaces(&self, changes: &[KeyspaceChange], dropped: &[KeyspaceId]) -> Result<()> {
+        self.history.lock().change_spaces(changes, dropped)
     }
 
     fn keyspaces(&self) -> Vec<KeyspaceInfo> {

@@ -27,16 +27,19 @@ const NEXT_TABLE_ID: u8 = 6;
 const NEXT_KEYSPACE_ID: u8 = 7;
 const FOLDERS: u8 = 8;
 const IDENTITY: u8 = 9;
+const KEYSPACES_CHANGED: u8 = 10;
 
 /// One atomic change: all of it is in the database after a crash, or none.
 ///
-/// Within an edit keyspaces are added first, then trees change, then keyspaces are dropped.
+/// Within an edit keyspaces are added first, then trees change, then keyspaces are dropped, then others get new names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionEdit {
     /// New keyspaces.
     pub keyspaces_added: Vec<AddedKeyspace>,
     /// Keyspaces that are gone, with all their tables.
     pub keyspaces_dropped: Vec<KeyspaceId>,
+    /// Keyspaces that get another name or definition; what is dropped in the same edit leaves its name to them.
+    pub keyspaces_changed: Vec<ChangedKeyspace>,
     /// Tables that join and leave, a keyspace at most once.
     pub trees: Vec<(KeyspaceId, TreeEdit)>,
     /// The WAL segment from which recovery replays.
@@ -63,6 +66,17 @@ pub struct AddedKeyspace {
     /// Its shape; never changes.
     pub shape: Shape,
     /// What the layers above keep about it; bytes here.
+    pub definition: Vec<u8>,
+}
+
+/// What a keyspace is called from now on, and what the layers above keep about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedKeyspace {
+    /// Its id.
+    pub id: KeyspaceId,
+    /// Its name, unique among living keyspaces after the edit.
+    pub name: String,
+    /// Bytes here.
     pub definition: Vec<u8>,
 }
 
@@ -124,6 +138,15 @@ impl VersionEdit {
             out.push(IDENTITY);
             out.extend_from_slice(&identity.to_le_bytes());
         }
+        if !self.keyspaces_changed.is_empty() {
+            out.push(KEYSPACES_CHANGED);
+            varint::put(&mut out, self.keyspaces_changed.len() as u64);
+            for ChangedKeyspace { id, name, definition } in &self.keyspaces_changed {
+                varint::put(&mut out, u64::from(id.0));
+                varint::put_bytes(&mut out, name.as_bytes());
+                varint::put_bytes(&mut out, definition);
+            }
+        }
         out
     }
 
@@ -180,6 +203,15 @@ impl VersionEdit {
             NEXT_KEYSPACE_ID => self.next_keyspace_id = Some(input.keyspace()?.0),
             FOLDERS => self.folders = Some(input.list("folders", |i| i.text("a folder"))?),
             IDENTITY => self.identity = Some(input.identity()?),
+            KEYSPACES_CHANGED => {
+                self.keyspaces_changed = input.list("changed keyspaces", |input| {
+                    Ok(ChangedKeyspace {
+                        id: input.keyspace()?,
+                        name: input.text("a keyspace's name")?,
+                        definition: input.bytes("a keyspace's definition")?.to_vec(),
+                    })
+                })?;
+            }
             unknown => return Err(format!("unknown section {unknown}")),
         }
         Ok(())
@@ -463,9 +495,19 @@ pub(crate) mod tests {
             next_keyspace_id in any::<Option<u32>>(),
             folders in prop::option::of(prop::collection::vec("\\PC{0,8}", 0..3)),
             identity in any::<Option<u128>>(),
+            keyspaces_changed in prop::collection::vec(
+                (any::<u32>().prop_map(KeyspaceId), "\\PC{0,8}", any::<[u8; 3]>()).prop_map(
+                    |(id, name, definition)| ChangedKeyspace {
+                        id,
+                        name,
+                        definition: definition.to_vec(),
+                    },
+                ),
+                0..3,
+            ),
         ) -> VersionEdit {
             VersionEdit {
-                keyspaces_added, keyspaces_dropped, trees, wal_first_live, last_seq,
+                keyspaces_added, keyspaces_dropped, keyspaces_changed, trees, wal_first_live, last_seq,
                 next_table_id, next_keyspace_id, folders, identity,
             }
         }

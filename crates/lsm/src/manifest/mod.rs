@@ -23,7 +23,7 @@ mod log;
 mod salvage;
 mod state;
 
-pub use edit::{AddedKeyspace, VersionEdit};
+pub use edit::{AddedKeyspace, ChangedKeyspace, VersionEdit};
 pub use salvage::SalvagedManifest;
 pub use state::{KeyspaceState, State};
 

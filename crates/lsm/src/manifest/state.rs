@@ -1,6 +1,6 @@
 //! What all edits together say: the keyspaces, their tables, and where recovery begins.
 
-use super::edit::{AddedKeyspace, VersionEdit};
+use super::edit::{AddedKeyspace, ChangedKeyspace, VersionEdit};
 use crate::version::{AddedTable, TreeEdit};
 use base::{Key, KeyShape, KeyspaceId, Shape, TableId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,6 +107,10 @@ impl State {
         for id in &edit.keyspaces_dropped {
             self.keyspaces.remove(id);
         }
+        for ChangedKeyspace { id, name, definition } in edit.keyspaces_changed.iter().cloned() {
+            let Some(keyspace) = self.keyspaces.get_mut(&id) else { continue };
+            (keyspace.name, keyspace.definition) = (name, definition);
+        }
         self.wal_first_live = edit.wal_first_live.unwrap_or(self.wal_first_live);
         self.last_seq = edit.last_seq.unwrap_or(self.last_seq);
         self.next_table_id = self.next_table_id.max(edit.next_table_id.unwrap_or(0));
@@ -134,6 +138,7 @@ impl State {
                 })
                 .collect(),
             keyspaces_dropped: Vec::new(),
+            keyspaces_changed: Vec::new(),
             trees: trees
                 .map(|(&id, k)| (id, TreeEdit { added: k.tables.clone(), removed: Vec::new() }))
                 .collect(),
@@ -186,7 +191,33 @@ impl State {
                 return Err(format!("keyspace {} is dropped and not there", id.0));
             }
         }
-        Ok(())
+        self.check_names(edit, &dropped)
+    }
+
+    /// Whether what is there after the edit has names of its own each.
+    fn check_names(
+        &self,
+        edit: &VersionEdit,
+        dropped: &BTreeSet<&KeyspaceId>,
+    ) -> Result<(), String> {
+        if edit.keyspaces_changed.is_empty() {
+            return Ok(());
+        }
+        let there = self.keyspaces.values().map(|keyspace| (keyspace.id, keyspace.name.as_str()));
+        let added = edit.keyspaces_added.iter().map(|added| (added.id, added.name.as_str()));
+        let mut names: BTreeMap<KeyspaceId, &str> =
+            there.chain(added).filter(|(id, _)| !dropped.contains(id)).collect();
+        let mut changed = BTreeSet::new();
+        for ChangedKeyspace { id, name, .. } in &edit.keyspaces_changed {
+            if names.insert(*id, name).is_none() || !changed.insert(id) {
+                return Err(format!("keyspace {} changes and is not there", id.0));
+            }
+        }
+        let mut taken = BTreeSet::new();
+        match names.values().find(|name| !taken.insert(**name)) {
+            Some(name) => Err(format!("a keyspace is named {name:?} already")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -274,6 +305,29 @@ mod tests {
         let dropped =
             VersionEdit { keyspaces_dropped: vec![KeyspaceId(4)], ..VersionEdit::default() };
         refuses(&state, &dropped, "not there");
+        let changed = |id, name: &str, dropped: &[u32]| VersionEdit {
+            keyspaces_changed: vec![ChangedKeyspace {
+                id: KeyspaceId(id),
+                name: name.to_owned(),
+                definition: vec![3],
+            }],
+            keyspaces_dropped: dropped.iter().copied().map(KeyspaceId).collect(),
+            ..VersionEdit::default()
+        };
+        state.apply(&add(3, "c")).unwrap();
+        refuses(&state, &changed(4, "d", &[]), "not there");
+        refuses(&state, &changed(3, "d", &[3]), "not there");
+        refuses(&state, &changed(3, "a", &[]), "named");
+        let mut later = state.clone();
+        later.apply(&changed(3, "a", &[1])).unwrap();
+        let left: Vec<_> = later.keyspaces().map(|one| (one.id.0, &*one.name)).collect();
+        assert_eq!((left, &later.keyspace("a").unwrap().definition), (vec![(3, "a")], &vec![3]));
+        state
+            .apply(&VersionEdit {
+                keyspaces_dropped: vec![KeyspaceId(3)],
+                ..VersionEdit::default()
+            })
+            .unwrap();
         // A move to another level names the table on both sides.
         state.apply(&tables(1, again, &[7])).unwrap();
         assert_eq!(state.keyspace("a").unwrap().tables[0].level, 2);

@@ -45,6 +45,14 @@ fn edits() -> Vec<VersionEdit> {
         replace_table(1),
         replace_table(2),
         VersionEdit { folders: Some(vec!["tables".into(), "/more".into()]), ..Default::default() },
+        VersionEdit {
+            keyspaces_changed: vec![ChangedKeyspace {
+                id: KeyspaceId(1),
+                name: "arcs".into(),
+                definition: b"new".to_vec(),
+            }],
+            ..Default::default()
+        },
         VersionEdit { keyspaces_dropped: vec![KeyspaceId(1)], ..Default::default() },
     ]
 }

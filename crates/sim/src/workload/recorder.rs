@@ -5,8 +5,9 @@ use env::sync::Mutex;
 use kv::Kv;
 use std::sync::Arc;
 use store::{
-    BulkLoad, BulkWritten, CheckReport, Estimate, Isolation, KeyspaceInfo, NewKeyspace, Progress,
-    Read, Result, Scan, Snapshot, SortedRows, Store, StoreStats, Transaction, WriteBatch,
+    BulkLoad, BulkWritten, CheckReport, Estimate, Isolation, KeyspaceChange, KeyspaceInfo,
+    NewKeyspace, Progress, Read, Result, Scan, Snapshot, SortedRows, Store, StoreStats,
+    Transaction, WriteBatch,
 };
 
 /// The last commit through one [`Recorder`].
@@ -122,6 +123,10 @@ impl Store for Recorder {
 
     fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()> {
         self.kv.drop_keyspaces(ids)
+    }
+
+    fn change_keyspaces(&self, changes: &[KeyspaceChange], dropped: &[KeyspaceId]) -> Result<()> {
+        self.kv.change_keyspaces(changes, dropped)
     }
 
     fn keyspaces(&self) -> Vec<KeyspaceInfo> {
