@@ -128,7 +128,7 @@ impl Engine {
         {
             let snapshot = self.store.snapshot();
             let read: &dyn Read = &*snapshot;
-            let (plan, relations) = self.plan(query, read, &BTreeMap::new())?;
+            let (plan, relations) = self.plan(query, read, &BTreeMap::new(), &BTreeMap::new())?;
             let planned = Arc::new(Planned {
                 query: query.clone(),
                 plan,
@@ -160,14 +160,19 @@ impl Engine {
             watch: self.watch(cancelled),
             created: Vec::new(),
             dropped: Vec::new(),
+            successors: BTreeMap::new(),
+            renamed: Vec::new(),
         };
         let outcome = session.run(&script);
-        let (created, dropped) = (session.created, session.dropped);
+        let Session { created, dropped, successors, renamed, .. } = session;
         drop(session.watch);
         let undo = || {
             for name in &created {
                 // The relation was never there for anyone else; an orphan is better than hiding the first error.
                 let _ = self.catalog.drop_entry(name);
+            }
+            for successor in successors.values() {
+                let _ = self.catalog.abandon_successor(successor);
             }
         };
         let output = match outcome {
@@ -184,6 +189,13 @@ impl Engine {
         }
         for name in dropped {
             self.catalog.drop_entry(&name)?;
+        }
+        for successor in successors.values() {
+            self.catalog.install_successor(successor)?;
+        }
+        if !renamed.is_empty() {
+            self.catalog.rename(&renamed)?;
+            self.plans.lock().clear();
         }
         Ok(output)
     }
@@ -210,9 +222,10 @@ impl Engine {
         query: &syntax::Query,
         read: &dyn Read,
         ephemeral: &BTreeMap<String, Ephemeral>,
+        successors: &BTreeMap<String, String>,
     ) -> Result<(Plan, Vec<Relation>)> {
         let random = || self.env.random_u64();
-        let view = View::new(&self.catalog, read, ephemeral, &random);
+        let view = View::new(&self.catalog, read, ephemeral, successors, &random);
         let plan = plan::plan(query, &view)?;
         let found = view.into_relations();
         let relations =
@@ -328,7 +341,7 @@ impl Engine {
 
     /// How a query would run.
     pub(crate) fn explain(&self, query: &syntax::Query, read: &dyn Read) -> Result<Output> {
-        let (plan, _) = self.plan(query, read, &BTreeMap::new())?;
+        let (plan, _) = self.plan(query, read, &BTreeMap::new(), &BTreeMap::new())?;
         Ok(crate::explain::rows(&plan))
     }
 
@@ -439,6 +452,10 @@ struct Session<'e> {
     created: Vec<String>,
     /// Relations that go when the script has succeeded.
     dropped: Vec<String>,
+    /// Relations that were replaced by ones of other columns: by name, what takes their place when the script has succeeded.
+    successors: BTreeMap<String, String>,
+    /// New names, for when the script has succeeded.
+    renamed: Vec<(String, String)>,
 }
 
 impl Session<'_> {
@@ -484,7 +501,8 @@ impl Blocks for Session<'_> {
                 return Ok(Output::status("OK"));
             }
         }
-        let Some(entry) = self.engine.catalog.find(name)? else {
+        let stored_name = self.successors.get(name).unwrap_or(name);
+        let Some(entry) = self.engine.catalog.find(stored_name)? else {
             let known = self.engine.catalog.list()?;
             let near = syntax::closest(name, known.iter().map(Entry::name));
             return Err(Error::Value(syntax::Diagnostic {
@@ -521,6 +539,20 @@ impl Blocks for Session<'_> {
     }
 
     fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
+        if let SystemOp::Rename(pairs) = op {
+            for (old, new) in pairs {
+                crate::system::find(&self.engine.catalog, old)?;
+                let refused = |error: store::Error| Error::value(error.to_string(), new.span);
+                relation::check_name(&new.text).map_err(refused)?;
+                let leaves = pairs.iter().any(|(other, _)| other.text == new.text);
+                if !leaves && self.engine.catalog.find(&new.text)?.is_some() {
+                    let what = format!("there is a relation `{}` already", new.text);
+                    return Err(Error::value(what, new.span));
+                }
+                self.renamed.push((old.text.clone(), new.text.clone()));
+            }
+            return Ok(Output::status("OK"));
+        }
         let mut dropped = Vec::new();
         let output = crate::system::run(self.engine, self.read(), op, &mut dropped, |expr| {
             let ambient = EnvAmbient(&*self.engine.env);
@@ -569,7 +601,8 @@ impl Blocks for Session<'_> {
 
 impl Session<'_> {
     fn select(&self, query: &syntax::Query) -> Result<Output> {
-        let (plan, relations) = self.engine.plan(query, self.read(), &self.ephemeral)?;
+        let (plan, relations) =
+            self.engine.plan(query, self.read(), &self.ephemeral, &self.successors)?;
         let (engine, interner) = (self.engine, &self.interner);
         engine.run_query(
             query,
@@ -587,14 +620,16 @@ impl Session<'_> {
         // A default that cannot be read is told now, not when the first row needs it.
         self.defaults(mutation, &schema)?;
         let name = &schema.name;
-        let there = self.engine.catalog.find(name)?;
+        let stored_name = self.successors.get(name).unwrap_or(name);
+        let there = self.engine.catalog.find(stored_name)?;
         if there.is_some() && mutation.op == MutationOp::Create {
             let what = format!("relation `{name}` is there already");
             let hint = "`:replace` overwrites a relation, `:put` adds rows to it";
             return Err(Error::hinted(what, mutation.relation.span, hint));
         }
         if let Some(entry) = there {
-            if entry.schema() == schema {
+            let same = Schema { name: entry.schema().name, ..schema.clone() };
+            if entry.schema() == same {
                 let range = match schema.shape().key {
                     base::KeyShape::Words(_) => base::KeyRange::all_words(),
                     base::KeyShape::Bytes => base::KeyRange::all_bytes(),
@@ -608,9 +643,15 @@ impl Session<'_> {
                 self.transaction.write(&store::WriteBatch { tables: vec![writes] })?;
                 return Ok(());
             }
-            let what = format!("relation `{name}` has other columns");
-            let hint = format!("remove it first: ::remove {name}");
-            return Err(Error::hinted(what, mutation.relation.span, hint));
+            let has_indexes = !self.engine.catalog.indexes_of(self.read(), name)?.is_empty();
+            if has_indexes || !matches!(entry, Entry::Relation(..)) {
+                let what = format!("`{name}` has other columns, and cannot be replaced");
+                let hint = format!("remove it first: ::remove {name}");
+                return Err(Error::hinted(what, mutation.relation.span, hint));
+            }
+            let successor = self.engine.catalog.create_successor(&schema)?;
+            self.successors.insert(schema.name, successor);
+            return Ok(());
         }
         self.engine
             .catalog

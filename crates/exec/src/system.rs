@@ -65,9 +65,8 @@ pub(crate) fn run(
         }
         SystemOp::Indices(name) => crate::index::list(engine, read, &find(catalog, name)?),
         SystemOp::SearchIndex(name, _) => Err(not_yet("search indexes", name.span)),
-        SystemOp::Rename(pairs) => {
-            Err(not_yet("renaming", pairs.first().map_or(Span::default(), |pair| pair.0.span)))
-        }
+        // The session keeps new names until the script has succeeded.
+        SystemOp::Rename(_) => Ok(Output::status("OK")),
         SystemOp::Describe(name, _) => Err(not_yet("descriptions", name.span)),
         SystemOp::IndexCreate(name, ..) | SystemOp::IndexDrop(name, ..) => {
             let what = "indexes are made and dropped by a script of their own";
@@ -98,7 +97,11 @@ fn not_yet(what: &str, span: Span) -> Error {
     Error::hinted(format!("{what}: not yet"), span, "a later version has this")
 }
 
-fn find(catalog: &Catalog, name: &Ident) -> Result<Entry> {
+/// What is called so.
+///
+/// # Errors
+/// There is nothing of this name.
+pub(crate) fn find(catalog: &Catalog, name: &Ident) -> Result<Entry> {
     catalog.find(&name.text)?.ok_or_else(|| {
         let known = catalog.list().unwrap_or_default();
         let near = syntax::closest(&name.text, known.iter().map(Entry::name));

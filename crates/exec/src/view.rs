@@ -29,6 +29,8 @@ pub(crate) struct View<'s> {
     catalog: &'s Catalog,
     read: &'s dyn Read,
     ephemeral: &'s BTreeMap<String, Ephemeral>,
+    /// Relations that the script has replaced: where their rows are until it has succeeded.
+    successors: &'s BTreeMap<String, String>,
     found: RefCell<Vec<Relation>>,
     random: &'s dyn Fn() -> u64,
 }
@@ -45,9 +47,10 @@ impl<'s> View<'s> {
         catalog: &'s Catalog,
         read: &'s dyn Read,
         ephemeral: &'s BTreeMap<String, Ephemeral>,
+        successors: &'s BTreeMap<String, String>,
         random: &'s dyn Fn() -> u64,
     ) -> Self {
-        Self { catalog, read, ephemeral, found: RefCell::default(), random }
+        Self { catalog, read, ephemeral, successors, found: RefCell::default(), random }
     }
 
     /// What was asked for, by handle.
@@ -87,6 +90,7 @@ impl<'s> View<'s> {
 
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
         let failed = |error: store::Error| error.to_string();
+        let name = self.successors.get(name).map_or(name, String::as_str);
         let Some(entry) = self.catalog.find(name).map_err(failed)? else { return Ok(None) };
         let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
         let Some(main) = paths.first() else { return Ok(None) };

@@ -5,7 +5,7 @@ use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema};
 use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use std::sync::Arc;
-use store::{Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
+use store::{KeyspaceChange, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
 
 /// Something with a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Catalog {
     pub fn list(&self) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for info in self.store.keyspaces() {
-            if info.name.starts_with(':') {
+            if info.name.starts_with(':') || info.name.ends_with(SUCCESSOR) {
                 continue;
             }
             match Definition::decode(&info)? {
@@ -129,7 +129,13 @@ impl Catalog {
         check_name(name)?;
         let schema = index_schema(of, name, columns)?;
         let infos = self.store.keyspaces();
-        if let Some(info) = infos.iter().find(|info| info.name == schema.name) {
+        let there = infos.iter().find(|info| info.name == schema.name);
+        if there.is_none() && self.is_ready(&*self.store, &schema.name)? {
+            // Left by an index that was renamed or dropped by a process that was killed.
+            let stale = vec![self.ready_row(&schema.name, Kind::Delete)?];
+            self.store.write(&WriteBatch { tables: stale }, None)?;
+        }
+        if let Some(info) = there {
             if self.is_ready(&*self.store, &schema.name)? {
                 return Err(invalid(format!("index {:?} is there already", schema.name)));
             }
@@ -194,6 +200,91 @@ impl Catalog {
         Ok(true)
     }
 
+    /// Gives relations, graphs and blobs other names, with all that belongs to them, at once. Whoever has one open keeps it.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`]: a name that is not there, cannot be one, or is taken.
+    pub fn rename(&self, pairs: &[(String, String)]) -> Result<()> {
+        let infos = self.store.keyspaces();
+        let mut changes = Vec::new();
+        let (mut new_indexes, mut old_indexes) = (Vec::new(), Vec::new());
+        for (old, new) in pairs {
+            check_name(old)?;
+            check_name(new)?;
+            if self.find(old)?.is_none() {
+                return Err(invalid(format!("there is no {old:?}")));
+            }
+            for info in &infos {
+                let Some(rest) = info.name.strip_prefix(old.as_str()) else { continue };
+                if !rest.is_empty() && !rest.starts_with(':') {
+                    continue;
+                }
+                let name = format!("{new}{rest}");
+                if !rest.is_empty() && self.is_ready(&*self.store, &info.name)? {
+                    new_indexes.push(name.clone());
+                    old_indexes.push(info.name.clone());
+                }
+                let definition = info.definition.clone();
+                changes.push(KeyspaceChange { id: info.id, name, definition });
+            }
+        }
+        // An index is called whole under its new name before it has it, and under its old one until it has lost it.
+        for name in &new_indexes {
+            let tables = vec![self.ready_row(name, Kind::Put)?];
+            self.store.write(&WriteBatch { tables }, None)?;
+        }
+        self.store.change_keyspaces(&changes, &[])?;
+        for name in old_indexes.iter().filter(|name| !new_indexes.contains(name)) {
+            let tables = vec![self.ready_row(name, Kind::Delete)?];
+            self.store.write(&WriteBatch { tables }, None)?;
+        }
+        Ok(())
+    }
+
+    /// Creates a relation that is to take the place of another when its rows are written: it is found by the name that is returned.
+    ///
+    /// # Errors
+    /// As [`Catalog::create`].
+    pub fn create_successor(&self, schema: &Schema) -> Result<String> {
+        check_name(&schema.name)?;
+        schema.check()?;
+        let name = format!("{}{SUCCESSOR}", schema.name);
+        self.abandon_successor(&name)?;
+        let new = NewKeyspace { name: name.clone(), ..new_keyspace(schema) };
+        self.store.create_keyspaces(&[new])?;
+        Ok(name)
+    }
+
+    /// Puts a relation of [`Catalog::create_successor`] in the place of the one that has its name.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn install_successor(&self, successor: &str) -> Result<()> {
+        let name = successor.strip_suffix(SUCCESSOR).unwrap_or(successor);
+        let infos = self.store.keyspaces();
+        let Some(info) = infos.iter().find(|info| info.name == successor) else {
+            return Err(invalid(format!("there is no {successor:?}")));
+        };
+        let definition = info.definition.clone();
+        let change = KeyspaceChange { id: info.id, name: name.to_owned(), definition };
+        let old: Vec<_> = infos.iter().filter(|one| one.name == name).map(|one| one.id).collect();
+        self.store.change_keyspaces(&[change], &old)
+    }
+
+    /// Drops a relation of [`Catalog::create_successor`] that took no place, if it is there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn abandon_successor(&self, successor: &str) -> Result<()> {
+        let infos = self.store.keyspaces();
+        let is_it =
+            |info: &&store::KeyspaceInfo| info.name == successor && successor.ends_with(SUCCESSOR);
+        match infos.iter().find(is_it) {
+            Some(info) => self.store.drop_keyspaces(&[info.id]),
+            None => Ok(()),
+        }
+    }
+
     fn is_ready(&self, read: &dyn Read, index: &str) -> Result<bool> {
         let infos = self.store.keyspaces();
         let Some(info) = infos.iter().find(|info| info.name == INDEXES) else { return Ok(false) };
@@ -232,6 +323,9 @@ impl Catalog {
         Ok(true)
     }
 }
+
+/// Ends the name of a relation that is to take the place of another.
+const SUCCESSOR: &str = ":successor";
 
 /// Where it is written which indexes are whole: a relation `{name}`.
 const INDEXES: &str = ":indexes";
@@ -350,8 +444,34 @@ mod tests {
         catalog.create_index(&of, "by_age", &["age".to_owned()]).unwrap();
         let ready = catalog.ready_row("user:by_age", Kind::Put).unwrap();
         store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
-        assert!(catalog.drop_entry("user").unwrap());
+        catalog.rename(&[("user".into(), "person".into())]).unwrap();
+        assert_eq!(catalog.find("user").unwrap(), None);
+        assert_eq!(catalog.indexes_of(&*store, "person").unwrap().len(), 1);
+        catalog.create(&of).unwrap();
+        assert_eq!(catalog.indexes_of(&*store, "user").unwrap(), []);
+        assert!(catalog.rename(&[("user".into(), "person".into())]).is_err());
+        let swapped = [("user", "person"), ("person", "user")];
+        catalog.rename(&swapped.map(|(a, b)| (a.into(), b.into()))).unwrap();
+        assert_eq!(catalog.indexes_of(&*store, "user").unwrap().len(), 1);
+        assert_eq!(catalog.indexes_of(&*store, "person").unwrap(), []);
+        assert!(catalog.drop_entry("user").unwrap() && catalog.drop_entry("person").unwrap());
         assert_eq!(catalog.list().unwrap(), []);
+    }
+
+    #[test]
+    fn a_successor_is_seen_by_nobody_before_it_takes_its_place() {
+        let catalog = catalog();
+        let old = catalog.create(&schema("r")).unwrap();
+        let keys = vec![KeyColumn::new("other", Type::Int)];
+        let other = Schema { name: "r".into(), keys, values: Vec::new() };
+        let name = catalog.create_successor(&other).unwrap();
+        assert_eq!(catalog.list().unwrap(), [Entry::Relation(schema("r"), old)]);
+        catalog.abandon_successor(&name).unwrap();
+        let name = catalog.create_successor(&other).unwrap();
+        assert_eq!(catalog.create_successor(&other).unwrap(), name, "one is begun again");
+        catalog.install_successor(&name).unwrap();
+        let found = catalog.list().unwrap();
+        assert_eq!(found.iter().map(Entry::schema).collect::<Vec<_>>(), [other]);
     }
 
     #[test]
