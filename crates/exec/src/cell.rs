@@ -90,6 +90,12 @@ impl Cell {
         self.0
     }
 
+    /// Whether it means the same in every [`Interner`].
+    #[inline]
+    pub fn is_word(self) -> bool {
+        self.interned().is_none()
+    }
+
     fn interned(self) -> Option<usize> {
         (self.0 & (0xFFFF << 48) == INTERNED).then_some((self.0 & !(0xFFFF << 48)) as usize)
     }

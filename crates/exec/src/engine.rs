@@ -2,12 +2,14 @@
 
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
+use crate::fixed::Projections;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, Writer, schema_of};
 use crate::output::Output;
 use crate::query::{Query, Relation};
 use crate::view::{Ephemeral, View, stored_paths};
 use crate::watch::Watch;
+use base::SeqNo;
 use env::Env;
 use env::sync::{Mutex, RwLock};
 use function::Ambient;
@@ -30,6 +32,9 @@ const PLANS_MAX: usize = 1024;
 /// Microseconds for which a plan's estimates are believed.
 const PLAN_AGE_US: u64 = 2_000_000;
 
+/// Graphs of stored relations that are kept from query to query take as much as a query may, divided by this.
+const PROJECTIONS_SHARE: u64 = 4;
+
 /// Named parameters.
 pub type Parameters = BTreeMap<String, Value>;
 
@@ -44,6 +49,7 @@ pub struct Engine {
     changing: RwLock<()>,
     next_id: AtomicU64,
     memory_bytes_max: u64,
+    projections: Projections,
 }
 
 /// A query that was planned before.
@@ -87,6 +93,7 @@ impl Engine {
             changing: RwLock::default(),
             next_id: AtomicU64::new(1),
             memory_bytes_max,
+            projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
         }
     }
 
@@ -244,7 +251,8 @@ impl Engine {
         let interner = Arc::<Interner>::default();
         let watch = self.watch(cancelled);
         let Planned { query, plan, relations, .. } = planned;
-        self.run_query(query, plan, relations.clone(), read, &interner, parameters, &watch)
+        let (relations, moment) = (relations.clone(), Some(snapshot.seq()));
+        self.run_query(query, plan, relations, read, moment, &interner, parameters, &watch)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
@@ -254,6 +262,7 @@ impl Engine {
         plan: &Plan,
         relations: Vec<Relation>,
         read: &dyn Read,
+        moment: Option<SeqNo>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
         watch: &Watch,
@@ -267,7 +276,8 @@ impl Engine {
         if let Some(seconds) = options.sleep_s {
             self.sleep(seconds, watch)?;
         }
-        let algorithms = crate::fixed::Library;
+        let kept = moment.map(|moment| crate::fixed::Kept { cache: &self.projections, moment });
+        let algorithms = crate::fixed::Library { kept };
         let mut running =
             Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
         let is_ordered = !query.options.order.is_empty();
@@ -609,6 +619,7 @@ impl Session<'_> {
             &plan,
             relations,
             self.read(),
+            None,
             interner,
             self.parameters,
             &self.watch,

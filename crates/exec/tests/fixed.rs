@@ -885,3 +885,39 @@ fn files_become_rows() {
 fn all_names_are_listed() {
     assert_eq!(rows("::fixed_rules").lines().count(), 27);
 }
+
+#[test]
+fn a_graph_that_is_kept_follows_what_is_written() {
+    for vertex in ["i", "concat('v', to_string(i + 10000))"] {
+        let engine = engine();
+        let run = |script: &str| {
+            let output = engine.run(script, &Parameters::new()).unwrap();
+            (0..output.rows)
+                .map(|row| output.row(row).iter().map(shown).collect::<Vec<_>>().join(" "))
+                .collect::<Vec<_>>()
+        };
+        run(&format!(
+            "w[i, v] := i in int_range(2001), v = {vertex}
+             ?[a, b] := w[i, a], w[j, b], j == i + 1 :create edge {{a, b}}"
+        ));
+        let count =
+            "c[v, k] <~ ConnectedComponents(*edge[]) ?[count_unique(k), count(v)] := c[v, k]";
+        let lone = "n[] <- [[-1], [7], ['v10007'], ['w']]
+            c[v, k] <~ ConnectedComponents(*edge[], n[])
+            ?[count_unique(k), count(v)] := c[v, k]";
+        for _ in 0..2 {
+            assert_eq!(run(count), ["1 2001"]);
+            assert_eq!(run(lone), ["4 2004"]);
+        }
+        run("?[a, b] <- [['new', 'newer']] :put edge {a, b}");
+        assert_eq!(run(count), ["2 2003"]);
+        assert_eq!(run(lone), ["5 2006"]);
+        // A transaction sees what it wrote, and others see nothing of what it takes back.
+        let script = format!("{{ ?[a, b] <- [['x', 'y']] :put edge {{a, b}} }} {{ {count} }}");
+        assert_eq!(run(&script), ["3 2005"]);
+        let script = "{ ?[a, b] := *edge[a, b] :rm edge {a, b} }
+            { ?[] <~ PageRank(*edge[]) } { ?[a] := a = 1 / 'x' }";
+        engine.run(script, &Parameters::new()).unwrap_err();
+        assert_eq!(run(count), ["3 2005"]);
+    }
+}

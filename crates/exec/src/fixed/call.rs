@@ -1,13 +1,16 @@
 //! One use of an algorithm: its inputs as columns of cells, its options as values, its mistakes as messages.
 
+use super::cache::{Key, Projections};
 use super::projection::{Edges, Projection};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Rows};
-use crate::query::Query;
+use crate::query::{Query, Relation};
 use crate::watch::Watch;
+use base::SeqNo;
 use model::Value;
 use plan::{FixedInput, FixedUse, PredicateKind, Source};
+use std::sync::Arc;
 use syntax::Span;
 
 /// Rows between two questions whether the query goes on.
@@ -22,6 +25,16 @@ pub(super) struct Call<'a, 'q> {
     pub query: &'a Query<'q>,
     /// What was written.
     pub fixed: &'a FixedUse,
+    /// Where projections of stored relations are kept, if they may be.
+    pub kept: Option<&'a Kept<'a>>,
+}
+
+/// Where projections are kept, for a query that sees one moment of the store.
+pub(crate) struct Kept<'e> {
+    /// Of the engine.
+    pub cache: &'e Projections,
+    /// What the query sees, without changes of its own.
+    pub moment: SeqNo,
 }
 
 /// Rows of cells in columns, to be computed over.
@@ -242,18 +255,52 @@ impl Call<'_, '_> {
         })
     }
 
-    /// The graph of the first input; see [`Call::edges`].
-    pub(super) fn projection(&self, is_weighted: bool, lone: &[usize]) -> Result<Projection> {
-        let edges = self.edges(is_weighted, lone)?;
-        self.project(edges)
+    /// The graph of the first input; see [`Call::edges`]. That of a stored relation is kept for the next query.
+    pub(super) fn projection(&self, is_weighted: bool, lone: &[usize]) -> Result<Arc<Projection>> {
+        let Some((kept, key)) = self.key(is_weighted)? else {
+            return self.project(self.edges(is_weighted, lone)?);
+        };
+        let interner = self.query.interner;
+        let projection = match kept.cache.get(&key, kept.moment, interner) {
+            Some(projection) => projection,
+            None => {
+                let projection = self.project(self.edges(is_weighted, &[])?)?;
+                kept.cache.put(key, kept.moment, &projection, interner);
+                projection
+            }
+        };
+        let mut strangers = Vec::new();
+        for &number in lone.iter().filter(|&&number| self.has_input(number)) {
+            let cells = self.cells(number)?.into_iter();
+            strangers.extend(cells.filter(|&cell| projection.number(cell).is_none()));
+        }
+        match strangers.is_empty() {
+            true => Ok(projection),
+            false => self.project(projection.edges_and(strangers)),
+        }
+    }
+
+    /// Under which name the graph of the first input is kept, if it may be.
+    fn key(&self, is_weighted: bool) -> Result<Option<(&Kept<'_>, Key)>> {
+        let input = self.input(0)?;
+        let (Some(kept), Source::Stored(stored), None) = (self.kept, input.source, &input.at)
+        else {
+            return Ok(None);
+        };
+        let Relation::Stored(relation) = self.query.relation(stored) else { return Ok(None) };
+        let Some(path) = relation.paths.first() else { return Ok(None) };
+        let wanted = if is_weighted { 3 } else { 2 };
+        let columns: Vec<usize> = input.columns.iter().copied().take(wanted).collect();
+        let is_graph = columns.len() >= 2;
+        Ok(is_graph.then_some((kept, Key { keyspace: path.keyspace, columns })))
     }
 
     /// The graph of these edges.
-    pub(super) fn project(&self, edges: Edges) -> Result<Projection> {
+    pub(super) fn project(&self, edges: Edges) -> Result<Arc<Projection>> {
         let made = Projection::new(edges, self.query.interner, self.watch());
         let projection = made.map_err(|error| self.failed(error, &Projection::default()))?;
         self.query.check(projection.bytes())?;
-        Ok(projection)
+        Ok(Arc::new(projection))
     }
 
     /// When an algorithm stops.

@@ -4,6 +4,7 @@
 //! A line in [`TABLE`] says what it is called, what it reads, which options it has and how many columns it gives; a function of
 //! its family's file does it. What the line says is checked before the function is called, so a function only asks for what may be there.
 
+mod cache;
 mod call;
 mod centrality;
 mod communities;
@@ -17,12 +18,17 @@ mod utility;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::query::{Algorithms, Query};
+pub(crate) use cache::Projections;
 use call::Call;
+pub(crate) use call::Kept;
 use plan::FixedUse;
 use syntax::{Diagnostic, Expr, Ident};
 
 /// The algorithms that are built in.
-pub(crate) struct Library;
+pub(crate) struct Library<'e> {
+    /// Where they keep projections of stored relations; `None` for a query that may see changes of its own.
+    pub kept: Option<Kept<'e>>,
+}
 
 /// How many columns an algorithm gives.
 #[derive(Clone, Copy)]
@@ -81,11 +87,11 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["TopSort"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::top_sort },
 ];
 
-impl Algorithms for Library {
+impl Algorithms for Library<'_> {
     fn run(&self, query: &Query<'_>, fixed: &FixedUse) -> Result<Vec<Vec<Cell>>> {
         let algorithm = find(&fixed.name, fixed.span).map_err(|problem| vec![problem])?;
         algorithm.check(fixed)?;
-        (algorithm.run)(&Call { query, fixed })
+        (algorithm.run)(&Call { query, fixed, kept: self.kept.as_ref() })
     }
 }
 

@@ -11,6 +11,7 @@
 use crate::cell::{Cell, Interner};
 use algo::{Csr, NO_VERTEX, Watch};
 use hashbrown::HashMap;
+use std::sync::Arc;
 
 /// A span of integers is looked up in a table if it is at most so many times as long as there are cells.
 const SPAN_MAX: usize = 4;
@@ -20,7 +21,7 @@ const SPAN_MAX: usize = 4;
 pub(crate) struct Projection {
     vertices: Vec<Cell>,
     numbers: Numbers,
-    graph: Csr,
+    graph: Arc<Csr>,
 }
 
 /// Columns of edges.
@@ -63,12 +64,34 @@ impl Projection {
         }
         let (sources, targets) = (numbers.of(sources), numbers.of(targets));
         let graph = Csr::from_edges(total, &sources, &targets, weights.as_deref(), watch)?;
-        Ok(Self { vertices, numbers, graph })
+        Ok(Self { vertices, numbers, graph: Arc::new(graph) })
+    }
+
+    /// A graph and its vertices, ascending and as many as it has.
+    pub(crate) fn of_parts(vertices: Vec<Cell>, graph: Arc<Csr>) -> Self {
+        let numbers = Numbers::Map(vertices.iter().copied().zip(0..).collect());
+        Self { vertices, numbers, graph }
     }
 
     /// The graph.
     pub(crate) fn graph(&self) -> &Csr {
         &self.graph
+    }
+
+    /// The graph, to be kept.
+    pub(crate) fn shared_graph(&self) -> Arc<Csr> {
+        Arc::clone(&self.graph)
+    }
+
+    /// The same edges, and these vertices beside those that have edges.
+    pub(crate) fn edges_and(&self, lone: Vec<Cell>) -> Edges {
+        let mut sources = Vec::with_capacity(self.graph.targets().len());
+        for (vertex, &cell) in (0_u32..).zip(&self.vertices) {
+            sources.extend(std::iter::repeat_n(cell, self.graph.degree(vertex)));
+        }
+        let targets = self.graph.targets().iter().map(|&to| self.cell(to)).collect();
+        let weights = self.graph.weights().map(<[f64]>::to_vec);
+        Edges { sources, targets, weights, lone }
     }
 
     /// Its vertices, ascending.

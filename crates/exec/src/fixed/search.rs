@@ -219,15 +219,17 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         Some(expr) => Some(Formula::new(call, expr, call.names(1)?, call.names(0)?)?),
         None => None,
     };
-    let mut edges = call.edges(false, &[2])?;
     let reads_edges = weight.as_ref().is_some_and(|one| one.read.iter().any(|&c| c >= arity));
     let mut rows = Vec::new();
-    if reads_edges {
+    let projection = if reads_edges {
         rows = call.columns(0)?;
+        let mut edges = call.edges(false, &[2])?;
         // Each edge carries the number of its row, which is exact: there are less than 2^53.
         edges.weights = Some((0..edges.sources.len()).map(|row| row as f64).collect());
-    }
-    let projection = call.project(edges)?;
+        call.project(edges)?
+    } else {
+        call.projection(false, &[2])?
+    };
     let starts = call.cells(2)?;
     let known: HashSet<Cell> = call.cells(1)?.into_iter().collect();
     if let Some(&stranger) = starts.iter().find(|&start| !known.contains(start)) {
