@@ -1,33 +1,72 @@
-//! Runs scripts from standard input, separated by lines of `---`, on one database in memory; prints each result as a line of JSON.
+//! Runs scripts from standard input on databases in memory; prints each result as a line of JSON.
 //!
-//! For comparing answers with other engines of the same language.
+//! For comparing answers with other engines of the same language. Without arguments, standard input is scripts separated by
+//! lines of `---`, for one database. With `--programs`, each line is a list of `[script, parameters]`, for a database of
+//! its own, and the answer is a line with the list of their results: `fuzz/datalog/differ.py` talks to that.
 
 use env::MemoryEnv;
 use kv::{Kv, KvOptions};
 use model::Value;
 use quipu_exec::{Engine, Parameters};
-use std::io::Read;
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 fn main() {
+    let mut out = std::io::stdout().lock();
+    if std::env::args().any(|argument| argument == "--programs") {
+        for line in std::io::stdin().lock().lines() {
+            let line = line.expect("standard input is text");
+            let scripts: Vec<(String, serde_json::Map<String, serde_json::Value>)> =
+                serde_json::from_str(&line).expect("a line is a list of [script, parameters]");
+            let engine = engine();
+            let results = scripts.into_iter().map(|(script, parameters)| {
+                let parameters = parameters.into_iter().map(|(name, json)| (name, value(json)));
+                answer(&engine, &script, &parameters.collect())
+            });
+            let results: serde_json::Value = results.collect();
+            writeln!(out, "{results}").and_then(|()| out.flush()).expect("someone reads");
+        }
+        return;
+    }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).expect("standard input is text");
+    let engine = engine();
+    for script in text.split("\n---\n") {
+        let result = answer(&engine, script, &Parameters::new());
+        writeln!(out, "{result}").expect("someone reads");
+    }
+}
+
+fn engine() -> Engine {
     let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
     let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default());
     let store: Arc<dyn store::Store> = Arc::new(store.expect("a database in memory opens"));
-    let engine = Engine::new(store, env, 1 << 30);
-    for script in text.split("\n---\n") {
-        let line = match engine.run(script, &Parameters::new()) {
-            Ok(output) => {
-                let rows: Vec<serde_json::Value> = (0..output.rows)
-                    .map(|row| output.row(row).iter().map(json).collect())
-                    .collect();
-                serde_json::json!({"headers": output.headers, "rows": rows})
-            }
-            Err(error) => serde_json::json!({"error": error.render(script)}),
-        };
-        println!("{line}");
+    Engine::new(store, env, 1 << 30)
+}
+
+fn answer(engine: &Engine, script: &str, parameters: &Parameters) -> serde_json::Value {
+    match engine.run(script, parameters) {
+        Ok(output) => {
+            let rows: Vec<serde_json::Value> =
+                (0..output.rows).map(|row| output.row(row).iter().map(json).collect()).collect();
+            serde_json::json!({"headers": output.headers, "rows": rows})
+        }
+        Err(error) => serde_json::json!({"error": error.render(script)}),
+    }
+}
+
+fn value(json: serde_json::Value) -> Value {
+    match json {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(value) => Value::Bool(value),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(int) => Value::Int(int),
+            None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => Value::Str(text),
+        serde_json::Value::Array(items) => Value::List(items.into_iter().map(value).collect()),
+        object @ serde_json::Value::Object(_) => Value::Str(object.to_string()),
     }
 }
 
@@ -42,6 +81,7 @@ fn json(value: &Value) -> serde_json::Value {
         Value::Str(value) => value.as_str().into(),
         Value::List(items) => items.iter().map(json).collect(),
         Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or_default(),
+        Value::Validity(validity) => serde_json::json!([validity.timestamp_us, validity.assert]),
         other => other.to_string().into(),
     }
 }

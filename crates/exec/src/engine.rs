@@ -7,6 +7,7 @@ use crate::imperative::Blocks;
 use crate::mutate::{Given, Writer, schema_of};
 use crate::output::Output;
 use crate::query::{Query, Relation};
+use crate::stored::StoredPath;
 use crate::view::{Ephemeral, View, stored_paths};
 use crate::watch::Watch;
 use base::SeqNo;
@@ -314,7 +315,7 @@ impl Engine {
             options.limit.map_or(order.len(), |limit| from.saturating_add(limit).min(order.len()));
         let order = &order[from..to];
         if let Some(wants_some) = query.options.assert_some
-            && wants_some == order.is_empty()
+            && wants_some == (rows == 0)
         {
             let what = match wants_some {
                 true => "the query is asserted to give rows, and gives none",
@@ -507,7 +508,7 @@ impl Blocks for Session<'_> {
         }
         if is_new {
             self.create(mutation, headers)?;
-            if rows == 0 {
+            if headers.is_empty() || (rows == 0 && !query.options.returning) {
                 return Ok(Output::status("OK"));
             }
         }
@@ -534,6 +535,8 @@ impl Blocks for Session<'_> {
             },
             paths: &paths,
             defaults: &defaults,
+            returning: query.options.returning
+                && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
         };
         let returned = writer.apply(mutation, &given)?;
         if !query.options.returning {
@@ -641,17 +644,19 @@ impl Session<'_> {
         if let Some(entry) = there {
             let same = Schema { name: entry.schema().name, ..schema.clone() };
             if entry.schema() == same {
-                let range = match schema.shape().key {
-                    base::KeyShape::Words(_) => base::KeyRange::all_words(),
-                    base::KeyShape::Bytes => base::KeyRange::all_bytes(),
-                };
-                let writes = store::TableWrites {
-                    keyspace: entry.keyspace(),
+                // The reverse of a graph and the indexes go with the rows.
+                let clear = |path: StoredPath| store::TableWrites {
+                    keyspace: path.keyspace,
                     kinds: store::Kinds::Uniform(base::Kind::Delete),
-                    rows: base::Batch::new(&schema.shape()),
-                    delete_ranges: vec![range],
+                    rows: base::Batch::new(&path.shape),
+                    delete_ranges: vec![match path.shape.key {
+                        base::KeyShape::Words(_) => base::KeyRange::all_words(),
+                        base::KeyShape::Bytes => base::KeyRange::all_bytes(),
+                    }],
                 };
-                self.transaction.write(&store::WriteBatch { tables: vec![writes] })?;
+                let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
+                let tables = paths.into_iter().map(clear).collect();
+                self.transaction.write(&store::WriteBatch { tables })?;
                 return Ok(());
             }
             let has_indexes = !self.engine.catalog.indexes_of(self.read(), name)?.is_empty();

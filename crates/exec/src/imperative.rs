@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::output::Output;
-use model::Value;
 use syntax::{Block, Condition, Ident, Query, Span, Statement, SystemOp};
 
 /// What statements are made of.
@@ -70,7 +69,8 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             }
         }
         Statement::If { negated, condition, then, otherwise } => {
-            let is_true = is_true(&rows_of(blocks, condition)?) != *negated;
+            // A condition holds where there are rows, whatever is in them.
+            let is_true = (rows_of(blocks, condition)?.rows > 0) != *negated;
             return run_all(blocks, if is_true { then } else { otherwise }, last);
         }
         Statement::Loop { label, body } => loop {
@@ -140,19 +140,4 @@ fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<Output> {
 fn unknown(name: &Ident) -> Error {
     let hint = "a block's rows are kept by `as _name`, or by `:create _name {…}` in it";
     Error::hinted(format!("the script has no relation `{}`", name.text), name.span, hint)
-}
-
-/// Whether the last value of the first row says yes: there is one, and it is neither false nor null nor 0.
-fn is_true(output: &Output) -> bool {
-    if output.rows == 0 {
-        return false;
-    }
-    match output.columns.len() {
-        0 => true,
-        columns => match output.value(0, columns - 1) {
-            Value::Null | Value::Bool(false) | Value::Int(0) => false,
-            Value::Float(float) => float != 0.0,
-            _ => true,
-        },
-    }
 }

@@ -10,6 +10,7 @@ use crate::expr::{Computer, NoRows};
 use crate::stored::StoredPath;
 use crate::view::{columns_of, keys_of};
 use base::{Batch, Kind};
+use hashbrown::HashMap;
 use model::{Type, Value};
 use relation::{KeyColumn, Schema, ValueColumn};
 use std::collections::BTreeMap;
@@ -61,6 +62,14 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
     Ok(schema)
 }
 
+/// What is done to a key.
+struct Change {
+    /// The row that the script found.
+    old: Option<Vec<Value>>,
+    /// The row that is put, or else the one that is deleted.
+    new: std::result::Result<Vec<Value>, Vec<Value>>,
+}
+
 /// Where each column of a relation gets its values.
 enum Source {
     /// A column of the rows.
@@ -83,6 +92,8 @@ pub(crate) struct Writer<'w> {
     pub paths: &'w [StoredPath],
     /// Defaults of the relation's columns, by name.
     pub defaults: &'w [(String, plan::Expr)],
+    /// Whether what was done to each row is wanted.
+    pub returning: bool,
 }
 
 impl Writer<'_> {
@@ -98,19 +109,22 @@ impl Writer<'_> {
         for row in 0..given.rows {
             rows.push(self.row(&sources, given, row)?);
         }
-        keep_last(&mut rows, keys);
         // An index of values holds the old ones: their rows must go.
         let has_indexes =
             self.paths[1..].iter().any(|path| path.columns.iter().any(|&c| c >= keys));
-        let wants_old = has_indexes
-            || !matches!(
-                mutation.op,
-                MutationOp::Create | MutationOp::Replace | MutationOp::Put | MutationOp::Rm
-            );
-        let old = match wants_old || self.returns(mutation) {
+        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
+        let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
+        let looks = has_indexes || !is_blind || self.returning;
+        if !looks {
+            keep_last(&mut rows, keys);
+        }
+        let old = match looks {
             true => self.old_rows(&rows)?,
             false => vec![None; rows.len()],
         };
+        // Rows in their order, each seeing what those of its key before it did; of each key, only the last is written.
+        let mut changes: Vec<Change> = Vec::with_capacity(rows.len());
+        let mut changed: HashMap<Vec<Cell>, usize> = HashMap::new();
         let fail = |row: &[Option<Value>], why: &str| {
             let shown: Vec<String> =
                 row[..keys].iter().flatten().map(ToString::to_string).collect();
@@ -118,10 +132,18 @@ impl Writer<'_> {
             Err(Error::value(what, mutation.relation.span))
         };
         let mut returned = Returned::new();
-        let mut puts = Batch::new(&self.paths[0].shape);
-        let mut deletes = Batch::new(&self.paths[0].shape);
-        let mut stale = Batch::new(&self.paths[0].shape);
         for (row, old) in rows.iter().zip(old) {
+            let mut before = None;
+            if looks {
+                let key = row[..keys].iter().flatten().map(|value| self.interner.cell(value));
+                let place = *changed.entry(key.collect()).or_insert(changes.len());
+                before = (place < changes.len()).then_some(place);
+            }
+            let first = before.map_or_else(|| old.clone(), |place| changes[place].old.clone());
+            let old = match before {
+                Some(place) => changes[place].new.clone().ok(),
+                None => old,
+            };
             match (mutation.op, &old) {
                 (MutationOp::Insert, Some(_)) => return fail(row, "is there already"),
                 (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, None) => {
@@ -130,25 +152,26 @@ impl Writer<'_> {
                 (MutationOp::EnsureNot, Some(_)) => return fail(row, "is there"),
                 _ => {}
             }
-            match mutation.op {
+            let new = match mutation.op {
                 MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot => {
                     let mut full = self.filler(row)?;
                     if let Some(old) = &old {
                         full.clone_from(old);
                     }
-                    if self.returns(mutation) {
-                        let asked = row.iter().map(|value| value.clone().unwrap_or(Value::Null));
+                    if self.returning {
+                        // A row is removed by its key: what else was given plays no part.
+                        let asked = row.iter().enumerate().map(|(place, value)| match value {
+                            Some(value) if place < keys => value.clone(),
+                            _ => Value::Null,
+                        });
                         returned.push(("requested", asked.collect()));
                         if let Some(old) = &old {
                             returned.push(("deleted", old.clone()));
                         }
                     }
-                    self.append(full, &mut deletes, mutation)?;
+                    Err(full)
                 }
                 _ => {
-                    if has_indexes && let Some(old) = &old {
-                        self.append(old.clone(), &mut stale, mutation)?;
-                    }
                     let full: Vec<Value> = match &old {
                         // What an update does not name stays.
                         Some(old) if mutation.op == MutationOp::Update => row
@@ -163,12 +186,29 @@ impl Writer<'_> {
                     {
                         return fail(row, "has other values");
                     }
-                    if self.returns(mutation) {
+                    if self.returning {
                         returned.push(("inserted", full.clone()));
                         returned.extend(old.map(|old| ("replaced", old)));
                     }
-                    self.append(full, &mut puts, mutation)?;
+                    Ok(full)
                 }
+            };
+            let change = Change { old: first, new };
+            match before {
+                Some(place) => changes[place] = change,
+                None => changes.push(change),
+            }
+        }
+        let mut puts = Batch::new(&self.paths[0].shape);
+        let mut deletes = Batch::new(&self.paths[0].shape);
+        let mut stale = Batch::new(&self.paths[0].shape);
+        for Change { old, new } in changes {
+            if has_indexes && let Some(old) = old {
+                self.append(old, &mut stale, mutation)?;
+            }
+            match new {
+                Ok(row) => self.append(row, &mut puts, mutation)?,
+                Err(row) => self.append(row, &mut deletes, mutation)?,
             }
         }
         // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a conflict.
@@ -180,17 +220,6 @@ impl Writer<'_> {
             _ => 1,
         });
         Ok(returned)
-    }
-
-    fn returns(&self, mutation: &Mutation) -> bool {
-        matches!(
-            mutation.op,
-            MutationOp::Put
-                | MutationOp::Insert
-                | MutationOp::Update
-                | MutationOp::Rm
-                | MutationOp::Delete
-        )
     }
 
     fn sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Vec<Source>> {

@@ -159,13 +159,13 @@ impl Resolver<'_> {
     }
 
     fn declare_one(&mut self, name: &Ident, columns: Vec<String>, kind: PredicateKind, span: Span) {
-        let Some(&known) = self.by_name.get(&name.text) else {
+        let Some(&place) = self.by_name.get(&name.text) else {
             self.by_name.insert(name.text.clone(), self.program.predicates.len());
             let name = name.text.clone();
             self.program.predicates.push(Predicate { name, columns, kind, span, is_asked: false });
             return;
         };
-        let known = &self.program.predicates[known];
+        let known = &self.program.predicates[place];
         let (message, hint) = match (&known.kind, &kind) {
             (
                 PredicateKind::Inline { aggregates },
@@ -186,6 +186,8 @@ impl Resolver<'_> {
                     );
                     (message, "all definitions of a rule have the same aggregates")
                 } else {
+                    // The result's columns are named as the last definition names them, as Cozo does.
+                    self.program.predicates[place].columns = columns;
                     return;
                 }
             }

@@ -1,0 +1,98 @@
+//! What scripts answer, where it once went wrong: found by comparing answers with other engines of the language.
+
+use env::MemoryEnv;
+use kv::{Kv, KvOptions};
+use quipu_exec::{Engine, Parameters};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Runs scripts that are separated by lines of `---` on one database; the rows or the error of the last are as expected.
+#[track_caller]
+fn check(scripts: &str, expected: &str) {
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    let scripts: Vec<&str> = scripts.split("---").collect();
+    let mut answer = String::new();
+    for (i, script) in scripts.iter().enumerate() {
+        answer = match engine.run(script, &Parameters::new()) {
+            Ok(output) => {
+                let row = |row| {
+                    let values: Vec<String> =
+                        output.row(row).iter().map(ToString::to_string).collect();
+                    values.join(" ")
+                };
+                let rows: Vec<String> = (0..output.rows).map(row).collect();
+                format!("{}: {}", output.headers.join(" "), rows.join(", "))
+            }
+            Err(error) => {
+                let text = error.render(script);
+                assert_eq!(i + 1, scripts.len(), "an earlier script fails: {text}");
+                text.lines().next().unwrap_or_default().to_owned()
+            }
+        };
+    }
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn a_condition_of_a_script_holds_where_there_are_rows_whatever_is_in_them() {
+    check("%if {?[a] <- [[false]]} %then {?[x] <- [[1]]} %else {?[x] <- [[2]]} %end", "x: 1");
+    check("%if {?[a] <- []} %then {?[x] <- [[1]]} %else {?[x] <- [[2]]} %end", "x: 2");
+    check(
+        "{?[a] <- [[0]]} as _a %if_not _a %then {?[x] <- [[1]]} %else {?[x] <- [[2]]} %end",
+        "x: 2",
+    );
+}
+
+#[test]
+fn columns_of_a_result_are_named_as_the_last_definition_names_them() {
+    check("?[a] := a = 1  ?[b] := b = 2", "b: 1, 2");
+    check("?[a] := a = 1  ?[b] := b = 2 :order -b", "b: 2, 1");
+}
+
+#[test]
+fn a_second_row_of_a_key_sees_the_first() {
+    let create = ":create r {a: Int => b: Int}";
+    check(
+        &format!("{create} --- ?[a, b] <- [[1, 1], [1, 2]] :insert r {{a => b}}"),
+        "row [1] of relation `r` is there already",
+    );
+    check(
+        &format!("{create} --- ?[a, b] <- [[1, 1], [1, 2]] :put r {{a => b}} :returning"),
+        "_kind a b: \"inserted\" 1 1, \"inserted\" 1 2, \"replaced\" 1 1",
+    );
+    check(
+        &format!(
+            "{create} --- ?[a, b] <- [[1, 5]] :put r {{a => b}} --- ?[a] <- [[1], [1.0]] :delete r {{a}}"
+        ),
+        "row [1] of relation `r` is not there",
+    );
+}
+
+#[test]
+fn a_relation_that_is_made_returns_the_rows_it_is_made_with() {
+    check("?[a] <- [[1], [2]] :create r {a} :returning", "_kind a: \"inserted\" 1, \"inserted\" 2");
+    check("?[a] <- [[1]] :replace r {a} :returning", "_kind a: \"inserted\" 1");
+    check("?[a] <- [] :replace r {a} :returning", "_kind a: ");
+}
+
+#[test]
+fn replacing_a_relation_empties_its_indexes_too() {
+    let scripts =
+        "?[a, b] <- [[1, 2], [2, 3]] :create r {a: Int => b: Int} --- ::index create r:i {b} ---
+        ?[a, b] <- [[7, 8]] :replace r {a: Int => b: Int} --- ";
+    check(&format!("{scripts} ?[b, a] := *r:i{{b, a}}"), "b a: 8 7");
+    check(&format!("{scripts} ?[a] := *r{{a, b: 2}}"), "a: ");
+}
+
+#[test]
+fn what_is_ensured_is_not_returned() {
+    let create = "?[a] <- [[1]] :create r {a}";
+    check(&format!("{create} --- ?[a] <- [[1]] :ensure r {{a}} :returning"), "_kind a: ");
+}
+
+#[test]
+fn an_assertion_is_about_all_rows_also_those_that_are_skipped() {
+    check("?[a] <- [[1]] :offset 1 :assert some", "a: ");
+}
