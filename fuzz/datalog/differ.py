@@ -1,0 +1,366 @@
+"""Compares Quipu's answers with those of two other engines of the same language, on random programs.
+
+Needs the wheels `cozo-embedded` and `mnestic` (the referee) in the interpreter that runs it, and our example:
+
+    cargo build -p quipu-exec --example script
+    python fuzz/datalog/differ.py --ours target/debug/examples/script --seeds 0:2000
+
+A seed is a program (see `programs.py`). Where the answers differ, the program is made smaller while it still differs in
+the same way, and printed with the three answers. Differences that are meant are listed in `EXPLAINED` with their
+reasons, and counted. `--script FILE` runs scripts of a file, separated by lines of `---`, and prints the three answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import re
+import select
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from programs import Seq, Step, program
+
+TIMEOUT_S = 3.0
+SHRINK_S = 10.0
+ENGINES = ("ours", "cozo", "mnestic")
+Answer = dict[str, object]
+
+
+def serve(module: str) -> None:
+    """Answers programs from standard input with another engine: the other end of `Engine`."""
+    database = importlib.import_module(module).CozoDbPy
+    for line in sys.stdin:
+        base, results = database("mem", "", "{}"), []
+        for script, params in json.loads(line):
+            try:
+                found = base.run_script(script, params, False)
+                results.append({"headers": found["headers"], "rows": found["rows"]})
+            except BaseException as error:  # noqa: BLE001 - a panic is no Exception
+                what = error.args[0] if error.args else error
+                panic = "PANIC " if "Panic" in type(error).__name__ else ""
+                text = what.get("display", what.get("message")) if isinstance(what, dict) else what
+                results.append({"error": panic + re.sub(r"\x1b\[\d+m", "", str(text))})
+        print(json.dumps(results, default=plain), flush=True)
+
+
+def plain(value: object) -> object:
+    """What JSON does not know."""
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+class Engine:
+    """A process that answers programs; it is started again when it dies or hangs."""
+
+    def __init__(self, command: list[str]) -> None:
+        """Starts nothing yet."""
+        self.command, self.process = command, None
+
+    def send(self, program: list[tuple[str, dict[str, object]]]) -> None:
+        """Asks."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+        self.process.stdin.write(json.dumps(program).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> list[Answer] | None:
+        """The answers; nothing after a crash or when it takes too long."""
+        chunks, until = [], time.monotonic() + TIMEOUT_S
+        stdout = self.process.stdout.fileno()
+        while True:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([stdout], [], [], left)[0]:
+                break
+            chunk = self.process.stdout.read1(1 << 16)
+            if not chunk:
+                break
+            chunks.append(chunk)
+            if chunk.endswith(b"\n"):
+                return json.loads(b"".join(chunks))
+        self.stop()
+        return None
+
+    def stop(self) -> None:
+        """Ends the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def ask(engines: dict[str, Engine], steps: list[Step]) -> dict[str, list[Answer]]:
+    """The answers of all engines to each step."""
+    scripts = [(step.script.text(), step.params) for step in steps]
+    for engine in engines.values():
+        engine.send(scripts)
+    found = {}
+    for name, engine in engines.items():
+        answers = engine.receive()
+        found[name] = answers if answers is not None else [{"error": "HANG or crash"}] * len(steps)
+    return found
+
+
+# Comparing.
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two values are the same; floats nearly."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(a, float | str) and isinstance(b, float | str):
+        return normal(a) == normal(b)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+def normal(value: object) -> object:
+    """Numbers that are not finite as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"nan": "NaN", "inf": "inf", "-inf": "-inf"}[str(value)]
+    return value
+
+
+def order(value: object) -> tuple:
+    """Some total order of values."""
+    if isinstance(value, list):
+        return (3, [order(item) for item in value])
+    if isinstance(value, bool) or value is None:
+        return (0, str(value))
+    if isinstance(value, int | float):
+        return (1, f"{float(value):.9g}", isinstance(value, float))
+    return (2, str(value))
+
+
+def difference(step: Step, a: Answer, b: Answer) -> str | None:
+    """How two answers differ, in a word."""
+    if ("error" in a) != ("error" in b):
+        return "error" if "error" in a else "no error"
+    if "error" in a:
+        return "hang" if a["error"] != b["error"] and "HANG" in a["error"] + b["error"] else None
+    if a["headers"] != b["headers"]:
+        return "headers"
+    headers, rows, others = a["headers"], a["rows"], b["rows"]
+    if len(rows) != len(others):
+        return "rows"
+    text = step.script.text()
+    if re.search(r":(limit|offset)", text) and not re.search(r":(order|sort)", text):
+        return None
+    loose = [i for i, header in enumerate(headers) if re.match(r"choice\(|collect\(.*", header)]
+    if "imperative" in step.tags and step.tags & {"choice", "collect"}:
+        return None
+    if "ties" in step.tags:
+        loose += [i for i, row in enumerate(zip(*rows, strict=True)) if any(isinstance(v, list) for v in row)]
+    if loose:
+        rows, others = (
+            [[None if i in loose else v for i, v in enumerate(row)] for row in some] for some in (rows, others)
+        )
+    if same(rows, others):
+        return None
+    if same(sorted(rows, key=order), sorted(others, key=order)):
+        return None if loose else "order"
+    return "rows"
+
+
+@dataclass
+class Finding:
+    """The first step whose answers differ."""
+
+    step: int
+    versus: tuple[str | None, str | None, str | None]
+    answers: dict[str, Answer]
+
+    def key(self) -> tuple:
+        """What a smaller program has to show too."""
+        error = str(self.answers["ours"].get("error", ""))
+        return (self.versus, re.sub(r"[`'\"][^`'\"]*[`'\"]|\d+", "", error.split("\n")[0]))
+
+
+def find(engines: dict[str, Engine], steps: list[Step]) -> Finding | None:
+    """The first difference."""
+    found = ask(engines, steps)
+    for i, step in enumerate(steps):
+        answers = {name: found[name][i] for name in ENGINES}
+        ours, cozo, mnestic = (answers[name] for name in ENGINES)
+        versus = (difference(step, ours, cozo), difference(step, ours, mnestic), difference(step, cozo, mnestic))
+        if versus[0] or versus[1]:
+            return Finding(i, versus, answers)
+    return None
+
+
+# What is known.
+
+
+def says(name: str, pattern: str) -> Callable[[list[Step], Finding], bool]:
+    """Whether an engine's error matches."""
+    return lambda _steps, found: re.search(pattern, str(found.answers[name].get("error", ""))) is not None
+
+
+def has(pattern: str) -> Callable[[list[Step], Finding], bool]:
+    """Whether the step that differs has such text."""
+    return lambda steps, found: re.search(pattern, steps[found.step].script.text()) is not None
+
+
+EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
+    ("theirs refuse a negated atom of which nothing is bound", says("mnestic", "unsafe_negation")),
+    ("theirs do not find an order of literals that binds all", says("mnestic", "unbound_variable")),
+    ("theirs keep rows past a limit or before an offset", lambda steps, found: limited(steps, found)),
+    ("not yet: :replace with other columns", says("ours", "has other columns")),
+    ("theirs want columns that play no part", says("mnestic", "required_col_not_provided")),
+    ("ours computes rows that a join would have removed", says("ours", r"^\w+: ")),
+    ("theirs make an integer of a float sum or product", lambda _steps, found: numbers_alike(found)),
+    ("1 unifies with 1.0 there where both are bound", lambda steps, _found: "floats" in steps[0].tags),
+    ("theirs refuse to replace a relation that has indexes", says("mnestic", "replace_rel_with_indices")),
+    ("ours counts a member of a list as often as it is there", has(r"\bin \[")),
+    ("theirs make min_cost's cost a float", has(r"min_cost\(")),
+]
+
+
+def numbers_alike(found: Finding) -> bool:
+    """Whether only the kinds of numbers differ."""
+    ours, theirs = found.answers["ours"], found.answers["mnestic"]
+    if "rows" not in ours or "rows" not in theirs or ours["headers"] != theirs["headers"]:
+        return False
+    return same(floats(ours["rows"]), floats(theirs["rows"]))
+
+
+def floats(value: object) -> object:
+    """Integers as floats."""
+    if isinstance(value, list):
+        return [floats(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def limited(steps: list[Step], found: Finding) -> bool:
+    """Whether rows are cut without an order, and ours are as many as asked for at most."""
+    text = steps[found.step].script.text()
+    limit = re.search(r":limit (\d+)", text)
+    if (
+        "rows" not in found.answers["ours"]
+        or re.search(r":(order|sort)", text)
+        or not re.search(r":(limit|offset)", text)
+    ):
+        return False
+    return limit is None or len(found.answers["ours"]["rows"]) <= int(limit[1])
+
+
+def explain(steps: list[Step], found: Finding) -> str | None:
+    """The reason of a difference that is known."""
+    if found.versus[1] is None:
+        return "0.7.6 alone differs"
+    if found.versus[0] is None:
+        return "mnestic alone differs"
+    return next((reason for reason, holds in EXPLAINED if holds(steps, found)), None)
+
+
+def shrink(engines: dict[str, Engine], steps: list[Step], found: Finding) -> tuple[list[Step], Finding]:
+    """A smaller program that differs in the same way."""
+    steps = steps[: found.step + 1]
+    until = time.monotonic() + SHRINK_S
+    while time.monotonic() < until:
+        for less in smaller(steps):
+            now = find(engines, less)
+            if now and now.step == len(less) - 1 and now.key() == found.key() and not explain(less, now):
+                steps, found = less, now
+                break
+        else:
+            break
+    return steps, found
+
+
+def smaller(steps: list[Step]) -> list[list[Step]]:
+    """Programs that lack something."""
+    found = [steps[:i] + steps[i + 1 :] for i in range(len(steps) - 1)]
+    for i, step in enumerate(steps):
+        found += [[*steps[:i], Step(less, step.params, step.tags), *steps[i + 1 :]] for less in step.script.smaller()]
+    return found
+
+
+def show(steps: list[Step], found: Finding | None, answers: dict[str, Answer]) -> str:
+    """A program and its answers, to read."""
+    lines = [
+        "\n---\n".join(
+            step.script.text().strip() + (f"   # {used}" if (used := used_of(step)) else "") for step in steps
+        )
+    ]
+    for name, answer in answers.items():
+        text = str(answer["error"]).strip() if "error" in answer else f"{answer['headers']} {answer['rows']}"
+        lines.append(f"{name:8}: {text}")
+    return "\n".join(lines) + (f"\n{found.versus}" if found else "")
+
+
+def used_of(step: Step) -> dict[str, object]:
+    """Parameters that the script names."""
+    text = step.script.text()
+    return {name: value for name, value in step.params.items() if re.search(rf"\${name}\b", text)}
+
+
+def main() -> None:
+    """Runs what the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ours", default="target/debug/examples/script", help="our example's binary")
+    parser.add_argument("--seeds", default="0:1000", help="from:to")
+    parser.add_argument("--stop", type=int, default=10, help="findings after which to stop")
+    parser.add_argument("--script", type=Path, help="a file of scripts instead of seeds")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--minutes", type=float, default=8, help="stop after so long")
+    args = parser.parse_args()
+    if args.serve:
+        serve(args.serve)
+        return
+    engines = {"ours": Engine([args.ours, "--programs"])}
+    for name, module in (("cozo", "cozo_embedded"), ("mnestic", "mnestic")):
+        engines[name] = Engine([sys.executable, __file__, "--serve", module])
+    if args.script:
+        steps = [Step(Seq([text]), {}) for text in args.script.read_text().split("\n---\n")]
+        found = ask(engines, steps)
+        for i, step in enumerate(steps):
+            print(show([step], None, {name: found[name][i] for name in ENGINES}))
+    else:
+        run(engines, args)
+    for engine in engines.values():
+        engine.stop()
+
+
+def run(engines: dict[str, Engine], args: argparse.Namespace) -> None:
+    """Runs seeds."""
+    first, last = (int(seed) for seed in args.seeds.split(":"))
+    classes: Counter[str] = Counter()
+    seen: set[tuple] = set()
+    until = time.monotonic() + 60 * args.minutes
+    for seed in range(first, last):
+        if time.monotonic() > until:
+            print(f"out of time before seed {seed}")
+            break
+        steps = program(seed)
+        classes["programs"] += 1
+        found = find(engines, steps)
+        if found is None:
+            continue
+        reason = explain(steps, found)
+        if reason is None:
+            less, now = shrink(engines, steps, found)
+            classes["UNEXPLAINED"] += 1
+            if now.key() in seen and "rows" not in now.versus:
+                continue
+            seen.add(now.key())
+            print(f"seed {seed}\n{show(less, now, now.answers)}\n{'=' * 60}", flush=True)
+            if classes["UNEXPLAINED"] >= args.stop:
+                break
+        else:
+            classes[reason] += 1
+    for reason, count in classes.most_common():
+        print(f"{count:8} {reason}")
+
+
+if __name__ == "__main__":
+    main()
