@@ -283,19 +283,23 @@ impl<'a> Query<'a> {
                 }
                 PredicateKind::Constant(data) => {
                     let rows = self.constant_rows(data, definition)?;
-                    self.fill(predicate, definition.columns.len(), &rows)?;
+                    self.fill(predicate, rows.len(), &rows)?;
                 }
                 PredicateKind::Fixed(fixed) => {
                     let algorithms = self.algorithms;
-                    let columns = algorithms.run(self, fixed)?;
+                    let mut columns = algorithms.run(self, fixed)?;
+                    let named = definition.columns.len();
+                    if columns.is_empty() {
+                        // No rows, and nothing but them would have told the columns.
+                        columns = vec![Vec::new(); named];
+                    }
                     let rows = columns.first().map_or(0, Vec::len);
-                    if fixed.has_head && definition.columns.len() != columns.len() {
+                    if named != 0 && named != columns.len() {
                         let what = format!(
-                            "{} gives {} columns, rule `{}` names {}",
+                            "{} gives {} columns, rule `{}` has {named}",
                             fixed.name,
                             columns.len(),
                             definition.name,
-                            definition.columns.len()
                         );
                         return Err(Error::value(what, fixed.span));
                     }
@@ -512,7 +516,10 @@ impl<'a> Query<'a> {
         let Value::List(rows) = rows else {
             return Err(wrong("a constant rule needs a list of rows"));
         };
-        let arity = definition.columns.len();
+        let arity = match (definition.columns.len(), rows.first()) {
+            (0, Some(Value::List(first))) => first.len(),
+            (named, _) => named,
+        };
         let mut columns = vec![Vec::with_capacity(rows.len()); arity];
         for row in rows {
             let Value::List(items) = row else {

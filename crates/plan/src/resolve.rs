@@ -290,10 +290,9 @@ impl Resolver<'_> {
         match atom {
             Atom::Rule { name, args, span } => {
                 let predicate = self.predicate(name)?;
+                self.close(predicate, args.len());
                 let known = &self.program.predicates[predicate];
-                let is_open =
-                    known.columns.is_empty() && matches!(known.kind, PredicateKind::Fixed(_));
-                if known.columns.len() != args.len() && !is_open {
+                if known.columns.len() != args.len() {
                     let message = format!(
                         "rule `{}` has {}, {} given here",
                         name.text,
@@ -401,6 +400,19 @@ impl Resolver<'_> {
         Err(problem)
     }
 
+    /// Gives a rule without a head, whose rows tell its columns only when they are there, the columns with which it is used first.
+    fn close(&mut self, predicate: usize, columns: usize) {
+        let known = &mut self.program.predicates[predicate];
+        let is_open = match &known.kind {
+            PredicateKind::Fixed(fixed) => !fixed.has_head,
+            PredicateKind::Constant(data) => first_row_len(data).is_none(),
+            PredicateKind::Inline { .. } => false,
+        };
+        if is_open && known.columns.is_empty() {
+            known.columns = (0..columns).map(|i| format!("_{i}")).collect();
+        }
+    }
+
     fn stored(&mut self, name: &Ident, index: Option<&Ident>) -> Result<usize, Diagnostic> {
         let full = match index {
             Some(index) => format!("{}:{}", name.text, index.text),
@@ -496,9 +508,10 @@ impl Resolver<'_> {
         match atom {
             Atom::Rule { name, args, span } => {
                 let predicate = self.predicate(name)?;
+                self.close(predicate, args.len());
                 let known = self.program.predicates[predicate].columns.len();
                 let names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
-                if !names.is_empty() && known != 0 && names.len() != known {
+                if !names.is_empty() && names.len() != known {
                     let message = format!(
                         "rule `{}` has {}, {} given here",
                         name.text,
@@ -507,7 +520,7 @@ impl Resolver<'_> {
                     );
                     return Err(error(message, *span));
                 }
-                let columns = (0..known.max(names.len())).collect();
+                let columns = (0..known).collect();
                 let source = Source::Derived(predicate);
                 Ok(FixedInput { source, columns, names, at: None, span: *span })
             }
@@ -732,11 +745,13 @@ fn column_name(item: &HeadItem) -> String {
 }
 
 fn first_row_len(data: &Expr) -> Option<usize> {
-    let Expr::Call(_, rows, _) = data else { return None };
-    match rows.first() {
-        Some(Expr::Call(_, items, _)) => Some(items.len()),
-        _ => None,
+    fn items(expr: &Expr) -> Option<&[Expr]> {
+        match expr {
+            Expr::Call(function, items, _) if function.name == "list" => Some(items),
+            _ => None,
+        }
     }
+    Some(items(items(data)?.first()?)?.len())
 }
 
 fn same_aggregate(a: &Option<AggregateUse>, b: &Option<AggregateUse>) -> bool {

@@ -16,6 +16,9 @@ use syntax::Span;
 /// Rows between two questions whether the query goes on.
 const ROWS_UNCHECKED: usize = 4096;
 
+/// Bytes of values between two such questions: a path can be long.
+const BYTES_UNCHECKED: u64 = 1 << 20;
+
 /// Takes columns of some rows, and says how many bytes it holds.
 type Visit<'v> = dyn FnMut(&[&[Cell]], usize) -> Result<u64> + 'v;
 
@@ -58,12 +61,14 @@ impl Rows for Row<'_> {
 /// What an algorithm answers, in columns.
 pub(super) struct Answer {
     columns: Vec<Vec<Cell>>,
+    /// Bytes of the query's values when it was last asked whether they may be as many.
+    checked_bytes: u64,
 }
 
 impl Answer {
     /// No rows, of so many columns.
     pub(super) fn new(columns: usize) -> Self {
-        Self { columns: vec![Vec::new(); columns] }
+        Self { columns: vec![Vec::new(); columns], checked_bytes: 0 }
     }
 
     /// Appends a row; it has as many cells as there are columns.
@@ -309,11 +314,14 @@ impl Call<'_, '_> {
     }
 
     /// Asks now and then whether the query may hold as much as it does.
-    pub(super) fn check(&self, answer: &Answer) -> Result<()> {
-        match answer.rows() % ROWS_UNCHECKED {
-            0 => self.query.check(answer.bytes()),
-            _ => Ok(()),
+    pub(super) fn check(&self, answer: &mut Answer) -> Result<()> {
+        let bytes = self.query.interner.bytes();
+        let grown = bytes.saturating_sub(answer.checked_bytes);
+        if grown < BYTES_UNCHECKED && !answer.rows().is_multiple_of(ROWS_UNCHECKED) {
+            return Ok(());
         }
+        answer.checked_bytes = bytes;
+        self.query.check(answer.bytes())
     }
 
     /// Runs an algorithm that hands out its results one by one: `run` gets a place for what stops it from within.

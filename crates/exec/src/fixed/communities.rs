@@ -23,7 +23,7 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     for (vertex, &cell) in (0_u32..).zip(projection.vertices()) {
         let labels = found.labels(vertex).take(depth).map(|label| Value::Int(label.into()));
         answer.push([call.query.interner.take(Value::List(labels.collect())), cell]);
-        call.check(&answer)?;
+        call.check(&mut answer)?;
     }
     Ok(answer.into_columns())
 }

@@ -72,7 +72,7 @@ fn tree_rows(
     for edge in edges {
         let (source, target) = (projection.cell(edge.source), projection.cell(edge.target));
         answer.push([source, target, call.float(edge.weight)]);
-        call.check(&answer)?;
+        call.check(&mut answer)?;
     }
     Ok(answer.into_columns())
 }
@@ -85,7 +85,7 @@ pub(super) fn top_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let mut answer = Answer::new(2);
     for (place, vertex) in order.into_iter().enumerate() {
         answer.push([call.int(place), projection.cell(vertex)]);
-        call.check(&answer)?;
+        call.check(&mut answer)?;
     }
     Ok(answer.into_columns())
 }

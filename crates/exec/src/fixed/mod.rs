@@ -83,7 +83,7 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["ShortestPathAStar"], inputs: &["edges", "nodes", "starts", "goals"], inputs_min: 4, options: &["heuristic"], arity: Arity::Is(4), run: search::a_star },
     Algorithm { names: &["ShortestPathBFS"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: paths::shortest },
     Algorithm { names: &["ShortestPathDijkstra"], inputs: &["edges", "starts", "goals"], inputs_min: 2, options: &["undirected", "keep_ties"], arity: Arity::Is(4), run: paths::dijkstra },
-    Algorithm { names: &["StronglyConnectedComponents", "StronglyConnectedComponent", "SCC"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::strong },
+    Algorithm { names: &["StronglyConnectedComponents", "SCC"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::strong },
     Algorithm { names: &["TopSort"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::top_sort },
 ];
 

@@ -24,7 +24,7 @@ pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
             &mut |start, goal, path| {
                 let path = path.map_or(Cell::NULL, |path| call.path(&projection, path));
                 answer.push([projection.cell(start), projection.cell(goal), path]);
-                keep(call.check(&answer), stopped_by)
+                keep(call.check(&mut answer), stopped_by)
             },
         )?;
         Ok(())
@@ -35,7 +35,7 @@ pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         for &goal in &goals {
             if !(is_known && projection.number(goal).is_some()) {
                 answer.push([start, goal, Cell::NULL]);
-                call.check(&answer)?;
+                call.check(&mut answer)?;
             }
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn weighted(
             let (start, goal) = (projection.cell(path.start), projection.cell(path.goal));
             let way = call.path(projection, path.vertices);
             answer.push([start, goal, call.float(path.cost), way]);
-            keep(call.check(&answer), stopped_by)
+            keep(call.check(&mut answer), stopped_by)
         })
     })?;
     Ok(answer.into_columns())

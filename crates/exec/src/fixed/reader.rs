@@ -25,7 +25,9 @@ pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     };
     let text = text(call)?;
     let mut rows = Rows::new(call, types.len())?;
-    let mut reader = Csv { rest: &text, delimiter, line: 1 };
+    // Some programs begin a file with a byte order mark.
+    let rest = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut reader = Csv { rest, delimiter, line: 1 };
     if has_headers {
         reader.record();
     }

@@ -162,7 +162,7 @@ fn search(call: &Call<'_, '_>, search: Search) -> Result<Vec<Vec<Cell>>> {
             &mut |start, vertex, path| {
                 let path = call.path(&projection, path);
                 answer.push([projection.cell(start), projection.cell(vertex), path]);
-                keep(call.check(&answer), stopped_by)
+                keep(call.check(&mut answer), stopped_by)
             },
         );
         if stopped_by.is_none() {
@@ -270,7 +270,7 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
                 &mut |number, start, path| {
                     let path = call.path(&projection, path);
                     answer.push([call.int(number), projection.cell(start), path]);
-                    keep(call.check(&answer), stopped_by)
+                    keep(call.check(&mut answer), stopped_by)
                 },
             )
         };
