@@ -1,7 +1,7 @@
 //! What is in a store, by name.
 
 use crate::definition::{Definition, check_name, invalid};
-use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema};
+use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, Settings};
 use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use std::sync::Arc;
@@ -110,8 +110,27 @@ impl Catalog {
     pub fn create(&self, schema: &Schema) -> Result<KeyspaceId> {
         check_name(&schema.name)?;
         schema.check()?;
+        self.forget_settings(&schema.name)?;
+        self.create_internal(schema)
+    }
+
+    pub(crate) fn create_internal(&self, schema: &Schema) -> Result<KeyspaceId> {
         let ids = self.store.create_keyspaces(&[new_keyspace(schema)])?;
         ids.first().copied().ok_or_else(|| invalid("the store created nothing"))
+    }
+
+    pub(crate) fn keyspace_named(&self, name: &str) -> Option<KeyspaceId> {
+        let infos = self.store.keyspaces();
+        infos.iter().find(|info| info.name == name).map(|info| info.id)
+    }
+
+    /// What was set of a relation that is gone says nothing of one of the same name.
+    fn forget_settings(&self, name: &str) -> Result<()> {
+        if self.settings(&*self.store, name)? != Settings::default() {
+            let tables = vec![self.settings_row(name, &Settings::default())?];
+            self.store.write(&WriteBatch { tables }, None)?;
+        }
+        Ok(())
     }
 
     /// Creates an index of a relation: rows of `columns` and the other key columns, in that order. It is a relation of its own, `relation:index`,
@@ -228,6 +247,15 @@ impl Catalog {
                 changes.push(KeyspaceChange { id: info.id, name, definition });
             }
         }
+        // What is set goes along: first to the new names, and last from the old ones.
+        let mut settings = Vec::new();
+        for (old, new) in pairs {
+            settings.push((new, self.settings(&*self.store, old)?));
+        }
+        for (new, settings) in &settings {
+            let tables = vec![self.settings_row(new, settings)?];
+            self.store.write(&WriteBatch { tables }, None)?;
+        }
         // An index is called whole under its new name before it has it, and under its old one until it has lost it.
         for name in &new_indexes {
             let tables = vec![self.ready_row(name, Kind::Put)?];
@@ -237,6 +265,9 @@ impl Catalog {
         for name in old_indexes.iter().filter(|name| !new_indexes.contains(name)) {
             let tables = vec![self.ready_row(name, Kind::Delete)?];
             self.store.write(&WriteBatch { tables }, None)?;
+        }
+        for (old, _) in pairs.iter().filter(|(old, _)| !pairs.iter().any(|(_, new)| new == old)) {
+            self.forget_settings(old)?;
         }
         Ok(())
     }
@@ -320,6 +351,7 @@ impl Catalog {
         let ids: Vec<_> =
             infos.filter(|info| names.contains(&info.name)).map(|info| info.id).collect();
         self.store.drop_keyspaces(&ids)?;
+        self.forget_settings(name)?;
         Ok(true)
     }
 }
@@ -456,6 +488,30 @@ mod tests {
         assert_eq!(catalog.indexes_of(&*store, "person").unwrap(), []);
         assert!(catalog.drop_entry("user").unwrap() && catalog.drop_entry("person").unwrap());
         assert_eq!(catalog.list().unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_set_of_a_relation_goes_where_it_goes() {
+        let catalog = catalog();
+        let store = Arc::clone(&catalog.store);
+        let settings = Settings {
+            access: crate::Access::ReadOnly,
+            on_put: vec!["?[a] := _new[a]\n\"quoted\"".into()],
+            description: "for é".into(),
+            ..Settings::default()
+        };
+        catalog.create(&schema("r")).unwrap();
+        assert_eq!(catalog.settings(&*store, "r").unwrap(), Settings::default());
+        let row = catalog.settings_row("r", &settings).unwrap();
+        store.write(&WriteBatch { tables: vec![row] }, None).unwrap();
+        assert_eq!(catalog.settings(&*store, "r").unwrap(), settings);
+        catalog.rename(&[("r".into(), "s".into())]).unwrap();
+        assert_eq!(catalog.settings(&*store, "s").unwrap(), settings);
+        assert_eq!(catalog.settings(&*store, "r").unwrap(), Settings::default());
+        catalog.drop_entry("s").unwrap();
+        catalog.create(&schema("s")).unwrap();
+        assert_eq!(catalog.settings(&*store, "s").unwrap(), Settings::default());
+        assert_eq!(catalog.list().unwrap().len(), 1);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod counters_def;
 mod definition;
 mod graph_def;
 mod schema;
+mod settings;
 
 pub use blobs_def::{BlobsDef, BlobsPart, KeyType};
 pub use catalog::{Catalog, Entry};
@@ -19,3 +20,4 @@ pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
 pub use schema::{KeyColumn, Schema, ValueColumn};
+pub use settings::{Access, Settings, check_access};
