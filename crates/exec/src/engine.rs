@@ -17,7 +17,7 @@ use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
 use plan::Plan;
-use relation::{Catalog, Entry, Schema};
+use relation::{Access, Catalog, Entry, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -170,6 +170,7 @@ impl Engine {
             dropped: Vec::new(),
             successors: BTreeMap::new(),
             renamed: Vec::new(),
+            in_trigger: false,
         };
         let outcome = session.run(&script);
         let Session { created, dropped, successors, renamed, .. } = session;
@@ -465,6 +466,8 @@ struct Session<'e> {
     dropped: Vec<String>,
     /// Relations that were replaced by ones of other columns: by name, what takes their place when the script has succeeded.
     successors: BTreeMap<String, String>,
+    /// Whether what runs is a trigger: what it changes sets off no other.
+    in_trigger: bool,
     /// New names, for when the script has succeeded.
     renamed: Vec<(String, String)>,
 }
@@ -525,6 +528,15 @@ impl Blocks for Session<'_> {
         let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
         let ambient = EnvAmbient(&*self.engine.env);
         let defaults = self.defaults(mutation, &paths[0].schema)?;
+        let settings = self.engine.catalog.settings(self.read(), name)?;
+        let forbidden =
+            if mutation.op == MutationOp::Replace { Access::Protected } else { Access::ReadOnly };
+        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
+        relation::check_access(name, &settings, forbidden).map_err(refused)?;
+        let triggers = match self.in_trigger {
+            true => &[],
+            false => crate::trigger::of(&settings, mutation.op),
+        };
         let writer = Writer {
             transaction: self.transaction,
             interner: &self.interner,
@@ -535,10 +547,28 @@ impl Blocks for Session<'_> {
             },
             paths: &paths,
             defaults: &defaults,
-            returning: query.options.returning
+            returning: (query.options.returning || !triggers.is_empty())
                 && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
         };
         let returned = writer.apply(mutation, &given)?;
+        if !triggers.is_empty() {
+            let columns = crate::view::columns_of(&paths[0].schema);
+            let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
+            let keys = paths[0].schema.keys.len();
+            for text in triggers {
+                let query = crate::trigger::query(text, mutation.op, &columns, keys, &returned)?;
+                self.in_trigger = true;
+                let outcome = self.query(&query);
+                self.in_trigger = false;
+                outcome.map_err(|error| {
+                    let what = format!("a trigger of relation `{name}` failed: {error}");
+                    match error {
+                        error @ (Error::Stopped(_) | Error::Limit(_) | Error::Store(_)) => error,
+                        _ => Error::value(what, mutation.relation.span),
+                    }
+                })?;
+            }
+        }
         if !query.options.returning {
             return Ok(Output::status("OK"));
         }
@@ -555,6 +585,9 @@ impl Blocks for Session<'_> {
         if let SystemOp::Rename(pairs) = op {
             for (old, new) in pairs {
                 crate::system::find(&self.engine.catalog, old)?;
+                let settings = self.engine.catalog.settings(self.read(), &old.text)?;
+                relation::check_access(&old.text, &settings, Access::Protected)
+                    .map_err(|error| Error::value(error.to_string(), old.span))?;
                 let refused = |error: store::Error| Error::value(error.to_string(), new.span);
                 relation::check_name(&new.text).map_err(refused)?;
                 let leaves = pairs.iter().any(|(other, _)| other.text == new.text);
@@ -565,6 +598,10 @@ impl Blocks for Session<'_> {
                 self.renamed.push((old.text.clone(), new.text.clone()));
             }
             return Ok(Output::status("OK"));
+        }
+        if let Some(output) = crate::system::set(&self.engine.catalog, self.transaction, op)? {
+            self.engine.plans.lock().clear();
+            return Ok(output);
         }
         let mut dropped = Vec::new();
         let output = crate::system::run(self.engine, self.read(), op, &mut dropped, |expr| {

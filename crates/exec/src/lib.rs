@@ -23,6 +23,7 @@ mod sort;
 mod stored;
 mod system;
 mod table;
+mod trigger;
 mod view;
 mod watch;
 

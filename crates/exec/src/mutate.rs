@@ -92,7 +92,7 @@ pub(crate) struct Writer<'w> {
     pub paths: &'w [StoredPath],
     /// Defaults of the relation's columns, by name.
     pub defaults: &'w [(String, plan::Expr)],
-    /// Whether what was done to each row is wanted.
+    /// Whether what was done to each row is wanted, by `:returning` or by a trigger.
     pub returning: bool,
 }
 

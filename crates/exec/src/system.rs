@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::view::columns_of;
 use model::Value;
-use relation::{Catalog, Entry};
-use store::Read;
+use relation::{Access, Catalog, Entry, Settings};
+use store::{Read, Transaction, WriteBatch};
 use syntax::{Ident, Span, SystemOp};
 
 /// Runs one; relations that are to go when the script succeeds are added to `dropped`.
@@ -22,11 +22,14 @@ pub(crate) fn run(
 ) -> Result<Output> {
     let catalog = engine.catalog();
     match op {
-        SystemOp::Relations => relations(catalog),
+        SystemOp::Relations => relations(catalog, read),
         SystemOp::Columns(name) => columns(catalog, name),
         SystemOp::Remove(names) => {
             for name in names {
                 let entry = find(catalog, name)?;
+                let settings = catalog.settings(read, &name.text)?;
+                relation::check_access(&name.text, &settings, Access::Protected)
+                    .map_err(|error| Error::value(error.to_string(), name.span))?;
                 let indexes = catalog.indexes_of(read, entry.name())?;
                 if let Some((index, _)) = indexes.first() {
                     let what = format!("relation `{}` has the index `{}`", name.text, index.name);
@@ -67,16 +70,75 @@ pub(crate) fn run(
         SystemOp::SearchIndex(name, _) => Err(not_yet("search indexes", name.span)),
         // The session keeps new names until the script has succeeded.
         SystemOp::Rename(_) => Ok(Output::status("OK")),
-        SystemOp::Describe(name, _) => Err(not_yet("descriptions", name.span)),
         SystemOp::IndexCreate(name, ..) | SystemOp::IndexDrop(name, ..) => {
             let what = "indexes are made and dropped by a script of their own";
             Err(Error::value(what, name.span))
         }
-        SystemOp::ShowTriggers(name) | SystemOp::SetTriggers { relation: name, .. } => {
-            Err(not_yet("triggers", name.span))
+        SystemOp::ShowTriggers(name) => {
+            find(catalog, name)?;
+            let Settings { on_put, on_rm, on_replace, .. } = catalog.settings(read, &name.text)?;
+            let rows = [("put", on_put), ("rm", on_rm), ("replace", on_replace)];
+            let rows = rows.into_iter().flat_map(|(kind, triggers)| {
+                (0..).zip(triggers).map(move |(place, trigger)| {
+                    vec![Value::Str(kind.to_owned()), Value::Int(place), Value::Str(trigger)]
+                })
+            });
+            Ok(Output::of_values(&["type", "idx", "trigger"], rows.collect()))
         }
-        SystemOp::AccessLevel(level, _) => Err(not_yet("access levels", level.span)),
+        // The session has done these.
+        SystemOp::SetTriggers { .. } | SystemOp::AccessLevel(..) | SystemOp::Describe(..) => {
+            Ok(Output::status("OK"))
+        }
     }
+}
+
+/// Ops that set something of a relation, in the script's transaction; `None` for others.
+///
+/// # Errors
+/// See [`Error`].
+pub(crate) fn set(
+    catalog: &Catalog,
+    transaction: &dyn Transaction,
+    op: &SystemOp,
+) -> Result<Option<Output>> {
+    let names: &[Ident] = match op {
+        SystemOp::SetTriggers { relation, .. } | SystemOp::Describe(relation, _) => {
+            std::slice::from_ref(relation)
+        }
+        SystemOp::AccessLevel(_, names) => names,
+        _ => return Ok(None),
+    };
+    for name in names {
+        find(catalog, name)?;
+        let mut settings = catalog.settings(transaction, &name.text)?;
+        match op {
+            SystemOp::SetTriggers { put, rm, replace, .. } => {
+                relation::check_access(&name.text, &settings, Access::Protected)
+                    .map_err(|error| Error::value(error.to_string(), name.span))?;
+                for text in put.iter().chain(rm).chain(replace) {
+                    // A trigger that cannot be read is told now, not when rows change.
+                    syntax::parse(text).map_err(|problems| {
+                        let what = problems.first().map_or("", |problem| problem.message.as_str());
+                        Error::value(format!("a trigger cannot be read: {what}"), name.span)
+                    })?;
+                }
+                settings.on_put.clone_from(put);
+                settings.on_rm.clone_from(rm);
+                settings.on_replace.clone_from(replace);
+            }
+            SystemOp::Describe(_, text) => settings.description.clone_from(text),
+            SystemOp::AccessLevel(level, _) => {
+                settings.access = Access::of_name(&level.text).ok_or_else(|| {
+                    let hint = "levels are normal, protected, read_only and hidden";
+                    Error::hinted(format!("no access level `{}`", level.text), level.span, hint)
+                })?;
+            }
+            _ => {}
+        }
+        let row = catalog.settings_row(&name.text, &settings)?;
+        transaction.write(&WriteBatch { tables: vec![row] })?;
+    }
+    Ok(Some(Output::status("OK")))
 }
 
 /// Makes or drops an index; no script that changes rows may run.
@@ -113,7 +175,7 @@ pub(crate) fn find(catalog: &Catalog, name: &Ident) -> Result<Entry> {
     })
 }
 
-fn relations(catalog: &Catalog) -> Result<Output> {
+fn relations(catalog: &Catalog, read: &dyn Read) -> Result<Output> {
     let headers = [
         "name",
         "arity",
@@ -126,22 +188,24 @@ fn relations(catalog: &Catalog) -> Result<Output> {
         "description",
     ];
     let int = |n: usize| Value::Int(n as i64);
-    let rows = catalog.list()?.into_iter().map(|entry| {
+    let mut rows = Vec::new();
+    for entry in catalog.list()? {
         let schema = entry.schema();
+        let settings = catalog.settings(read, entry.name())?;
         let text = |text: &str| Value::Str(text.to_owned());
-        vec![
+        rows.push(vec![
             text(entry.name()),
             int(schema.columns()),
-            text("normal"),
+            text(settings.access.name()),
             int(schema.keys.len()),
             int(schema.values.len()),
-            int(0),
-            int(0),
-            int(0),
-            text(""),
-        ]
-    });
-    Ok(Output::of_values(&headers, rows.collect()))
+            int(settings.on_put.len()),
+            int(settings.on_rm.len()),
+            int(settings.on_replace.len()),
+            text(&settings.description),
+        ]);
+    }
+    Ok(Output::of_values(&headers, rows))
 }
 
 fn columns(catalog: &Catalog, name: &Ident) -> Result<Output> {

@@ -7,7 +7,7 @@ use crate::table::Table;
 use base::{Batch, KeyRange, KeyShape, Keys, Projection};
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo};
-use relation::{Catalog, Entry, GraphPart, Schema, VertexType};
+use relation::{Access, Catalog, Entry, GraphPart, Schema, VertexType};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,6 +92,8 @@ impl<'s> View<'s> {
         let failed = |error: store::Error| error.to_string();
         let name = self.successors.get(name).map_or(name, String::as_str);
         let Some(entry) = self.catalog.find(name).map_err(failed)? else { return Ok(None) };
+        let settings = self.catalog.settings(self.read, name).map_err(failed)?;
+        relation::check_access(name, &settings, Access::Hidden).map_err(failed)?;
         let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
         let Some(main) = paths.first() else { return Ok(None) };
         let all = match main.shape.key {

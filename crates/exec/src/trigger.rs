@@ -1,0 +1,61 @@
+//! Triggers: scripts that run when rows of a relation have changed, in the same transaction.
+//!
+//! A trigger sees what changed as the rules `_new` and `_old`. What it changes itself sets off no other trigger.
+
+use crate::error::{Error, Result};
+use crate::mutate::Returned;
+use model::Value;
+use relation::Settings;
+use syntax::{Expr, Ident, MutationOp, Query, Rule, Script, Span};
+
+/// The triggers that a change sets off.
+pub(crate) fn of(settings: &Settings, op: MutationOp) -> &[String] {
+    match op {
+        MutationOp::Put | MutationOp::Insert | MutationOp::Update | MutationOp::Create => {
+            &settings.on_put
+        }
+        MutationOp::Rm | MutationOp::Delete => &settings.on_rm,
+        MutationOp::Replace => &settings.on_replace,
+        MutationOp::Ensure | MutationOp::EnsureNot => &[],
+    }
+}
+
+/// A trigger's query with the rules `_new` and `_old`. `columns` are the relation's, the first `keys` of them keys.
+///
+/// # Errors
+/// Text that is no query.
+pub(crate) fn query(
+    text: &str,
+    op: MutationOp,
+    columns: &[String],
+    keys: usize,
+    changed: &Returned,
+) -> Result<Query> {
+    let Script::Query(mut query) = syntax::parse(text)? else {
+        return Err(Error::value("a trigger is a single query", Span::default()));
+    };
+    if op == MutationOp::Replace {
+        return Ok(query);
+    }
+    let is_removal = matches!(op, MutationOp::Rm | MutationOp::Delete);
+    // Of what is removed, only the key is asked for.
+    let new_columns = if is_removal { &columns[..keys] } else { columns };
+    query.rules.push(rule("_new", new_columns, changed, &["inserted", "requested"]));
+    query.rules.push(rule("_old", columns, changed, &["replaced", "deleted"]));
+    Ok(query)
+}
+
+/// A constant rule of the rows of some kinds.
+fn rule(name: &str, columns: &[String], changed: &Returned, kinds: &[&str]) -> Rule {
+    let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
+    let literal = |value: &Value| Expr::Literal(value.clone(), Span::default());
+    let rows = changed.iter().filter(|(kind, _)| kinds.contains(kind)).map(|(_, row)| {
+        Expr::List(row[..columns.len()].iter().map(literal).collect(), Span::default())
+    });
+    Rule::Constant {
+        name: ident(name),
+        head: columns.iter().map(|column| ident(column)).collect(),
+        data: Expr::List(rows.collect(), Span::default()),
+        span: Span::default(),
+    }
+}
