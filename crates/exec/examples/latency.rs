@@ -26,6 +26,7 @@ fn main() {
     let store: Arc<dyn Store> = Arc::new(store.expect("a database in memory opens"));
     load(&store, users, friendships);
     let engine = Engine::new(store, env, 4 << 30);
+    engine.run("::index create friends:rev {to}", &Parameters::new()).expect("an index");
     let mut random = Random(7);
     for (name, script, calls) in QUERIES {
         let mut times = Vec::new();
@@ -120,7 +121,7 @@ fn load(store: &Arc<dyn Store>, users: u64, friendships: u64) {
             0 => Value::Null,
             _ => Value::Int((random.next() % 80) as i64),
         };
-        let gender = Value::Str(if random.next() % 2 == 0 { "man" } else { "woman" }.to_owned());
+        let gender = Value::Str(["man", "woman"][(random.next() & 1) as usize].to_owned());
         let row = vec![Value::Int(uid as i64), Value::Int(50), gender, age];
         user.append(row, &mut rows).expect("a row of its columns");
     }

@@ -636,7 +636,7 @@ impl<'p> Body<'p> {
         wanted.extend(checks.iter().map(|(column, _)| *column));
         let asked = wanted.len();
         wanted.extend(0..keys);
-        for row in 0..input.rows {
+        for (row, &time) in times.iter().enumerate() {
             let prefix: Vec<Cell> = prefix.iter().map(|&var| input.columns[var][row]).collect();
             let Some(range) = path.prefix(&prefix, query.interner) else { continue };
             let (read, interner) = (query.read, query.interner);
@@ -646,7 +646,7 @@ impl<'p> Body<'p> {
                 let mut places = Vec::new();
                 for place in 0..found.rows {
                     let keys = &found.columns[asked..asked + keys];
-                    if crate::history::newest(keys, place, times[row], &mut last, interner) {
+                    if crate::history::newest(keys, place, time, &mut last, interner) {
                         places.push(place as u32);
                     }
                 }

@@ -146,9 +146,9 @@ impl Computer<'_> {
         match kind {
             Kind::Plain => {}
             Kind::And | Kind::Or => {
-                for i in 0..args.len() {
+                for (i, operand) in args.iter().enumerate() {
                     let cell = arg(i)?;
-                    match self.truth(cell, function.name, args[i].span(span))? {
+                    match self.truth(cell, function.name, operand.span(span))? {
                         is if is == (kind == Kind::Or) => return Ok(Cell::bool(is)),
                         _ => {}
                     }

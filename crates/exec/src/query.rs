@@ -64,6 +64,9 @@ pub(crate) struct Query<'a> {
     enough: usize,
 }
 
+/// Takes columns and their number of rows; says how many bytes it holds.
+pub(crate) type Visit<'v> = &'v mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>;
+
 /// Algorithms that rules apply with `<~`.
 pub(crate) trait Algorithms {
     /// The rows of a fixed rule, in columns.
@@ -171,7 +174,7 @@ impl<'a> Query<'a> {
         source: Source,
         wanted: &[usize],
         at: Option<i64>,
-        visit: &mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>,
+        visit: Visit<'_>,
     ) -> Result<()> {
         let table = match source {
             Source::Derived(predicate) => Arc::clone(&self.tables[predicate]),
@@ -192,14 +195,13 @@ impl<'a> Query<'a> {
                             let asked = wanted.len();
                             let kept: Vec<usize> = (0..found.rows)
                                 .filter(|&row| {
-                                    let holds = crate::history::newest(
+                                    crate::history::newest(
                                         &found.columns[asked..],
                                         row,
                                         at,
                                         &mut last,
                                         interner,
-                                    );
-                                    holds
+                                    )
                                 })
                                 .collect();
                             for column in &mut found.columns {

@@ -12,6 +12,9 @@ use syntax::{Diagnostic, Span};
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
+/// A column, and the variable that stands there.
+type Place = (usize, Var);
+
 /// Which rows of a derived relation an atom reads, in semi-naive evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -206,7 +209,7 @@ impl Orderer<'_> {
     /// Rows looked at and left by an atom or a list; `None` where it cannot be taken yet.
     fn cost(&self, literal: &Literal, version: Version) -> Option<f64> {
         match literal {
-            Literal::Member { list, .. } => list.is_bound(&self.bound).then(|| self.rows * 3.0),
+            Literal::Member { list, .. } => list.is_bound(&self.bound).then_some(self.rows * 3.0),
             Literal::Atom { source, args, negated: false, at, .. } => {
                 if !at.iter().all(|at| at.is_bound(&self.bound)) {
                     return None;
@@ -365,7 +368,7 @@ impl Orderer<'_> {
     }
 
     /// Columns whose variables are bound, and those that bind theirs.
-    fn split(&self, args: &[Option<Var>]) -> (Vec<(usize, Var)>, Vec<(usize, Var)>) {
+    fn split(&self, args: &[Option<Var>]) -> (Vec<Place>, Vec<Place>) {
         let places = args.iter().enumerate().filter_map(|(column, var)| Some((column, (*var)?)));
         places.partition(|(_, var)| self.bound[*var])
     }
