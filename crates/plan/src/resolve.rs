@@ -466,11 +466,17 @@ impl Resolver<'_> {
                 for (column, arg) in args {
                     let place = columns.iter().position(|known| known.name == column.text);
                     let Some(place) = place else {
-                        let names = columns.iter().map(|column| column.name.as_str());
-                        let hint = closest(&column.text, names).map(str::to_owned);
+                        let names = || columns.iter().map(|column| column.name.as_str());
+                        let hint = match closest(&column.text, names()) {
+                            Some(near) => format!("did you mean `{near}`?"),
+                            None => format!(
+                                "its columns are {}",
+                                names().collect::<Vec<_>>().join(", ")
+                            ),
+                        };
                         let message =
                             format!("relation `{}` has no column `{}`", name.text, column.text);
-                        return Err(unknown(message, column.span, hint.as_deref()));
+                        return Err(Diagnostic { message, span: column.span, hint: Some(hint) });
                     };
                     if found.iter().any(|(known, _)| *known == place) {
                         let message = format!("column `{}` is given twice", column.text);

@@ -1,0 +1,144 @@
+//! Runs the scripts in the pages of `tests/spec`, `docs/guides` and `docs/reference`, and compares their answers with those that stand there.
+//!
+//! A page has one database. A block `datalog` is a script, run in the order of the page; a block `result` or `error` behind it is
+//! what it must answer. With `UPDATE_SPEC=1` the answers are written into the pages: read them before you keep them.
+#![allow(clippy::disallowed_methods, reason = "the pages are the test's own files")]
+
+use env::{Env, MemoryEnv};
+use kv::{Kv, KvOptions};
+use quipu_exec::{Engine, Output, Parameters};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::Store;
+
+fn engine() -> Engine {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(2));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    Engine::new(store, env, 1 << 30)
+}
+
+/// A fenced block of a page.
+struct Block<'p> {
+    kind: &'p str,
+    text: String,
+    /// Number of its first line of text, from 0, and past the last.
+    lines: std::ops::Range<usize>,
+}
+
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut found = Vec::new();
+    let mut open: Option<Block<'_>> = None;
+    for (number, line) in page.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(kind)) => {
+                open = Some(Block { kind, text: String::new(), lines: number + 1..number + 1 });
+            }
+            (Some(block), Some(_)) => {
+                block.lines.end = number;
+                found.extend(open.take());
+            }
+            (Some(block), None) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+fn shown(output: &Output) -> String {
+    let mut text = output.headers.join(" | ");
+    for row in 0..output.rows {
+        let values: Vec<String> = output.row(row).iter().map(ToString::to_string).collect();
+        write!(text, "\n{}", values.join(" | ")).unwrap();
+    }
+    text.push('\n');
+    text
+}
+
+/// Runs a page; the page with the answers that were given, and what differs.
+fn run(page: &str) -> (String, Vec<String>) {
+    let engine = engine();
+    let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
+    let mut wrong = Vec::new();
+    let blocks = blocks(page);
+    let mut answers = Vec::new();
+    for (i, block) in blocks.iter().enumerate() {
+        if block.kind != "datalog" {
+            continue;
+        }
+        let answer = engine.run(&block.text, &Parameters::new());
+        let (kind, answer) = match &answer {
+            Ok(output) => ("result", shown(output)),
+            Err(error) => ("error", format!("{}\n", error.render(&block.text))),
+        };
+        let want = blocks.get(i + 1).filter(|next| ["result", "error"].contains(&next.kind));
+        match want {
+            None if kind == "result" => {}
+            None => wrong.push(format!("line {}: {answer}", block.lines.start)),
+            Some(want) => {
+                if want.kind != kind || want.text != answer {
+                    wrong.push(format!(
+                        "line {}: {kind} instead of {}\n{answer}instead of\n{}",
+                        want.lines.start, want.kind, want.text
+                    ));
+                }
+                answers.push((want.lines.clone(), kind, answer));
+            }
+        }
+    }
+    for (range, kind, answer) in answers.into_iter().rev() {
+        lines[range.start - 1] = format!("```{kind}");
+        lines.splice(range, answer.lines().map(str::to_owned));
+    }
+    let mut page = lines.join("\n");
+    page.push('\n');
+    (page, wrong)
+}
+
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    let mut pages: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    pages.sort();
+    assert!(!pages.is_empty(), "no pages in {}", folder.display());
+    pages
+}
+
+#[track_caller]
+fn check(folder: &str) {
+    let mut wrong = Vec::new();
+    let mut scripts = 0;
+    for path in pages(folder) {
+        let page = std::fs::read_to_string(&path).unwrap();
+        scripts += blocks(&page).iter().filter(|block| block.kind == "datalog").count();
+        let (answered, differences) = run(&page);
+        if std::env::var_os("UPDATE_SPEC").is_some() {
+            std::fs::write(&path, answered).unwrap();
+        }
+        wrong.extend(differences.into_iter().map(|one| format!("{}: {one}", path.display())));
+    }
+    assert!(scripts > 0);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn the_language_is_what_its_specification_says() {
+    check("tests/spec");
+}
+
+#[test]
+fn the_guides_say_what_happens() {
+    check("docs/guides");
+}
+
+#[test]
+fn the_reference_says_what_happens() {
+    check("docs/reference");
+}
