@@ -253,7 +253,9 @@ impl Engine {
         let interner = Arc::<Interner>::default();
         let watch = self.watch(cancelled);
         let Planned { query, plan, relations, .. } = planned;
-        let (relations, moment) = (relations.clone(), Some(snapshot.seq()));
+        // A follower's snapshot that is taken while it moves on may see less than its number says.
+        let moment = (!self.store.is_read_only()).then(|| snapshot.seq());
+        let relations = relations.clone();
         self.run_query(query, plan, relations, read, moment, &interner, parameters, &watch)
     }
 
