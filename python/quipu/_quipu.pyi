@@ -8,11 +8,11 @@ Any call that touches the database may raise :class:`quipu.CorruptionError` when
 and :class:`quipu.Error` when the machine fails a read; the sections *Raises* name what comes on top of that.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeAlias, final
+from typing import Any, Literal, Protocol, Self, SupportsIndex, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -190,6 +190,34 @@ class Database:
             InvalidInputError: They are there with other types, the name cannot be one or is taken by something else, or
                 the database was opened read-only and has none of this name.
         """
+    def run(self, script: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
+        """Run a script of the query language, Datalog as CozoScript writes it, in a transaction of its own.
+
+        Graphs, counters, blobs and relations of scripts are asked by name with ``*``. A graph is found from both ends.
+
+        >>> db.run("?[to] := *cites{src: $v, dst: via}, *cites{src: via, dst: to}", {"v": 42})
+
+        Args:
+            script: One query, one operation that begins with ``::``, or a script of several in braces.
+            params: Values by the names that the script has after ``$``. ``None``, ``bool``, ``int``, ``float``,
+                ``str``, ``bytes``, ``list``, ``tuple`` and ``UUID`` are what they are; a ``dict`` is Json; a ``datetime`` with a
+                time zone is text as RFC 3339 writes it; NumPy's scalars are plain numbers, its arrays lists.
+            timeout: Seconds it may take, whatever it says itself; 0 is no limit. ``None``: as its ``:timeout`` says,
+                else 300.
+
+        Returns:
+            The rows, sorted unless ``:order`` says otherwise. A script that changes something answers ``OK`` as its
+            ``status``.
+
+        Raises:
+            InvalidInputError: The script or a value is wrong. The message shows the line with a caret, and may end in a
+                hint; ``line`` and ``column`` say where, if it is somewhere in the text.
+            CancelledError: It ran into its timeout, or was killed by ``::kill``.
+            LimitError: It needs more memory than a query may have, which ``memory_limit`` decides.
+            ConflictError: Another commit won. Run it again.
+            TypeError: A parameter is of a type that no value is.
+            KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
+        """
     def drop(self, name: str) -> bool:
         """Drop whatever has this name, at once and durably; return whether it was there.
 
@@ -317,6 +345,26 @@ class Transaction:
 
         Raises:
             InvalidInputError: There are none of this name.
+        """
+    def run(self, script: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
+        """Run a script inside of the transaction: it sees what was written here, and ends as the transaction does.
+
+        Args:
+            script: As for :meth:`Database.run`, but that relations and indexes are created and removed outside of
+                transactions.
+            params: As for :meth:`Database.run`.
+            timeout: As for :meth:`Database.run`.
+
+        Returns:
+            The rows.
+
+        Raises:
+            InvalidInputError: As for :meth:`Database.run`, or the transaction has ended. What the script wrote before
+                it failed, here and in the cases below, is still in the transaction: roll it back.
+            CancelledError: As for :meth:`Database.run`.
+            LimitError: As for :meth:`Database.run`, or the transaction has outgrown its memory.
+            TypeError: A parameter is of a type that no value is.
+            KeyboardInterrupt: Ctrl-C stopped it.
         """
     def commit(self) -> None:
         """Make all writes visible at once, and end the transaction. The end of a ``with`` block does the same.
@@ -1061,6 +1109,53 @@ class Table:
         """
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def _repr_html_(self) -> str: ...
+
+@final
+class Result:
+    """Rows with named columns that a script answered, as of the moment it ran; a sequence of tuples.
+
+    Rows hold plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``list`` (vectors too),
+    ``UUID``, what :func:`json.loads` makes of Json, and ``(microseconds, asserted)`` for a Validity.
+
+    Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is. There a
+    column of integers is ``int64`` (``uint64`` with some past 2**63), of floats, or of integers and floats,
+    ``float64``, of booleans ``bool``, of texts ``utf8``, of bytes ``binary``; each may hold nulls, and a column of
+    nothing else is ``null``. Any other column, and one of several types, is ``utf8`` with each value as a script would
+    write it.
+    """
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples of plain Python values."""
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame``.
+
+        Raises:
+            ImportError: Polars is not installed.
+        """
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> tuple[Any, ...]: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[tuple[Any, ...]]: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...

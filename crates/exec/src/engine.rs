@@ -3,6 +3,7 @@
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::fixed::Projections;
+use crate::host::{Host, Run};
 use crate::imperative::Blocks;
 use crate::mutate::{Given, Writer, schema_of};
 use crate::output::Output;
@@ -48,9 +49,12 @@ pub struct Engine {
     running: Mutex<BTreeMap<u64, Running>>,
     /// Shared by scripts that change rows; held alone while an index is made or dropped.
     changing: RwLock<()>,
+    /// How often indexes were made or dropped.
+    index_changes: AtomicU64,
     next_id: AtomicU64,
     memory_bytes_max: u64,
     projections: Projections,
+    host: Option<Arc<dyn Host>>,
 }
 
 /// A query that was planned before.
@@ -92,10 +96,19 @@ impl Engine {
             plans: Mutex::default(),
             running: Mutex::default(),
             changing: RwLock::default(),
+            index_changes: AtomicU64::new(0),
             next_id: AtomicU64::new(1),
             memory_bytes_max,
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
+            host: None,
         }
+    }
+
+    /// Of a database that keeps something beside the store.
+    #[must_use]
+    pub fn with_host(mut self, host: Arc<dyn Host>) -> Self {
+        self.host = Some(host);
+        self
     }
 
     /// Runs a script in a transaction of its own.
@@ -103,25 +116,20 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; nothing was changed then.
     pub fn run(&self, text: &str, parameters: &Parameters) -> Result<Output> {
-        let cancelled = Arc::new(AtomicBool::new(false));
-        self.run_watched(text, parameters, &cancelled)
+        self.run_with(text, &Run::new(parameters))
     }
 
-    /// The same, stopped when the flag is set.
+    /// The same, with limits of the caller's.
     ///
     /// # Errors
     /// See [`Error`]; nothing was changed then.
-    pub fn run_watched(
-        &self,
-        text: &str,
-        parameters: &Parameters,
-        cancelled: &Arc<AtomicBool>,
-    ) -> Result<Output> {
+    pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+        let cancelled = Arc::new(AtomicBool::new(false));
         let known = self.plans.lock().get(text).cloned();
         if let Some(planned) = known
             && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
         {
-            match self.run_planned(&planned, parameters, cancelled) {
+            match self.run_planned(&planned, run, &cancelled) {
                 // A relation may have gone since the plan was made.
                 Err(Error::Store(error)) if error.kind() == ErrorKind::InvalidInput => {
                     self.plans.lock().remove(text);
@@ -130,7 +138,7 @@ impl Engine {
             }
         }
         let script = syntax::parse(text)?;
-        let _running = self.register(text, cancelled);
+        let _running = self.register(text, &cancelled);
         if let Script::Query(query) = &script
             && query.options.mutation.is_none()
         {
@@ -149,32 +157,24 @@ impl Engine {
             }
             plans.insert(text.to_owned(), Arc::clone(&planned));
             drop(plans);
-            return self.run_planned(&planned, parameters, cancelled);
+            return self.run_planned(&planned, run, &cancelled);
+        }
+        if let Some(host) = &self.host {
+            host.write_waiting(None)?;
         }
         if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = &script
         {
             let _alone = self.changing.write();
             self.plans.lock().clear();
-            return crate::system::index(self, op);
+            let output = crate::system::index(self, op);
+            self.index_changes.fetch_add(1, Relaxed);
+            return output;
         }
         let _shared = self.changing.read();
         let transaction = self.store.begin(Isolation::Snapshot);
-        let mut session = Session {
-            engine: self,
-            transaction: &*transaction,
-            interner: Arc::default(),
-            parameters,
-            ephemeral: BTreeMap::new(),
-            watch: self.watch(cancelled),
-            created: Vec::new(),
-            dropped: Vec::new(),
-            successors: BTreeMap::new(),
-            renamed: Vec::new(),
-            in_trigger: false,
-        };
+        let mut session = self.session(&*transaction, run, &cancelled);
         let outcome = session.run(&script);
         let Session { created, dropped, successors, renamed, .. } = session;
-        drop(session.watch);
         let undo = || {
             for name in &created {
                 // The relation was never there for anyone else; an orphan is better than hiding the first error.
@@ -197,7 +197,10 @@ impl Engine {
             return Err(error.into());
         }
         for name in dropped {
-            self.catalog.drop_entry(&name)?;
+            match &self.host {
+                Some(host) => host.drop_entry(&name)?,
+                None => self.catalog.drop_entry(&name)?,
+            };
         }
         for successor in successors.values() {
             self.catalog.install_successor(successor)?;
@@ -209,9 +212,76 @@ impl Engine {
         Ok(output)
     }
 
-    fn watch(&self, cancelled: &Arc<AtomicBool>) -> Watch {
-        let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), self.memory_bytes_max);
-        watch.set_timeout(TIMEOUT_S);
+    /// Runs a script in a transaction of the caller's, who commits or rolls back. Relations are neither created nor
+    /// removed there, since that is no part of a transaction.
+    ///
+    /// # Errors
+    /// See [`Error`]. What the script wrote before it failed is still in the transaction.
+    pub fn run_in(
+        &self,
+        transaction: &dyn Transaction,
+        text: &str,
+        run: &Run<'_>,
+    ) -> Result<Output> {
+        let script = syntax::parse(text)?;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let _running = self.register(text, &cancelled);
+        let mut session = self.session(transaction, run, &cancelled);
+        session.is_callers = true;
+        session.run(&script)
+    }
+
+    /// How often indexes were made or dropped: asked before a transaction begins that will run scripts.
+    #[must_use]
+    pub fn index_changes(&self) -> u64 {
+        self.index_changes.load(Relaxed)
+    }
+
+    /// Commits a transaction in which scripts ran. What they wrote lacks rows of an index that was made meanwhile.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where indexes were made or dropped since there were `index_changes`; those of `commit`.
+    pub fn commit_in<R>(
+        &self,
+        index_changes: u64,
+        commit: impl FnOnce() -> store::Result<R>,
+    ) -> store::Result<R> {
+        let _shared = self.changing.read();
+        if self.index_changes() != index_changes {
+            let what = "an index was made or dropped since the transaction began";
+            let hint = "run the transaction again";
+            return Err(store::Error::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}")));
+        }
+        commit()
+    }
+
+    fn session<'e>(
+        &'e self,
+        transaction: &'e dyn Transaction,
+        run: &Run<'e>,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Session<'e> {
+        Session {
+            engine: self,
+            transaction,
+            is_callers: false,
+            interner: Arc::default(),
+            parameters: run.parameters,
+            ephemeral: BTreeMap::new(),
+            watch: self.watch(run, cancelled),
+            created: Vec::new(),
+            dropped: Vec::new(),
+            successors: BTreeMap::new(),
+            renamed: Vec::new(),
+            in_trigger: false,
+        }
+    }
+
+    fn watch<'r>(&self, run: &Run<'r>, cancelled: &Arc<AtomicBool>) -> Watch<'r> {
+        let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), self.memory_bytes_max)
+            .with_caller(run.go_on, run.timeout_s);
+        // Who says how long it may take, says so for longer than the default too.
+        watch.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
         watch
     }
 
@@ -245,18 +315,23 @@ impl Engine {
     fn run_planned(
         &self,
         planned: &Planned,
-        parameters: &Parameters,
+        run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
     ) -> Result<Output> {
+        let Planned { query, plan, relations, .. } = planned;
+        if let Some(host) = &self.host {
+            for keyspace in relations.iter().filter_map(Relation::keyspace) {
+                host.write_waiting(Some(keyspace))?;
+            }
+        }
         let snapshot = self.store.snapshot();
         let read: &dyn Read = &*snapshot;
         let interner = Arc::<Interner>::default();
-        let watch = self.watch(cancelled);
-        let Planned { query, plan, relations, .. } = planned;
+        let watch = self.watch(run, cancelled);
         // A follower's snapshot that is taken while it moves on may see less than its number says.
         let moment = (!self.store.is_read_only()).then(|| snapshot.seq());
         let relations = relations.clone();
-        self.run_query(query, plan, relations, read, moment, &interner, parameters, &watch)
+        self.run_query(query, plan, relations, read, moment, &interner, run.parameters, &watch)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
@@ -269,7 +344,7 @@ impl Engine {
         moment: Option<SeqNo>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
-        watch: &Watch,
+        watch: &Watch<'_>,
     ) -> Result<Output> {
         let ambient = EnvAmbient(&*self.env);
         let given = cells_of(&plan.program.parameters, parameters, interner)?;
@@ -333,7 +408,7 @@ impl Engine {
         Ok(Output { headers, columns, rows: order.len(), interner: Arc::clone(interner) })
     }
 
-    fn sleep(&self, seconds: f64, watch: &Watch) -> Result<()> {
+    fn sleep(&self, seconds: f64, watch: &Watch<'_>) -> Result<()> {
         let until = self.env.monotonic_us().saturating_add((seconds.clamp(0.0, 1e6) * 1e6) as u64);
         while self.env.monotonic_us() < until {
             watch.check(0)?;
@@ -458,10 +533,12 @@ fn cells_of(names: &[String], given: &Parameters, interner: &Interner) -> Result
 struct Session<'e> {
     engine: &'e Engine,
     transaction: &'e dyn Transaction,
+    /// Somebody else commits it.
+    is_callers: bool,
     interner: Arc<Interner>,
     parameters: &'e Parameters,
     ephemeral: BTreeMap<String, Ephemeral>,
-    watch: Watch,
+    watch: Watch<'e>,
     /// Relations that were created: dropped again where the script fails.
     created: Vec<String>,
     /// Relations that go when the script has succeeded.
@@ -584,6 +661,11 @@ impl Blocks for Session<'_> {
     }
 
     fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
+        if self.is_callers && crate::system::is_change(op) {
+            let what = "the catalog is not changed inside of a transaction";
+            let hint = "run this script outside of it";
+            return Err(Error::hinted(what, Span::default(), hint));
+        }
         if let SystemOp::Rename(pairs) = op {
             for (old, new) in pairs {
                 crate::system::find(&self.engine.catalog, old)?;
@@ -704,10 +786,12 @@ impl Session<'_> {
                 let hint = format!("remove it first: ::remove {name}");
                 return Err(Error::hinted(what, mutation.relation.span, hint));
             }
+            self.check_own(mutation)?;
             let successor = self.engine.catalog.create_successor(&schema)?;
             self.successors.insert(schema.name, successor);
             return Ok(());
         }
+        self.check_own(mutation)?;
         self.engine
             .catalog
             .create(&schema)
@@ -717,6 +801,20 @@ impl Session<'_> {
     }
 
     /// Defaults by column: those that the script says, then those of the relation.
+    /// # Errors
+    /// Somebody else commits, and would not commit a new relation.
+    fn check_own(&self, mutation: &syntax::Mutation) -> Result<()> {
+        let name = &mutation.relation.text;
+        match self.is_callers {
+            false => Ok(()),
+            true => {
+                let what = format!("relation `{name}` cannot be made inside of a transaction");
+                let hint = "make it outside of the transaction first";
+                Err(Error::hinted(what, mutation.relation.span, hint))
+            }
+        }
+    }
+
     fn defaults(
         &self,
         mutation: &syntax::Mutation,

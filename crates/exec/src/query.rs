@@ -40,6 +40,16 @@ pub(crate) enum Relation {
     Memory(Arc<Table>),
 }
 
+impl Relation {
+    /// Where its rows are, unless they are in memory.
+    pub(crate) fn keyspace(&self) -> Option<base::KeyspaceId> {
+        match self {
+            Self::Stored(stored) => stored.paths.first().map(|path| path.keyspace),
+            Self::Memory(_) => None,
+        }
+    }
+}
+
 /// A running query.
 pub(crate) struct Query<'a> {
     /// What it sees.
@@ -51,7 +61,7 @@ pub(crate) struct Query<'a> {
     /// Its parameters, by number.
     pub parameters: Vec<Cell>,
     /// When it stops.
-    pub watch: &'a Watch,
+    pub watch: &'a Watch<'a>,
     /// The world outside.
     pub ambient: &'a dyn Ambient,
     /// Algorithms.
@@ -85,7 +95,7 @@ impl<'a> Query<'a> {
         interner: &'a Interner,
         relations: Vec<Relation>,
         parameters: Vec<Cell>,
-        watch: &'a Watch,
+        watch: &'a Watch<'a>,
         ambient: &'a dyn Ambient,
         algorithms: &'a dyn Algorithms,
     ) -> Self {

@@ -155,6 +155,21 @@ pub(crate) fn index(engine: &Engine, op: &SystemOp) -> Result<Output> {
     }
 }
 
+/// Whether it changes what a transaction does not hold back: the catalog, or the files.
+pub(crate) fn is_change(op: &SystemOp) -> bool {
+    !matches!(
+        op,
+        SystemOp::Relations
+            | SystemOp::Columns(_)
+            | SystemOp::Explain(_)
+            | SystemOp::Running
+            | SystemOp::Kill(_)
+            | SystemOp::FixedRules
+            | SystemOp::Indices(_)
+            | SystemOp::ShowTriggers(_)
+    )
+}
+
 fn not_yet(what: &str, span: Span) -> Error {
     Error::hinted(format!("{what}: not yet"), span, "a later version has this")
 }

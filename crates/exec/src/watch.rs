@@ -1,35 +1,51 @@
 //! When a query has to stop: its deadline, its cancellation, its memory.
 
 use crate::error::{Error, Result};
+use crate::host::GoOn;
 use env::Env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Asked by every operator, at least once a batch.
-pub(crate) struct Watch {
+pub(crate) struct Watch<'w> {
     env: Arc<dyn Env>,
     cancelled: Arc<AtomicBool>,
+    go_on: Option<GoOn<'w>>,
     deadline_us: AtomicU64,
+    /// The caller's, which no script moves.
+    last_us: u64,
     memory_bytes_max: u64,
 }
 
-impl Watch {
+impl<'w> Watch<'w> {
     /// A watch that cancels when the flag is set, or when more than so many bytes are held.
     pub(crate) fn new(
         env: Arc<dyn Env>,
         cancelled: Arc<AtomicBool>,
         memory_bytes_max: u64,
     ) -> Self {
-        Self { env, cancelled, deadline_us: AtomicU64::new(u64::MAX), memory_bytes_max }
+        let deadline_us = AtomicU64::new(u64::MAX);
+        Self { env, cancelled, go_on: None, deadline_us, last_us: u64::MAX, memory_bytes_max }
+    }
+
+    /// Also cancels when `go_on` says false, and after the caller's seconds, whatever the script says.
+    #[must_use]
+    pub(crate) fn with_caller(mut self, go_on: Option<GoOn<'w>>, timeout_s: Option<f64>) -> Self {
+        self.go_on = go_on;
+        self.last_us = timeout_s.map_or(u64::MAX, |seconds| self.deadline(seconds));
+        self
     }
 
     /// Sets the deadline, `seconds` from now; 0 is none.
     pub(crate) fn set_timeout(&self, seconds: f64) {
-        let deadline = match seconds > 0.0 {
+        self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
+    }
+
+    fn deadline(&self, seconds: f64) -> u64 {
+        match seconds > 0.0 {
             true => self.env.monotonic_us().saturating_add((seconds * 1e6) as u64),
             false => u64::MAX,
-        };
-        self.deadline_us.store(deadline, Relaxed);
+        }
     }
 
     /// # Errors
@@ -37,6 +53,9 @@ impl Watch {
     pub(crate) fn check(&self, held_bytes: u64) -> Result<()> {
         if self.cancelled.load(Relaxed) {
             return Err(Error::Stopped("the query was killed".to_owned()));
+        }
+        if self.go_on.is_some_and(|go_on| !go_on()) {
+            return Err(Error::Stopped("the query was interrupted".to_owned()));
         }
         let deadline = self.deadline_us.load(Relaxed);
         if deadline != u64::MAX && self.env.monotonic_us() >= deadline {
@@ -62,7 +81,7 @@ impl Watch {
     }
 }
 
-impl algo::Watch for Watch {
+impl algo::Watch for Watch<'_> {
     fn go_on(&self) -> bool {
         !self.is_over()
     }

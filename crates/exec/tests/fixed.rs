@@ -3,10 +3,9 @@
 use env::MemoryEnv;
 use kv::{Kv, KvOptions};
 use model::Value;
-use quipu_exec::{Engine, Parameters};
+use quipu_exec::{Engine, Parameters, Run};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Edges with weights: two ways from a to d, and a part of its own.
 const WORDS: &str = "e[a, b, w] <- [
@@ -795,9 +794,10 @@ fn edges_are_read_from_the_store_and_options_from_parameters() {
 
 #[test]
 fn a_stopped_query_and_one_that_holds_too_much_end() {
-    let cancelled = Arc::new(AtomicBool::new(true));
+    let parameters = Parameters::new();
+    let run = Run { go_on: Some(&|| false), ..Run::new(&parameters) };
     let script = format!("{NUMBERS}?[] <~ PageRank(e[])");
-    let stopped = engine().run_watched(&script, &Parameters::new(), &cancelled).unwrap_err();
+    let stopped = engine().run_with(&script, &run).unwrap_err();
     assert!(matches!(stopped, quipu_exec::Error::Stopped(_)), "{stopped}");
 
     let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));

@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::{OrRaise, invalid};
 use crate::graph::Graph;
+use crate::result::Answer;
 use crate::transaction::Transaction;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -187,6 +188,19 @@ impl Database {
             self.database.counters(name, options)
         });
         Ok(Counters { counters: counters.or_raise()?, database: self.database.clone() })
+    }
+
+    #[pyo3(signature = (script, params=None, *, timeout=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        script: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<Answer> {
+        crate::result::run(py, params, timeout, |parameters, options| {
+            self.database.run_with(script, parameters, options)
+        })
     }
 
     fn drop(&self, py: Python<'_>, name: &str) -> PyResult<bool> {

@@ -24,6 +24,8 @@ pub(crate) fn raise(error: Error) -> PyErr {
     Python::attach(|py| {
         let place = error.cause::<quipu::ingest::InputError>();
         let place = place.map(|input| (input.line(), input.column));
+        let script = error.cause::<quipu::ScriptError>().and_then(quipu::ScriptError::place);
+        let place = place.or(script.map(|(line, column)| (line.into(), column)));
         let made = make(py, class_name(error.kind()), &error.to_string(), place);
         let made = made.and_then(|exception| {
             if let Some(check) = quipu::Check::of_error(&error) {

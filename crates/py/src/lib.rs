@@ -20,8 +20,10 @@ mod graph;
 mod import;
 mod keys;
 mod repair;
+mod result;
 mod table;
 mod transaction;
+mod values;
 mod vertices;
 
 use pyo3::prelude::*;
@@ -35,6 +37,7 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<blob_stream::BlobReader>()?;
     module.add_class::<blob_stream::BlobWriter>()?;
     module.add_class::<counters::Counters>()?;
+    module.add_class::<result::Answer>()?;
     module.add_class::<table::TableStream>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<import::ImportReport>()?;

@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::OrRaise;
 use crate::graph::Graph;
+use crate::result::Answer;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -29,6 +30,19 @@ impl Transaction {
     fn counters(&self, name: &str) -> PyResult<Counters> {
         let counters = self.transaction.counters(name).or_raise()?;
         Ok(Counters { counters, database: self.database.clone() })
+    }
+
+    #[pyo3(signature = (script, params=None, *, timeout=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        script: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<Answer> {
+        crate::result::run(py, params, timeout, |parameters, options| {
+            self.transaction.run_with(script, parameters, options)
+        })
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<()> {

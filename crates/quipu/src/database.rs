@@ -1,12 +1,15 @@
 //! An open database: the folder, its graphs, its transactions.
 
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
+use crate::script::Beside;
 use base::KeyspaceId;
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
+use exec::Host;
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
 use views::SharedTransaction;
 use views::blobs::{Blobs, remove_unfinished};
@@ -26,6 +29,8 @@ pub struct Database {
     env: Arc<dyn Env>,
     /// Counters and combined values.
     waiting: Arc<Registry>,
+    /// Runs scripts.
+    engine: Arc<exec::Engine>,
     folder: Option<PathBuf>,
     options: Options,
 }
@@ -113,7 +118,10 @@ impl Database {
             bytes_max: options.combined_waiting_bytes(),
         };
         let waiting = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
-        Ok(Self { store, kv, env, waiting: Arc::new(waiting), folder, options })
+        let waiting = Arc::new(waiting);
+        let beside = Beside { store: Arc::clone(&store), waiting: Arc::clone(&waiting) };
+        let engine = beside.engine(Arc::clone(&env), options.query_bytes());
+        Ok(Self { store, kv, env, waiting, engine, folder, options })
     }
 
     /// The folder; `None` in memory.
@@ -143,6 +151,11 @@ impl Database {
     /// The native engine below.
     pub(crate) fn kv(&self) -> &Arc<Kv> {
         &self.kv
+    }
+
+    /// What runs scripts.
+    pub(crate) fn engine(&self) -> &exec::Engine {
+        &self.engine
     }
 
     /// Opens the graph of this name, creating it where it is not there.
@@ -195,18 +208,8 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name cannot be one.
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
-        let catalog = Catalog::new(Arc::clone(&self.store));
-        if let Some(combined) = self.waiting.open_combined(name)? {
-            return combined.drop_combined().map(|()| true);
-        }
-        if let Some(Entry::Relation(schema, _)) = catalog.find(name)?
-            && CountersDef::of_schema(&schema).is_some()
-            && let Some(counters) = self.existing_counters(name)?
-        {
-            // What waits for them is forgotten with them.
-            return counters.drop_counters().map(|()| true);
-        }
-        catalog.drop_entry(name)
+        let (store, waiting) = (Arc::clone(&self.store), Arc::clone(&self.waiting));
+        Beside { store, waiting }.drop_entry(name)
     }
 
     /// Drops a graph at once; readers that hold a snapshot still see it.
@@ -335,8 +338,10 @@ impl Database {
     pub fn transaction(&self, isolation: Isolation) -> Tx {
         // A failed write poisons the store, and the transaction's commit says so.
         let unwritten = self.waiting.write_each();
+        let index_changes = self.engine.index_changes();
         let shared = SharedTransaction::begin(&*self.store, isolation);
-        Tx { database: self.clone(), shared, unwritten: unwritten.into() }
+        let scripts = Arc::new(Scripts { index_changes, have_run: AtomicBool::new(false) });
+        Tx { database: self.clone(), shared, unwritten: unwritten.into(), scripts }
     }
 
     /// Options of an import that follow from this database's.
@@ -465,6 +470,14 @@ pub struct Tx {
     shared: Arc<SharedTransaction>,
     /// Where increments could not be written when it began, and why.
     unwritten: Arc<[(KeyspaceId, Error)]>,
+    scripts: Arc<Scripts>,
+}
+
+/// What is known of the scripts of a transaction.
+struct Scripts {
+    /// Of the engine, when the transaction began.
+    index_changes: u64,
+    have_run: AtomicBool,
 }
 
 impl std::fmt::Debug for Tx {
@@ -474,6 +487,16 @@ impl std::fmt::Debug for Tx {
 }
 
 impl Tx {
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The transaction, for a script.
+    pub(crate) fn for_script(&self) -> &SharedTransaction {
+        self.scripts.have_run.store(true, Ordering::Release);
+        &self.shared
+    }
+
     /// A graph seen through the transaction. It must exist: graphs are created outside.
     ///
     /// # Errors
@@ -521,7 +544,14 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::Conflict`]: another commit won; nothing was written; run it again.
     pub fn commit(&self) -> Result<()> {
-        self.shared.commit().map(drop)
+        let commit = || self.shared.commit().map(drop);
+        if !self.scripts.have_run.load(Ordering::Acquire) {
+            return commit();
+        }
+        let committed = self.database.engine.commit_in(self.scripts.index_changes, commit);
+        // A conflict ends it, whoever finds it.
+        self.shared.rollback();
+        committed
     }
 
     /// Forgets all writes.

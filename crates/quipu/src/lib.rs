@@ -21,23 +21,29 @@
 //! 1. This crate wires the others together and decides nothing about storage or graphs.
 //! 2. It is the only one that chooses an environment: the real machine or memory.
 
+mod answer;
 mod backup;
 mod check;
 mod database;
 mod export;
 mod options;
 mod repair;
+mod script;
 mod size;
 
+pub use answer::{Answer, AnswerColumn, AnswerValues};
 pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
-pub use base::{BytesColumn, KeyspaceId, SeqNo};
+pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
+pub use exec::GoOn;
 pub use export::{ExportFormat, export_file};
 pub use ingest;
+pub use model::{Json, Validity, Value, Vector};
 pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 pub use relation::Entry;
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
+pub use script::{Parameters, RunOptions, ScriptError};
 pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result};
 pub use views::blobs::{

@@ -14,8 +14,8 @@ pub struct Options {
     /// Memory for cached blocks, filters and indexes, in bytes; at most half of the memory limit is
     /// used. Filters get a quarter of it; tables past that are read without. Default: 512 MiB.
     pub cache_bytes: u64,
-    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions, and 24 MiB
-    /// for the program itself. Smaller limits than 64 MiB are not held.
+    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions, queries, and
+    /// 24 MiB for the program itself. Smaller limits than 64 MiB are not held.
     /// While an import runs it has three quarters of the cache too; one that needs more spills to
     /// disk. Default: 1 GiB.
     pub memory_limit_bytes: u64,
@@ -85,6 +85,14 @@ impl Options {
         let cache = self.cache_bytes() - self.cache_lent_bytes();
         let others = 2 * self.memtable_bytes() + cache + 2 * workers * self.table_bytes();
         let limit = self.shared_bytes();
+        limit.saturating_sub(others + limit / 16).max(limit / 4)
+    }
+
+    /// What one query may hold: all but two generations of memtables, the cache, and a sixteenth for the allocator; at
+    /// least a quarter of the limit. Of queries that run at once each has this much.
+    pub(crate) fn query_bytes(&self) -> u64 {
+        let limit = self.shared_bytes();
+        let others = 2 * self.memtable_bytes() + self.cache_bytes();
         limit.saturating_sub(others + limit / 16).max(limit / 4)
     }
 

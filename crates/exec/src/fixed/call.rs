@@ -309,7 +309,7 @@ impl Call<'_, '_> {
     }
 
     /// When an algorithm stops.
-    pub(super) fn watch(&self) -> &Watch {
+    pub(super) fn watch(&self) -> &Watch<'_> {
         self.query.watch
     }
 

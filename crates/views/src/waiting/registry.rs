@@ -156,6 +156,15 @@ impl Registry {
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
+    /// Writes what waits in the view of one keyspace, if there is one.
+    ///
+    /// # Errors
+    /// A failed write; what could not be written waits on.
+    pub fn write_waiting_in(&self, keyspace: KeyspaceId) -> Result<()> {
+        let view = self.open.lock().by_id.get(&keyspace).cloned();
+        view.map_or(Ok(()), |view| view.waits().write_waiting())
+    }
+
     /// Writes what waits in all of them; where that failed, by the name of the view.
     #[must_use]
     pub fn write_each(&self) -> Vec<(KeyspaceId, Error)> {

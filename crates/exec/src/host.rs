@@ -1,0 +1,47 @@
+//! What a script is run with, and what the engine asks of the database around it.
+
+use crate::engine::Parameters;
+use base::KeyspaceId;
+
+/// Asked now and then; a script stops once the answer is false.
+pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
+
+/// What a script is run with.
+#[derive(Clone, Copy)]
+pub struct Run<'r> {
+    /// Its parameters.
+    pub parameters: &'r Parameters,
+    /// Seconds it may take, whatever it says itself; 0 is no limit. `None`: what it says, else 300.
+    pub timeout_s: Option<f64>,
+    /// Whether to go on.
+    pub go_on: Option<GoOn<'r>>,
+}
+
+impl<'r> Run<'r> {
+    /// With parameters and nothing else.
+    #[must_use]
+    pub fn new(parameters: &'r Parameters) -> Self {
+        Self { parameters, timeout_s: None, go_on: None }
+    }
+}
+
+impl std::fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("timeout_s", &self.timeout_s).finish_non_exhaustive()
+    }
+}
+
+/// What a database keeps beside its store: increments that wait to be written.
+pub trait Host: Send + Sync {
+    /// Writes what waits for one relation, or for all.
+    ///
+    /// # Errors
+    /// Failed writes.
+    fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> store::Result<()>;
+
+    /// Drops a relation and what waits for it; whether it was there.
+    ///
+    /// # Errors
+    /// Failed writes.
+    fn drop_entry(&self, name: &str) -> store::Result<bool>;
+}

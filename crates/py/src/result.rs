@@ -1,0 +1,234 @@
+//! `Result`: what a script answers.
+
+use crate::error::invalid;
+use crate::table::{Table, arrow_error};
+use crate::values::{object, parameters};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, GenericBinaryArray, GenericStringArray,
+    Int64Array, LargeBinaryArray, LargeStringArray, NullArray, RecordBatch, RecordBatchOptions,
+    UInt64Array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, Field, Schema};
+use env::sync::Mutex;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
+use quipu::{AnswerColumn, AnswerValues, BytesColumn, RunOptions, ValidRows};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rows that a repr and a notebook show.
+const ROWS_SHOWN: usize = 10;
+
+/// Rows with named columns, as of the moment the script ran.
+#[pyclass(module = "quipu", name = "Result", frozen)]
+pub(crate) struct Answer {
+    answer: quipu::Answer,
+    /// The same for Arrow, made when it is first asked for.
+    batch: Mutex<Option<RecordBatch>>,
+}
+
+/// Runs a script by `run`, which a signal interrupts.
+pub(crate) fn run(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    timeout: Option<f64>,
+    run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::Answer> + Send,
+) -> PyResult<Answer> {
+    let parameters = parameters(given)?;
+    let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
+    let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
+    let answer = crate::import::interruptible(py, |go_on| {
+        run(&parameters, &RunOptions { timeout, go_on: Some(go_on) })
+    })?;
+    Ok(Answer { answer, batch: Mutex::new(None) })
+}
+
+impl Answer {
+    fn tuple<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let columns = 0..self.answer.columns().len();
+        let values =
+            columns.map(|column| self.answer.with_value(row, column, |value| object(py, value)));
+        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Its Arrow table. The interpreter lock is released while it is made.
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        let batch = py.detach(|| -> Result<RecordBatch, ArrowError> {
+            let mut made = self.batch.lock();
+            if let Some(batch) = &*made {
+                return Ok(batch.clone());
+            }
+            Ok(made.insert(batch(&self.answer)?).clone())
+        });
+        Ok(Table::of_batch(batch.map_err(arrow_error)?))
+    }
+}
+
+#[pymethods]
+impl Answer {
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.answer.columns().to_vec()
+    }
+
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = (0..self.answer.len()).map(|row| self.tuple(py, row));
+        PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn __len__(&self) -> usize {
+        self.answer.len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method0("__iter__")
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let len = self.answer.len() as isize;
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let places = slice.indices(len)?;
+            let rows = (0..places.slicelength as isize)
+                .map(|i| self.tuple(py, (places.start + i * places.step) as usize));
+            return Ok(PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)?.into_any());
+        }
+        let index: isize = index.extract()?;
+        let row = if index < 0 { index + len } else { index };
+        if !(0..len).contains(&row) {
+            let what = format!("row {index} of {len}");
+            return Err(PyIndexError::new_err(what));
+        }
+        Ok(self.tuple(py, row as usize)?.into_any())
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        self.table(py)?.__arrow_c_schema__(py)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.table(py)?.__arrow_c_stream__(py, requested_schema)
+    }
+
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+    }
+
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        // Through pyarrow where it is there, else row by row.
+        if py.import("pyarrow").is_ok() {
+            return Self::to_arrow(slf)?.call_method0("to_pandas");
+        }
+        let rows = slf.get().rows(py)?;
+        let arguments = PyDict::new(py);
+        arguments.set_item("columns", slf.get().columns())?;
+        py.import("pandas")?.getattr("DataFrame")?.call((rows,), Some(&arguments))
+    }
+
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
+    }
+
+    fn __repr__(&self) -> String {
+        let rows = self.answer.len();
+        let mut text = self.answer.to_table(ROWS_SHOWN);
+        if rows > ROWS_SHOWN {
+            text.push_str("…\n");
+        }
+        text + &format!("<quipu.Result: {rows} {}>", if rows == 1 { "row" } else { "rows" })
+    }
+
+    fn _repr_html_(&self) -> String {
+        let escape = crate::table::escape;
+        let mut html = String::from("<table><tr>");
+        for name in self.answer.columns() {
+            html.push_str(&format!("<th>{}</th>", escape(name)));
+        }
+        html.push_str("</tr>");
+        for row in 0..self.answer.len().min(ROWS_SHOWN) {
+            html.push_str("<tr>");
+            for column in 0..self.answer.columns().len() {
+                html.push_str(&format!("<td>{}</td>", escape(&self.answer.shown(row, column))));
+            }
+            html.push_str("</tr>");
+        }
+        html + &format!("</table><p>{} rows</p>", self.answer.len())
+    }
+}
+
+fn batch(answer: &quipu::Answer) -> Result<RecordBatch, ArrowError> {
+    let mut fields = Vec::new();
+    let mut arrays = Vec::new();
+    for (column, name) in answer.columns().iter().enumerate() {
+        let array = array(answer.column(column), answer.len())?;
+        fields.push(Field::new(name, array.data_type().clone(), true));
+        arrays.push(array);
+    }
+    // A result may have rows and no columns.
+    let options = RecordBatchOptions::new().with_row_count(Some(answer.len()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+}
+
+fn array(column: AnswerColumn, rows: usize) -> Result<ArrayRef, ArrowError> {
+    let valid = nulls(column.valid, rows);
+    Ok(match column.values {
+        AnswerValues::Null(rows) => Arc::new(NullArray::new(rows)),
+        AnswerValues::Bool(values) => Arc::new(BooleanArray::new(values.into(), valid)),
+        AnswerValues::Int(values) => Arc::new(Int64Array::new(values.into(), valid)),
+        AnswerValues::Id(values) => Arc::new(UInt64Array::new(values.into(), valid)),
+        AnswerValues::Float(values) => Arc::new(Float64Array::new(values.into(), valid)),
+        AnswerValues::Str(texts) | AnswerValues::Literal(texts) => text(texts, valid)?,
+        AnswerValues::Bytes(bytes) => binary(bytes, valid)?,
+    })
+}
+
+fn nulls(valid: ValidRows, rows: usize) -> Option<NullBuffer> {
+    let words = valid.0?;
+    let bits = BooleanBuffer::new(Buffer::from_vec(words), 0, rows);
+    Some(NullBuffer::new(bits))
+}
+
+/// Offsets of 32 bits, as most readers expect, where the texts are short enough for them.
+fn short(offsets: &[u64]) -> Option<OffsetBuffer<i32>> {
+    let last = offsets.last().copied().unwrap_or(0);
+    i32::try_from(last).ok()?;
+    let offsets: ScalarBuffer<i32> = offsets.iter().map(|&offset| offset as i32).collect();
+    Some(OffsetBuffer::new(offsets))
+}
+
+fn long(offsets: &[u64]) -> OffsetBuffer<i64> {
+    OffsetBuffer::new(offsets.iter().map(|&offset| offset.cast_signed()).collect())
+}
+
+fn text(texts: BytesColumn, valid: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    Ok(match short(&texts.offsets) {
+        Some(offsets) => {
+            Arc::new(GenericStringArray::<i32>::try_new(offsets, texts.heap.into(), valid)?)
+        }
+        None => {
+            Arc::new(LargeStringArray::try_new(long(&texts.offsets), texts.heap.into(), valid)?)
+        }
+    })
+}
+
+fn binary(bytes: BytesColumn, valid: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    Ok(match short(&bytes.offsets) {
+        Some(offsets) => {
+            Arc::new(GenericBinaryArray::<i32>::try_new(offsets, bytes.heap.into(), valid)?)
+        }
+        None => {
+            Arc::new(LargeBinaryArray::try_new(long(&bytes.offsets), bytes.heap.into(), valid)?)
+        }
+    })
+}

@@ -1,0 +1,167 @@
+//! Values of the query language on the way in and out.
+
+use crate::columns::explain;
+use crate::error::invalid;
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
+};
+use quipu::{Json, Parameters, Value, Vector};
+
+/// How deep lists may stand in lists, on both ways: JSON's limit too.
+const DEPTH_MAX: usize = 128;
+
+/// An attribute of a module, looked up once.
+struct Attribute {
+    module: &'static str,
+    name: &'static str,
+    found: PyOnceLock<Py<PyAny>>,
+}
+
+impl Attribute {
+    const fn new(module: &'static str, name: &'static str) -> Self {
+        Self { module, name, found: PyOnceLock::new() }
+    }
+
+    fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        let find = || Ok::<_, PyErr>(py.import(self.module)?.getattr(self.name)?.unbind());
+        Ok(self.found.get_or_try_init(py, find)?.bind(py))
+    }
+}
+
+static UUID: Attribute = Attribute::new("uuid", "UUID");
+static DATETIME: Attribute = Attribute::new("datetime", "datetime");
+static DUMPS: Attribute = Attribute::new("json", "dumps");
+static LOADS: Attribute = Attribute::new("json", "loads");
+
+/// Parameters from a mapping with texts as its keys.
+pub(crate) fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Parameters> {
+    let mut parameters = Parameters::new();
+    let Some(given) = given else { return Ok(parameters) };
+    let given = match given.cast::<PyDict>() {
+        Ok(dict) => dict.clone(),
+        Err(_) => given.py().get_type::<PyDict>().call1((given,))?.cast_into()?,
+    };
+    for (name, item) in given {
+        let Ok(name) = name.cast::<PyString>() else {
+            let what = format!("names of parameters are texts, not {}", name.get_type());
+            return Err(PyTypeError::new_err(what));
+        };
+        let name = name.to_str()?;
+        parameters.insert(name.to_owned(), value(&item, name, 0)?);
+    }
+    Ok(parameters)
+}
+
+/// A value; `name` is what it is called in messages.
+fn value(given: &Bound<'_, PyAny>, name: &str, depth: usize) -> PyResult<Value> {
+    let py = given.py();
+    if depth > DEPTH_MAX {
+        return Err(invalid(&format!("parameter `${name}` is nested deeper than {DEPTH_MAX}")));
+    }
+    if given.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(bool) = given.cast::<PyBool>() {
+        return Ok(Value::Bool(bool.is_true()));
+    }
+    if given.is_instance_of::<PyInt>() {
+        return int(given, name);
+    }
+    if let Ok(float) = given.cast::<PyFloat>() {
+        return Ok(Value::Float(float.value()));
+    }
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(Value::Str(text.to_str()?.to_owned()));
+    }
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
+    }
+    if given.is_instance_of::<PyByteArray>() || given.is_instance_of::<PyMemoryView>() {
+        let bytes = py.get_type::<PyBytes>().call1((given,))?;
+        return Ok(Value::Bytes(bytes.cast::<PyBytes>()?.as_bytes().to_vec()));
+    }
+    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        let items = given.try_iter()?.map(|item| value(&item?, name, depth + 1));
+        return Ok(Value::List(items.collect::<PyResult<_>>()?));
+    }
+    if given.is_instance_of::<PyDict>() {
+        return json(given, name);
+    }
+    if given.is_instance(UUID.get(py)?)? {
+        return Ok(Value::Uuid(given.getattr("bytes")?.extract()?));
+    }
+    if given.is_instance(DATETIME.get(py)?)? {
+        if given.call_method0("utcoffset")?.is_none() {
+            let what = format!("parameter `${name}` is a time without a time zone");
+            return Err(invalid(&format!("{what}\nhint: datetime.now(timezone.utc) has one")));
+        }
+        return Ok(Value::Str(given.call_method0("isoformat")?.extract()?));
+    }
+    // NumPy's scalars and arrays, and whatever else counts itself among them.
+    if given.hasattr("dtype")? && given.hasattr("tolist")? {
+        let plain = given.call_method0("tolist")?;
+        if !plain.get_type().is(given.get_type()) {
+            return value(&plain, name, depth + 1);
+        }
+    }
+    let what = format!("parameter `${name}` cannot be a {}", given.get_type().name()?);
+    let hint =
+        "None, bool, int, float, str, bytes, list, tuple, dict, UUID, datetime and NumPy's can";
+    Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")))
+}
+
+fn int(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Value> {
+    if let Ok(int) = given.extract::<i64>() {
+        return Ok(Value::Int(int));
+    }
+    let what = format!("parameter `${name}` is an integer from -2**63 to 2**64 - 1");
+    given.extract::<u64>().map(Value::id).map_err(|error| explain(given, error, &what))
+}
+
+fn json(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Value> {
+    let py = given.py();
+    let arguments = PyDict::new(py);
+    arguments.set_item("allow_nan", false)?;
+    let wrong =
+        |why: String| invalid(&format!("parameter `${name}` is a dict, but no JSON: {why}"));
+    let text = DUMPS.get(py)?.call((given,), Some(&arguments));
+    let text: String = text.map_err(|error| wrong(error.value(py).to_string()))?.extract()?;
+    Ok(Value::Json(Json::parse(&text).map_err(|error| wrong(error.to_string()))?))
+}
+
+/// A value as Python has it.
+pub(crate) fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    nested(py, value, 0)
+}
+
+fn nested<'py>(py: Python<'py>, value: &Value, depth: usize) -> PyResult<Bound<'py, PyAny>> {
+    if depth > DEPTH_MAX {
+        return Err(invalid(&format!("the result holds a list nested deeper than {DEPTH_MAX}")));
+    }
+    match value {
+        Value::Null => Ok(py.None().into_bound(py)),
+        Value::Bool(bool) => bool.into_bound_py_any(py),
+        Value::Int(int) => int.into_bound_py_any(py),
+        Value::Id(id) => id.into_bound_py_any(py),
+        Value::Float(float) => float.into_bound_py_any(py),
+        Value::Str(text) => text.into_bound_py_any(py),
+        Value::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
+        Value::Uuid(bytes) => {
+            let arguments = PyDict::new(py);
+            arguments.set_item("bytes", PyBytes::new(py, bytes))?;
+            UUID.get(py)?.call((), Some(&arguments))
+        }
+        Value::List(items) => {
+            let items = items.iter().map(|item| nested(py, item, depth + 1));
+            Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
+        Value::Vector(Vector::F32(items)) => Ok(PyList::new(py, items)?.into_any()),
+        Value::Vector(Vector::F64(items)) => Ok(PyList::new(py, items)?.into_any()),
+        Value::Json(json) => LOADS.get(py)?.call1((json.as_str(),)),
+        Value::Validity(validity) => (validity.timestamp_us, validity.assert).into_bound_py_any(py),
+    }
+}

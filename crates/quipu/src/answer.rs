@@ -1,0 +1,334 @@
+//! What a script answers: rows of values, and the same as typed columns.
+
+use base::{BytesColumn, Validity as ValidRows};
+use exec::{Cell, Interner, Output};
+use model::Value;
+use std::fmt;
+
+/// Characters of a cell that a table shows.
+const CELL_CHARACTERS_MAX: usize = 60;
+
+/// The rows a script answers, as of the moment it ran.
+#[derive(Clone)]
+pub struct Answer {
+    output: Output,
+}
+
+/// A column of one type.
+///
+/// Values of several types are one column of texts, but that integers beside floats become floats (past 2^53 to the
+/// nearest one) and integers beside ids past 2^63 become ids where none is negative.
+#[derive(Clone, Debug)]
+pub struct AnswerColumn {
+    /// The values; a filler where the row holds null.
+    pub values: AnswerValues,
+    /// Which rows hold a value.
+    pub valid: ValidRows,
+}
+
+/// Values of one type.
+#[derive(Clone, Debug)]
+pub enum AnswerValues {
+    /// So many nulls, and nothing else.
+    Null(usize),
+    /// Booleans.
+    Bool(Vec<bool>),
+    /// Integers.
+    Int(Vec<i64>),
+    /// Integers, some of them past 2^63.
+    Id(Vec<u64>),
+    /// Floats.
+    Float(Vec<f64>),
+    /// Texts.
+    Str(BytesColumn),
+    /// Byte strings.
+    Bytes(BytesColumn),
+    /// Anything else, as literals of the language.
+    Literal(BytesColumn),
+}
+
+impl Answer {
+    pub(crate) fn new(output: Output) -> Self {
+        Self { output }
+    }
+
+    /// Names of the columns.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.output.headers
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.output.rows
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value in a row and a column, both from 0.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    #[must_use]
+    pub fn value(&self, row: usize, column: usize) -> Value {
+        self.output.value(row, column)
+    }
+
+    /// Calls `with` with that value, without a copy.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    pub fn with_value<T>(&self, row: usize, column: usize, with: impl FnOnce(&Value) -> T) -> T {
+        self.output.interner.with(self.output.columns[column][row], with)
+    }
+
+    /// A row's values.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Vec<Value> {
+        self.output.row(row)
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> {
+        (0..self.len()).map(|row| self.row(row))
+    }
+
+    /// A column as the one type that all its values are of.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[must_use]
+    pub fn column(&self, column: usize) -> AnswerColumn {
+        let (cells, interner) = (&self.output.columns[column][..], &*self.output.interner);
+        let mut seen = Seen::default();
+        cells.iter().for_each(|&cell| seen.look(cell, interner));
+        seen.column(cells, interner)
+    }
+}
+
+/// What people read.
+impl Answer {
+    /// A value as a table shows it: texts without quotes and on one line, the rest as literals.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    #[must_use]
+    pub fn shown(&self, row: usize, column: usize) -> String {
+        self.with_value(row, column, |value| match value {
+            Value::Str(text) => on_one_line(text),
+            other => other.to_string(),
+        })
+    }
+
+    /// The first rows as aligned text under the names of the columns; each line ends with a line break. Cells are cut at
+    /// 60 characters.
+    #[must_use]
+    pub fn to_table(&self, rows_max: usize) -> String {
+        let rows = self.len().min(rows_max);
+        let columns = self.columns().iter().enumerate();
+        let columns: Vec<TextColumn> = columns
+            .map(|(i, name)| {
+                let of_row = |row| cut(self.shown(row, i));
+                let is_number = |row| {
+                    let number = |value: &Value| {
+                        matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_))
+                    };
+                    self.with_value(row, i, number)
+                };
+                let to_right = rows > 0 && (0..rows).all(is_number);
+                TextColumn::new(cut(on_one_line(name)), (0..rows).map(of_row).collect(), to_right)
+            })
+            .collect();
+        let mut text = String::new();
+        let mut line = |cell: &dyn Fn(&TextColumn) -> String, gap: &str| {
+            let cells: Vec<String> = columns.iter().map(cell).collect();
+            text.push_str(cells.join(gap).trim_end());
+            text.push('\n');
+        };
+        line(&|column| column.aligned(&column.name), " │ ");
+        line(&|column| "─".repeat(column.width), "─┼─");
+        (0..rows).for_each(|row| line(&|column| column.aligned(&column.cells[row]), " │ "));
+        text
+    }
+}
+
+/// A column of a table that people read.
+struct TextColumn {
+    name: String,
+    cells: Vec<String>,
+    width: usize,
+    to_right: bool,
+}
+
+impl TextColumn {
+    fn new(name: String, cells: Vec<String>, to_right: bool) -> Self {
+        let widths = cells.iter().map(|cell| cell.chars().count());
+        let width = widths.fold(name.chars().count(), usize::max);
+        Self { name, cells, width, to_right }
+    }
+
+    fn aligned(&self, cell: &str) -> String {
+        let width = self.width;
+        if self.to_right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+    }
+}
+
+/// Line breaks and what moves a terminal's cursor as escapes.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(CELL_CHARACTERS_MAX) {
+        None => text,
+        Some(_) => text.chars().take(CELL_CHARACTERS_MAX - 1).chain(['…']).collect(),
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (columns, rows) = (self.columns(), self.len());
+        f.debug_struct("Answer").field("columns", &columns).field("rows", &rows).finish()
+    }
+}
+
+/// What kinds of values a column holds.
+#[derive(Default)]
+struct Seen {
+    null: bool,
+    bool: bool,
+    int: bool,
+    negative: bool,
+    id: bool,
+    float: bool,
+    str: bool,
+    bytes: bool,
+    other: bool,
+}
+
+impl Seen {
+    fn look(&mut self, cell: Cell, interner: &Interner) {
+        if let Some(int) = cell.as_small_int() {
+            self.int = true;
+            self.negative |= int < 0;
+        } else if cell.as_plain_float().is_some() {
+            self.float = true;
+        } else {
+            interner.with(cell, |value| match value {
+                Value::Null => self.null = true,
+                Value::Bool(_) => self.bool = true,
+                Value::Int(int) => {
+                    self.int = true;
+                    self.negative |= *int < 0;
+                }
+                Value::Id(_) => self.id = true,
+                Value::Float(_) => self.float = true,
+                Value::Str(_) => self.str = true,
+                Value::Bytes(_) => self.bytes = true,
+                _ => self.other = true,
+            });
+        }
+    }
+
+    fn column(&self, cells: &[Cell], interner: &Interner) -> AnswerColumn {
+        let number = self.int || self.id || self.float;
+        let kinds = [self.bool, number, self.str, self.bytes, self.other];
+        let is_one_kind = kinds.iter().filter(|&&seen| seen).count() <= 1;
+        let mut valid = ValidRows::default();
+        if self.null {
+            cells.iter().enumerate().for_each(|(i, &cell)| valid.push(i, cell != Cell::NULL));
+        }
+        let values = if !is_one_kind || self.other {
+            AnswerValues::Literal(texts(cells, interner, |value| {
+                Some(value.to_string().into_bytes().into())
+            }))
+        } else if self.bool {
+            AnswerValues::Bool(cells.iter().map(|cell| *cell == Cell::TRUE).collect())
+        } else if self.float {
+            AnswerValues::Float(words(cells, |cell| float(cell, interner)))
+        } else if self.id && self.negative {
+            AnswerValues::Literal(texts(cells, interner, |value| {
+                Some(value.to_string().into_bytes().into())
+            }))
+        } else if self.id {
+            AnswerValues::Id(words(cells, |cell| id(cell, interner)))
+        } else if self.int {
+            AnswerValues::Int(words(cells, |cell| int(cell, interner)))
+        } else if self.str {
+            AnswerValues::Str(texts(cells, interner, |value| match value {
+                Value::Str(text) => Some(text.as_bytes().into()),
+                _ => None,
+            }))
+        } else if self.bytes {
+            AnswerValues::Bytes(texts(cells, interner, |value| match value {
+                Value::Bytes(bytes) => Some(bytes.as_slice().into()),
+                _ => None,
+            }))
+        } else {
+            AnswerValues::Null(cells.len())
+        };
+        AnswerColumn { values, valid }
+    }
+}
+
+fn words<T>(cells: &[Cell], word: impl Fn(Cell) -> T) -> Vec<T> {
+    cells.iter().map(|&cell| word(cell)).collect()
+}
+
+fn int(cell: Cell, interner: &Interner) -> i64 {
+    cell.as_small_int().unwrap_or_else(|| {
+        interner.with(cell, |value| match value {
+            Value::Int(int) => *int,
+            _ => 0,
+        })
+    })
+}
+
+fn id(cell: Cell, interner: &Interner) -> u64 {
+    interner.with(cell, |value| match value {
+        Value::Int(int) => int.cast_unsigned(),
+        Value::Id(id) => *id,
+        _ => 0,
+    })
+}
+
+fn float(cell: Cell, interner: &Interner) -> f64 {
+    cell.as_plain_float().unwrap_or_else(|| {
+        interner.with(cell, |value| match value {
+            Value::Int(int) => *int as f64,
+            Value::Id(id) => *id as f64,
+            Value::Float(float) => *float,
+            _ => 0.0,
+        })
+    })
+}
+
+/// Bytes that were lent or made.
+type Text<'v> = std::borrow::Cow<'v, [u8]>;
+
+fn texts(
+    cells: &[Cell],
+    interner: &Interner,
+    text: impl for<'v> Fn(&'v Value) -> Option<Text<'v>>,
+) -> BytesColumn {
+    let mut column = BytesColumn::default();
+    for &cell in cells {
+        match cell {
+            Cell::NULL => column.push(None),
+            _ => interner.with(cell, |value| column.push(text(value).as_deref())),
+        }
+    }
+    column
+}

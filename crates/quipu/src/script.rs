@@ -1,0 +1,200 @@
+//! Scripts of the query language: run over a database, or inside of a transaction.
+
+use crate::answer::Answer;
+use crate::database::{Database, Tx};
+use base::KeyspaceId;
+use exec::{Engine, GoOn, Host, Run};
+use relation::{Catalog, Entry};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Error, ErrorKind, Result, Store};
+use views::counters::CountersDef;
+use views::waiting::Registry;
+
+/// Values by the names that a script has after `$`.
+pub type Parameters = exec::Parameters;
+
+/// When a script is stopped from outside.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'r> {
+    /// How long it may take, whatever it says itself; zero is without a limit. `None`: as its `:timeout` says, else 300 s.
+    pub timeout: Option<Duration>,
+    /// Asked every few thousand rows, also by worker threads; false stops the script.
+    pub go_on: Option<GoOn<'r>>,
+}
+
+impl fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`].
+#[derive(Clone, Debug)]
+pub struct ScriptError {
+    message: String,
+    place: Option<(u32, u32)>,
+    hint: Option<String>,
+}
+
+impl ScriptError {
+    /// Line and column of the first mistake, both from 1; columns are characters. `None` where it is nowhere in the text.
+    #[must_use]
+    pub fn place(&self) -> Option<(u32, u32)> {
+        self.place
+    }
+
+    /// What may have been meant where the first mistake is.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for ScriptError {
+    /// Each mistake with its line of the script, a caret and a hint.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ScriptError {}
+
+impl Database {
+    /// Runs a script of the query language (Datalog, as CozoScript writes it) in a transaction of its own.
+    ///
+    /// ```
+    /// use quipu::{Database, GraphOptions, Options, Parameters, Value};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// let cites = db.graph("cites", GraphOptions::default())?;
+    /// for (from, to) in [(1, 2), (2, 3), (3, 4)] {
+    ///     cites.upsert(from, to, None)?;
+    /// }
+    /// let script = "reached[to] := *cites{src: $from, dst: to}
+    ///               reached[to] := reached[via], *cites{src: via, dst: to}
+    ///               ?[to] := reached[to]";
+    /// let from = Parameters::from([("from".to_owned(), Value::Int(2))]);
+    /// let answer = db.run(script, &from)?;
+    /// assert_eq!(answer.columns(), ["to"]);
+    /// assert_eq!(answer.rows().collect::<Vec<_>>(), [[Value::Int(3)], [Value::Int(4)]]);
+    /// # Ok::<(), quipu::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] with line, caret and hint where the script or a value is wrong ([`ScriptError`] has the
+    /// place); [`ErrorKind::Cancelled`] where it ran into its timeout or was killed; [`ErrorKind::Limit`] where it needs more
+    /// memory than a query may have ([`Options::memory_limit_bytes`](crate::Options)); [`ErrorKind::Conflict`] where another
+    /// commit won. Nothing was changed then.
+    pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
+        self.run_with(script, parameters, &RunOptions::default())
+    }
+
+    /// The same, stopped from outside.
+    ///
+    /// # Errors
+    /// As [`Database::run`].
+    pub fn run_with(
+        &self,
+        script: &str,
+        parameters: &Parameters,
+        options: &RunOptions<'_>,
+    ) -> Result<Answer> {
+        let output = self.engine().run_with(script, &run_of(parameters, options));
+        output.map(Answer::new).map_err(|error| said(error, script))
+    }
+}
+
+impl Tx {
+    /// Runs a script inside of the transaction: it sees what was written here, and what it writes is committed or rolled
+    /// back with the rest. Relations are created and removed outside.
+    ///
+    /// # Errors
+    /// As [`Database::run`]. What the script wrote before it failed is still in the transaction: roll it back.
+    pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
+        self.run_with(script, parameters, &RunOptions::default())
+    }
+
+    /// The same, stopped from outside.
+    ///
+    /// # Errors
+    /// As [`Tx::run`].
+    pub fn run_with(
+        &self,
+        script: &str,
+        parameters: &Parameters,
+        options: &RunOptions<'_>,
+    ) -> Result<Answer> {
+        let run = run_of(parameters, options);
+        let engine = self.database().engine();
+        self.for_script().with(|transaction| {
+            let output = engine.run_in(transaction, script, &run);
+            output.map(Answer::new).map_err(|error| said(error, script))
+        })
+    }
+}
+
+fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -> Run<'r> {
+    let timeout_s = options.timeout.map(|timeout| timeout.as_secs_f64());
+    Run { parameters, timeout_s, go_on: options.go_on }
+}
+
+/// The error as the database says it.
+fn said(error: exec::Error, script: &str) -> Error {
+    let message = error.render(script);
+    let first = match error {
+        exec::Error::Store(error) => return error,
+        exec::Error::Stopped(_) => return Error::new(ErrorKind::Cancelled, message),
+        exec::Error::Limit(_) => {
+            let hint = "a larger memory_limit allows more";
+            return Error::new(ErrorKind::Limit, format!("{message}\nhint: {hint}"));
+        }
+        exec::Error::Script(problems) => problems.into_iter().next(),
+        exec::Error::Value(problem) => Some(problem),
+    };
+    // A mistake that is nowhere in the text, a missing parameter say, has an empty span at its begin.
+    let is_placed = |span| span != syntax::Span::default() || script.is_empty();
+    let place = first.as_ref().filter(|first| is_placed(first.span));
+    let place = place.map(|first| syntax::line_and_column(script, first.span.start));
+    let hint = first.and_then(|first| first.hint);
+    Error::caused(ErrorKind::InvalidInput, ScriptError { message, place, hint })
+}
+
+/// What waits beside the store.
+pub(crate) struct Beside {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) waiting: Arc<Registry>,
+}
+
+impl Beside {
+    /// An engine for scripts over a store, and what waits to be written to it.
+    pub(crate) fn engine(self, env: Arc<dyn env::Env>, memory_bytes_max: u64) -> Arc<Engine> {
+        let engine = Engine::new(Arc::clone(&self.store), env, memory_bytes_max);
+        Arc::new(engine.with_host(Arc::new(self)))
+    }
+}
+
+impl Host for Beside {
+    fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> Result<()> {
+        match keyspace {
+            Some(keyspace) => self.waiting.write_waiting_in(keyspace),
+            None => self.waiting.write_waiting(),
+        }
+    }
+
+    fn drop_entry(&self, name: &str) -> Result<bool> {
+        let catalog = Catalog::new(Arc::clone(&self.store));
+        if let Some(combined) = self.waiting.open_combined(name)? {
+            return combined.drop_combined().map(|()| true);
+        }
+        if let Some(Entry::Relation(schema, _)) = catalog.find(name)?
+            && CountersDef::of_schema(&schema).is_some()
+            && let Some(counters) = self.waiting.find_counters(name)?
+        {
+            // What waits for them is forgotten with them.
+            return counters.drop_counters().map(|()| true);
+        }
+        catalog.drop_entry(name)
+    }
+}
