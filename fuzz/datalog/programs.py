@@ -90,6 +90,8 @@ class Maker:
         self.mixed = self.floats and self.r.random() < 0.5
         self.relations: dict[str, list[Column]] = {}
         self.fresh = 0
+        self.is_large = False
+        self.indexes: dict[str, list[Column]] = {}
         self.params: dict[str, object] = {}
         self.tags: set[str] = set()
 
@@ -299,12 +301,15 @@ class Maker:
             rule = force or self.r.choice(rules)
             text = f"{rule.name}[{', '.join(self.term(k, env, negated, seen) for k in rule.kinds)}]"
         else:
-            name = self.r.choice(list(self.relations))
-            columns = self.relations[name]
+            name = self.r.choice([*self.relations, *self.indexes])
+            columns = self.relations.get(name) or self.indexes[name]
             at = ""
             if any(c.kind == "validity" for c in columns) and self.chance(0.7):
                 at = f" @ {self.r.randint(0, 7)}"
-            if self.chance(0.6):
+                bound = self.pick(env, "int")
+                if bound and self.chance(0.2):
+                    at = f" @ {bound} + 2"
+            if self.chance(0.6) and ":" not in name:
                 inner = ", ".join(self.term(c.kind, env, negated, seen) for c in columns)
                 text = f"*{name}[{inner}{at}]"
             else:
@@ -386,7 +391,7 @@ class Maker:
     ) -> tuple[list[Seq | str], dict[str, str]]:
         """Literals, and the kinds of the variables they bind."""
         env: dict[str, str] = {}
-        count = self.r.choices([1, 2, 3, 4], [35, 38, 18, 9])[0]
+        count = self.r.choices([1, 2, 3, 4], [35, 38, 0, 0] if self.is_large else [35, 38, 18, 9])[0]
         atoms: list[Rule | None] = [None] * max(0, count - len(force))
         for rule in force:
             atoms.insert(self.r.randint(0, len(atoms)), rule)
@@ -642,9 +647,9 @@ class Maker:
         rules, made = self.rules()
         roll = self.r.random()
         if roll < 0.25:
-            entry, one = self.aggregate_rules("?", made)
+            entry, _ = self.aggregate_rules("?", made)
         else:
-            entry, one = self.plain_rules("?", made, made)
+            entry, _ = self.plain_rules("?", made, made)
         rules += entry
         if self.chance(0.2):
             self.r.shuffle(rules)
@@ -714,14 +719,54 @@ class Maker:
         if self.chance(0.3):
             options.append(":returning")
         script = Seq([Seq(rules, "\n", 1), "\n", Seq(options, "\n", 1)])
-        look = Step(
-            Seq([f"?[{', '.join(c.name for c in columns)}] := *{name}[{', '.join(c.name for c in columns)}]"]), {}
-        )
-        if op == "replace":
-            look = Step(
-                Seq([f"?[{', '.join(c.name for c in columns)}] := *{name}{{{', '.join(c.name for c in columns)}}}"]), {}
-            )
-        return [Step(script, self.params, self.tags), look]
+        return [Step(script, self.params, self.tags), self.look(name)]
+
+    def look(self, name: str) -> Step:
+        """All rows of a relation."""
+        head = ", ".join(c.name for c in self.relations[name])
+        return Step(Seq([f"?[{head}] := *{name}{{{head}}}"]), {})
+
+    def kept(self) -> Step:
+        """A script of several blocks over relations of its own."""
+        self.params, self.tags = {}, {"imperative"}
+        r, relations = self.r, dict(self.relations)
+        parts: list[Seq | str] = []
+        own = []
+        for name in ["_a", "_b"][: r.choice([1, 1, 2])]:
+            kinds = [r.choice(["int", "int", "str", "any"]) for _ in range(r.choice([1, 2, 3]))]
+            keys = r.randint(1, len(kinds))
+            columns = [Column("uvw"[i], kind, None, i < keys) for i, kind in enumerate(kinds)]
+            rows: list[Seq | str] = [self.row(kinds) for _ in range(r.choice([1, 3, 5]))]
+            head = ", ".join(c.name for c in columns)
+            spec = spec_of(columns, with_types=False)
+            parts.append(Seq([f"{{?[{head}] <- [", Seq(rows, ", ", 0), f"] :create {name} {spec}}}"]))
+            self.relations[name] = columns
+            own.append(name)
+        for _ in range(r.choice([1, 2, 3])):
+            name = r.choice(own)
+            columns = self.relations[name]
+            op = r.choice(["put", "put", "rm", "replace"])
+            some = [c for c in columns if c.is_key] if op == "rm" else columns
+            literals, env = self.body([], [], [], extras=1)
+            for c in some:
+                literals.append(f"{c.name} = {self.expr(c.kind, {v: k for v, k in env.items() if v not in 'uvw'}, 1)}")
+            head, spec = ", ".join(c.name for c in some), spec_of(some, with_types=False)
+            change: Seq | str = Seq([f"{{?[{head}] := ", Seq(literals, ", ", 1), f" :{op} {name} {spec}}}"])
+            roll = r.random()
+            if roll < 0.2:
+                change = Seq([r.choice(["%if ", "%if_not "]), r.choice(own), " %then ", change, " %end"])
+            elif roll < 0.3:
+                change = Seq(["%ignore_error ", change])
+            parts.append(change)
+        last = r.choice(["query", "query", "return", "as"])
+        if last == "return":
+            parts.append(f"%return {r.choice(own)}")
+        elif last == "as":
+            parts += [Seq(["{", self.query_text(), "} as _c"]), "%return _c"]
+        else:
+            parts.append(Seq(["{", self.query_text(), "}"]))
+        self.relations = relations
+        return Step(Seq(parts, " ", 1), self.params, self.tags)
 
     def imperative(self) -> Step:
         """A script of several statements."""
@@ -775,24 +820,99 @@ class Maker:
     def program(self) -> list[Step]:
         """The whole."""
         steps = [self.create(name) for name in ["ra", "rb", "rc"][: self.r.choice([1, 2, 2, 3])]]
+        self.is_large = self.chance(0.03)
+        if self.is_large:
+            steps.append(self.create_large("rl"))
         if self.chance(0.1):
             steps.append(self.create_history("rh"))
         if self.chance(0.15):
             name = self.r.choice(list(self.relations))
             columns = [c for c in self.relations[name] if c.kind != "validity"]
             some = self.r.sample(columns, self.r.randint(1, len(columns)))
-            if name != "rh":
+            if name not in ("rh", "rl"):
+                keys = [c for c in columns if c.is_key and c not in some]
+                self.indexes[f"{name}:ix"] = some + keys
                 steps.append(Step(Seq([f"::index create {name}:ix {{{', '.join(c.name for c in some)}}}"]), {}))
+        queries: list[Step] = []
         for _ in range(self.r.choice([1, 2, 3])):
             roll = self.r.random()
             if roll < 0.72:
-                steps.append(self.query())
+                queries.append(self.query())
+                steps.append(queries[-1])
             elif roll < 0.92:
                 self.params, self.tags = {}, set()
                 steps += self.mutation()
             else:
-                steps.append(self.imperative())
+                steps.append(self.kept() if self.chance(0.5) else self.imperative())
+                steps += [self.look(name) for name in self.relations if self.chance(0.4)]
+        if self.chance(0.04):
+            name = self.r.choice([name for name in self.relations if name != "rh"])
+            if f"{name}:ix" not in self.indexes:
+                steps += [Step(Seq([f"::remove {name}"]), {}), self.create(name)]
+        # A plan that is kept must not outlive what it was made for.
+        steps += [again for again in queries if self.chance(0.2)]
         return steps
+
+    def create_large(self, name: str) -> Step:
+        """A relation that is more than one batch."""
+        self.relations[name] = [
+            Column("a", "int", "Int", True),
+            Column("b", "int", self.r.choice(["Int", None]), self.chance(0.6)),
+        ]
+        step, every = self.r.choice([(7, 5), (3, 2), (11, 9)]), self.r.choice([20, 30, 60])
+        body = f"a in int_range(0, {every}), b in int_range(0, {every}), (a * {step[0]} + b * 13) % {step[1]} == 0"
+        if not self.relations[name][1].is_key:
+            body = f"a in int_range(0, {every * 15}), b = (a * {step[0]}) % {step[1] + 3}"
+        return Step(Seq([f"?[a, b] := {body} :create {name} {spec_of(self.relations[name], with_types=True)}"]), {})
+
+
+FUNCTIONS = """
+eq neq gt ge lt le max min and or negate add sub mul div minus pow sqrt mod abs signum floor ceil round exp exp2 ln log2
+log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh deg_to_rad rad_to_deg haversine
+haversine_deg_input vec l2_normalize l2_dist ip_dist cos_dist is_vec json is_json json_object dump_json parse_json get
+maybe_get set_json_path remove_json_path json_to_scalar concat length str_includes lowercase uppercase trim trim_start
+trim_end starts_with ends_with unicode_normalize chars from_substrings slice_string t2s list is_in first last get
+maybe_get length slice concat prepend append reverse sorted chunks chunks_exact windows union intersection difference
+int_range bit_and bit_or bit_not bit_xor pack_bits unpack_bits encode_base64 decode_base64 coalesce to_string to_float
+to_int to_unity to_bool to_uuid uuid_timestamp is_null is_int is_float is_num is_finite is_infinite is_nan is_bytes
+is_list is_string is_uuid regex_matches regex_replace regex_replace_all regex_extract regex_extract_first
+format_timestamp parse_timestamp validity if cond
+""".split()  # noqa: SIM905 - a hundred quotes say no more
+
+ARGUMENTS = """
+null true false 0 1 2 3 -1 -2 7 100 0.0 0.5 1.0 2.0 -1.5 1e300 '' 'a' 'abc' ' b ' 'É' 'héllo' '12' '1.5' '-3' 'true'
+'PI' 'NAN' '[1,2]' '{"a":1}' '2020-01-02T03:04:05Z' 'a.*' '[a-c]' 'b' 'nfc' 'YWJj' [] [1] [1,2] [2,1,1] [1,2,3,4,5]
+['a','b'] [null] [[1,2],[3]] [1.0,2.0] [true,false] ['a',1] {} {'a':1} {'a':{'b':[1,2]}} vec([1,2]) vec([0.5,1.5])
+json([1,2]) '01234567-89ab-cdef-0123-456789abcdef' to_uuid('01234567-89ab-cdef-0123-456789abcdef')
+decode_base64('YWJj') 'Asia/Shanghai' 1600000000 1600000000.25 validity(5) 9223372036854775807
+""".split()  # noqa: SIM905
+
+OPERATORS = ["+", "-", "*", "/", "%", "^", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "++", "~", "->"]
+
+
+def expressions(seed: int, count: int = 25) -> list[Step]:
+    """Expressions over constants, each in a script of its own."""
+    r = random.Random(seed)
+
+    def expression(depth: int) -> Seq | str:
+        roll = r.random()
+        if depth <= 0 or roll < 0.15:
+            return r.choice(ARGUMENTS)
+        if roll < 0.3:
+            op = r.choice(OPERATORS)
+            left, right = expression(depth - 1), expression(depth - 1)
+            return Seq([Seq(["(", left, ")"]) if r.random() < 0.7 else left, f" {op} ", right])
+        if roll < 0.35:
+            return Seq([r.choice(["-", "!"]), "(", expression(depth - 1), ")"])
+        name = r.choice(FUNCTIONS)
+        parts = [expression(depth - 1) for _ in range(r.choice([1, 1, 2, 2, 2, 3, 3, 4]))]
+        return Seq([f"{name}(", Seq(parts, ", ", 0), ")"])
+
+    steps = []
+    for _ in range(count):
+        value = expression(r.choice([1, 1, 1, 2, 3]))
+        steps.append(Step(Seq([r.choice(["?[x] := x = ", "?[x] := y = 1, x = "]), value]), {}, {"expressions"}))
+    return steps
 
 
 def literal(value: object) -> str:

@@ -76,12 +76,25 @@ fn json(value: &Value) -> serde_json::Value {
         Value::Bool(value) => (*value).into(),
         Value::Int(value) => (*value).into(),
         Value::Id(value) => (*value).into(),
-        Value::Float(value) if value.is_finite() => (*value).into(),
-        Value::Float(value) => format!("{value}").into(),
+        Value::Float(value) => float(*value),
         Value::Str(value) => value.as_str().into(),
         Value::List(items) => items.iter().map(json).collect(),
         Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or_default(),
         Value::Validity(validity) => serde_json::json!([validity.timestamp_us, validity.assert]),
+        Value::Vector(model::Vector::F32(items)) => {
+            items.iter().map(|&item| float(item.into())).collect()
+        }
+        Value::Vector(model::Vector::F64(items)) => items.iter().map(|&item| float(item)).collect(),
+        Value::Bytes(bytes) => {
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        }
         other => other.to_string().into(),
+    }
+}
+
+fn float(value: f64) -> serde_json::Value {
+    match value.is_finite() {
+        true => value.into(),
+        false => format!("{value}").into(),
     }
 }

@@ -361,7 +361,8 @@ impl Engine {
             Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
         let is_ordered = !query.options.order.is_empty();
         let enough = match (options.limit, is_ordered) {
-            (Some(limit), false) => limit.saturating_add(options.offset),
+            // One row at least: an assertion may ask whether there are any.
+            (Some(limit), false) => limit.saturating_add(options.offset).max(1),
             _ => usize::MAX,
         };
         running.run(enough)?;
@@ -706,12 +707,15 @@ impl Blocks for Session<'_> {
     fn kept(&self, name: &str) -> Option<Output> {
         let kept = self.ephemeral.get(name)?;
         let table = &kept.table;
-        let live = (0..table.rows()).filter(|&row| table.is_live(row));
-        let rows: Vec<usize> = live.collect();
-        let column = |i: usize| rows.iter().map(|&row| table.column(i)[row]).collect();
+        let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
+        let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
+        let columns: Vec<Vec<Cell>> = (0..table.arity()).map(column).collect();
+        let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
+        let rows = crate::sort::order(&by, live.len(), &self.interner);
+        let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
         Some(Output {
             headers: kept.columns.clone(),
-            columns: (0..table.arity()).map(column).collect(),
+            columns: columns.iter().map(sorted).collect(),
             rows: rows.len(),
             interner: Arc::clone(&self.interner),
         })

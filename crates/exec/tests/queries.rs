@@ -95,4 +95,11 @@ fn what_is_ensured_is_not_returned() {
 #[test]
 fn an_assertion_is_about_all_rows_also_those_that_are_skipped() {
     check("?[a] <- [[1]] :offset 1 :assert some", "a: ");
+    check("?[a] := a in [1, 2] :limit 0 :assert some", "a: ");
+}
+
+#[test]
+fn rows_that_a_script_kept_come_back_in_order() {
+    check("{?[u] <- [['b'], ['ab']] :create _a {u}} %return _a", "u: \"ab\", \"b\"");
+    check("{?[u] <- [[2], [1]]} as _a {?[u] <- [[0]] :put _a {u}} %return _a", "u: 0, 1, 2");
 }
