@@ -232,7 +232,10 @@ EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
     ("theirs make an integer of a float sum or product", lambda _steps, found: numbers_alike(found)),
     ("1 unifies with 1.0 there where both are bound", lambda steps, _found: "floats" in steps[0].tags),
     ("theirs refuse to replace a relation that has indexes", says("mnestic", "replace_rel_with_indices")),
-    ("ours counts a member of a list as often as it is there", has(r"\bin \[")),
+    (
+        "ours counts a member of a list as often as it is there",
+        has(r"(?s)\b(count|collect|group_count|sum|mean|product|variance|std_dev)\(.*\bin \["),
+    ),
     ("theirs make min_cost's cost a float", has(r"min_cost\(")),
     (
         "a union is a list, sorted, here; there it is the only list, or a value unlike any list",
