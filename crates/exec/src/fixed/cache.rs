@@ -6,15 +6,14 @@
 //! under a stream of writes loses nothing but the moment in which its projection is put here.
 //!
 //! # Invariants
-//! 1. No cell of an interner is kept: interners live as long as a query. Vertices that are not words are kept as values.
+//! 1. No cell of an interner is kept: interners live as long as a query. Where vertices are not words, their values are kept.
 //! 2. What is kept takes at most `bytes_max` bytes; what was not asked for longest goes first.
 
-use super::projection::Projection;
-use crate::cell::{Interner, bytes_of};
+use super::projection::{Names, Projection};
+use crate::cell::Interner;
 use algo::Csr;
 use base::{KeyspaceId, SeqNo};
 use env::sync::Mutex;
-use model::Value;
 use std::sync::Arc;
 
 /// Graphs with fewer edges are made anew: that is as quick as finding them.
@@ -41,16 +40,9 @@ pub(crate) struct Projections {
 struct Kept {
     key: Key,
     moment: SeqNo,
-    vertices: Vertices,
+    names: Arc<Names>,
+    graph: Arc<Csr>,
     bytes: u64,
-}
-
-#[derive(Clone, Debug)]
-enum Vertices {
-    /// All are words.
-    Words(Arc<Projection>),
-    /// Some are not.
-    Values(Arc<Vec<Value>>, Arc<Csr>),
 }
 
 impl Projections {
@@ -60,51 +52,42 @@ impl Projections {
     }
 
     /// The projection made of this at this moment.
-    pub(crate) fn get(
+    pub(crate) fn get<'i>(
         &self,
         key: &Key,
         moment: SeqNo,
-        interner: &Interner,
-    ) -> Option<Arc<Projection>> {
+        interner: &'i Interner,
+    ) -> Option<Projection<'i>> {
         let mut kept = self.kept.lock();
         let place = kept.iter().position(|one| one.key == *key && one.moment == moment)?;
         let found = kept.remove(place);
-        let vertices = found.vertices.clone();
+        let (names, graph) = (Arc::clone(&found.names), Arc::clone(&found.graph));
         kept.push(found);
-        drop(kept);
-        Some(match vertices {
-            Vertices::Words(projection) => projection,
-            Vertices::Values(values, graph) => {
-                let cells = values.iter().map(|value| interner.cell(value)).collect();
-                Arc::new(Projection::of_parts(cells, graph))
-            }
-        })
+        Some(Projection::of_parts(names, graph, interner))
     }
 
-    /// Keeps a projection made of this at a moment.
-    pub(crate) fn put(
+    /// Keeps a projection made of this at a moment, and gives it back.
+    pub(crate) fn put<'i>(
         &self,
         key: Key,
         moment: SeqNo,
-        projection: &Arc<Projection>,
-        interner: &Interner,
-    ) {
-        let mut bytes = projection.bytes();
-        if projection.graph().edges() < EDGES_MIN || bytes > self.bytes_max {
-            return;
+        projection: Projection<'i>,
+        interner: &'i Interner,
+    ) -> Projection<'i> {
+        if projection.graph().edges() < EDGES_MIN {
+            return projection;
         }
-        let cells = projection.vertices();
-        let vertices = if cells.iter().all(|cell| cell.is_word()) {
-            Vertices::Words(Arc::clone(projection))
-        } else {
-            let values: Vec<Value> = cells.iter().map(|&cell| interner.value(cell)).collect();
-            bytes += values.iter().map(bytes_of).sum::<u64>();
-            Vertices::Values(Arc::new(values), projection.shared_graph())
-        };
+        let (names, graph) = projection.parts();
+        let (names, graph) = (names.lasting(interner), Arc::clone(graph));
+        let lasting = Projection::of_parts(Arc::clone(&names), Arc::clone(&graph), interner);
+        let bytes = lasting.bytes();
+        if bytes > self.bytes_max {
+            return projection;
+        }
         let mut kept = self.kept.lock();
         // What is older is of no use to queries that begin now; one that runs since then has what it wants.
         kept.retain(|one| one.key != key || one.moment > moment);
-        kept.push(Kept { key, moment, vertices, bytes });
+        kept.push(Kept { key, moment, names, graph, bytes });
         let mut all: u64 = kept.iter().map(|one| one.bytes).sum();
         let mut gone = 0;
         while all > self.bytes_max {
@@ -112,6 +95,7 @@ impl Projections {
             gone += 1;
         }
         kept.drain(..gone);
+        projection
     }
 }
 
@@ -120,12 +104,13 @@ mod tests {
     use super::super::projection::Edges;
     use super::*;
     use crate::cell::Cell;
+    use model::Value;
 
-    fn projection(values: &[Value], interner: &Interner) -> Arc<Projection> {
+    fn projection<'i>(values: &[Value], interner: &'i Interner) -> Projection<'i> {
         let cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
         let around = cells.iter().cycle().skip(1).take(cells.len()).copied().collect();
         let edges = Edges { sources: cells, targets: around, ..Edges::default() };
-        Arc::new(Projection::new(edges, interner, &|| true).unwrap())
+        Projection::new(edges, interner, &|| true).unwrap()
     }
 
     fn words() -> Vec<Value> {
@@ -142,7 +127,7 @@ mod tests {
         let kept = Projections::new(1 << 30);
         for values in [words(), (0..2000).map(Value::Int).collect()] {
             let made = projection(&values, &one);
-            kept.put(key(1), SeqNo(7), &made, &one);
+            kept.put(key(1), SeqNo(7), made.clone(), &one);
             assert!(kept.get(&key(1), SeqNo(8), &other).is_none());
             assert!(kept.get(&key(2), SeqNo(7), &other).is_none());
             let found = kept.get(&key(1), SeqNo(7), &other).unwrap();
@@ -160,10 +145,10 @@ mod tests {
         let interner = Interner::default();
         let kept = Projections::new(1 << 30);
         let made = projection(&words(), &interner);
-        kept.put(key(1), SeqNo(7), &made, &interner);
-        kept.put(key(1), SeqNo(8), &made, &interner);
+        kept.put(key(1), SeqNo(7), made.clone(), &interner);
+        kept.put(key(1), SeqNo(8), made.clone(), &interner);
         assert!(kept.get(&key(1), SeqNo(7), &interner).is_none());
-        kept.put(key(1), SeqNo(7), &made, &interner);
+        kept.put(key(1), SeqNo(7), made.clone(), &interner);
         assert!(kept.get(&key(1), SeqNo(8), &interner).is_some());
     }
 
@@ -172,10 +157,10 @@ mod tests {
         let interner = Interner::default();
         let made = projection(&(0..2000).map(Value::Int).collect::<Vec<_>>(), &interner);
         let kept = Projections::new(made.bytes() * 2);
-        kept.put(key(1), SeqNo(1), &made, &interner);
-        kept.put(key(2), SeqNo(1), &made, &interner);
+        kept.put(key(1), SeqNo(1), made.clone(), &interner);
+        kept.put(key(2), SeqNo(1), made.clone(), &interner);
         kept.get(&key(1), SeqNo(1), &interner).unwrap();
-        kept.put(key(3), SeqNo(1), &made, &interner);
+        kept.put(key(3), SeqNo(1), made.clone(), &interner);
         let is_there = |number| kept.get(&key(number), SeqNo(1), &interner).is_some();
         assert_eq!([1, 2, 3].map(is_there), [true, false, true]);
     }

@@ -10,7 +10,6 @@ use crate::watch::Watch;
 use base::SeqNo;
 use model::Value;
 use plan::{FixedInput, FixedUse, PredicateKind, Source};
-use std::sync::Arc;
 use syntax::Span;
 
 /// Rows between two questions whether the query goes on.
@@ -261,7 +260,7 @@ impl Call<'_, '_> {
     }
 
     /// The graph of the first input; see [`Call::edges`]. That of a stored relation is kept for the next query.
-    pub(super) fn projection(&self, is_weighted: bool, lone: &[usize]) -> Result<Arc<Projection>> {
+    pub(super) fn projection(&self, is_weighted: bool, lone: &[usize]) -> Result<Projection<'_>> {
         let Some((kept, key)) = self.key(is_weighted)? else {
             return self.project(self.edges(is_weighted, lone)?);
         };
@@ -270,8 +269,7 @@ impl Call<'_, '_> {
             Some(projection) => projection,
             None => {
                 let projection = self.project(self.edges(is_weighted, &[])?)?;
-                kept.cache.put(key, kept.moment, &projection, interner);
-                projection
+                kept.cache.put(key, kept.moment, projection, interner)
             }
         };
         let mut strangers = Vec::new();
@@ -301,11 +299,11 @@ impl Call<'_, '_> {
     }
 
     /// The graph of these edges.
-    pub(super) fn project(&self, edges: Edges) -> Result<Arc<Projection>> {
+    pub(super) fn project(&self, edges: Edges) -> Result<Projection<'_>> {
         let made = Projection::new(edges, self.query.interner, self.watch());
-        let projection = made.map_err(|error| self.failed(error, &Projection::default()))?;
+        let projection = made.map_err(|error| self.failed_with(error, &|_| Value::Null))?;
         self.query.check(projection.bytes())?;
-        Ok(Arc::new(projection))
+        Ok(projection)
     }
 
     /// When an algorithm stops.
@@ -327,7 +325,7 @@ impl Call<'_, '_> {
     /// Runs an algorithm that hands out its results one by one: `run` gets a place for what stops it from within.
     pub(super) fn guarded(
         &self,
-        projection: &Projection,
+        projection: &Projection<'_>,
         run: impl FnOnce(&mut Option<Error>) -> std::result::Result<(), algo::Error>,
     ) -> Result<()> {
         let mut stopped_by = None;
@@ -340,8 +338,11 @@ impl Call<'_, '_> {
     }
 
     /// What an algorithm says of a graph, in the values that its vertices stand for.
-    pub(super) fn failed(&self, error: algo::Error, projection: &Projection) -> Error {
-        let name = |vertex: u32| self.query.interner.value(projection.cell(vertex));
+    pub(super) fn failed(&self, error: algo::Error, projection: &Projection<'_>) -> Error {
+        self.failed_with(error, &|vertex| projection.value(vertex))
+    }
+
+    fn failed_with(&self, error: algo::Error, name: &dyn Fn(u32) -> Value) -> Error {
         let span = self.input_span(0);
         match error {
             algo::Error::NegativeWeight { source, target, weight } => {
@@ -369,12 +370,12 @@ impl Call<'_, '_> {
 
     /// The same of an algorithm that can only be stopped.
     pub(super) fn stopped(&self, _: algo::Stopped) -> Error {
-        self.failed(algo::Error::Stopped, &Projection::default())
+        self.failed_with(algo::Error::Stopped, &|_| Value::Null)
     }
 
     /// A path as a list.
-    pub(super) fn path(&self, projection: &Projection, path: &[u32]) -> Cell {
-        let value = |&vertex: &u32| self.query.interner.value(projection.cell(vertex));
+    pub(super) fn path(&self, projection: &Projection<'_>, path: &[u32]) -> Cell {
+        let value = |&vertex: &u32| projection.value(vertex);
         self.query.interner.take(Value::List(path.iter().map(value).collect()))
     }
 

@@ -9,12 +9,12 @@ use std::borrow::Cow;
 
 /// A row for each vertex: its cell and what `cells` says of it.
 pub(super) fn by_vertex<const N: usize>(
-    projection: &Projection,
+    projection: &Projection<'_>,
     cells: impl Fn(usize) -> [Cell; N],
 ) -> Vec<Vec<Cell>> {
-    let mut columns = vec![projection.vertices().to_vec()];
-    columns.extend((0..N).map(|_| Vec::with_capacity(projection.vertices().len())));
-    for vertex in 0..projection.vertices().len() {
+    let mut columns = vec![projection.vertices()];
+    columns.extend((0..N).map(|_| Vec::with_capacity(projection.len())));
+    for vertex in 0..projection.len() {
         for (column, cell) in columns.iter_mut().skip(1).zip(cells(vertex)) {
             column.push(cell);
         }
@@ -25,7 +25,7 @@ pub(super) fn by_vertex<const N: usize>(
 /// The graph, or each edge in both directions if the option `undirected` says so.
 pub(super) fn maybe_undirected<'p>(
     call: &Call<'_, '_>,
-    projection: &'p Projection,
+    projection: &'p Projection<'_>,
 ) -> Result<Cow<'p, Csr>> {
     Ok(match call.flag("undirected")? {
         true => Cow::Owned(symmetric(call, projection)?),
@@ -34,7 +34,7 @@ pub(super) fn maybe_undirected<'p>(
 }
 
 /// Each edge in both directions.
-pub(super) fn symmetric(call: &Call<'_, '_>, projection: &Projection) -> Result<Csr> {
+pub(super) fn symmetric(call: &Call<'_, '_>, projection: &Projection<'_>) -> Result<Csr> {
     let both = projection.graph().symmetric(call.watch());
     both.map_err(|stopped| call.stopped(stopped))
 }

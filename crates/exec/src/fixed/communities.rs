@@ -20,7 +20,7 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let found = algo::louvain::louvain(projection.graph(), undirected, options, watch)
         .map_err(|error| call.failed(error, &projection))?;
     let mut answer = Answer::new(2);
-    for (vertex, &cell) in (0_u32..).zip(projection.vertices()) {
+    for (vertex, cell) in (0_u32..).zip(projection.vertices()) {
         let labels = found.labels(vertex).take(depth).map(|label| Value::Int(label.into()));
         answer.push([call.query.interner.take(Value::List(labels.collect())), cell]);
         call.check(&mut answer)?;

@@ -65,7 +65,7 @@ pub(super) fn tree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
 
 fn tree_rows(
     call: &Call<'_, '_>,
-    projection: &Projection,
+    projection: &Projection<'_>,
     edges: &[TreeEdge],
 ) -> Result<Vec<Vec<Cell>>> {
     let mut answer = Answer::new(3);

@@ -77,7 +77,7 @@ pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
 /// The rows of paths with costs.
 pub(super) fn weighted(
     call: &Call<'_, '_>,
-    projection: &Projection,
+    projection: &Projection<'_>,
     run: impl FnOnce(&mut algo::dijkstra::Emit<'_>) -> std::result::Result<(), algo::Error>,
 ) -> Result<Vec<Vec<Cell>>> {
     let mut answer = Answer::new(4);

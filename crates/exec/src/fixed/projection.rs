@@ -5,23 +5,53 @@
 //! Columns of a key come in ascending order too, so the graph is mostly built without moving an edge.
 //!
 //! # Invariants
-//! 1. `vertices` ascend by value and hold no cell twice; vertex `v` of the graph is `vertices[v]`.
+//! 1. Names ascend by value and hold no value twice; vertex `v` of the graph is name `v`.
 //! 2. [`Projection::number`] is the inverse of that.
 
-use crate::cell::{Cell, Interner};
+use crate::cell::{Cell, Interner, bytes_of};
 use algo::{Csr, NO_VERTEX, Watch};
 use hashbrown::HashMap;
+use model::Value;
 use std::sync::Arc;
 
 /// A span of integers is looked up in a table if it is at most so many times as long as there are cells.
 const SPAN_MAX: usize = 4;
 
-/// A graph whose vertices are cells.
-#[derive(Debug, Default)]
-pub(crate) struct Projection {
-    vertices: Vec<Cell>,
-    numbers: Numbers,
+/// A graph whose vertices are cells of a query.
+#[derive(Clone, Debug)]
+pub(crate) struct Projection<'i> {
+    names: Arc<Names>,
     graph: Arc<Csr>,
+    interner: &'i Interner,
+}
+
+/// What the vertices stand for, ascending.
+#[derive(Debug)]
+pub(crate) enum Names {
+    /// Cells of the query that made them, and the way back.
+    Cells(Vec<Cell>, Numbers),
+    /// Values, which mean the same in every query. They become cells one by one, where a query comes to them.
+    Values(Vec<Value>),
+}
+
+impl Names {
+    /// The same names for any query.
+    pub(crate) fn lasting(self: &Arc<Self>, interner: &Interner) -> Arc<Self> {
+        match &**self {
+            Self::Cells(cells, _) if !cells.iter().all(|cell| cell.is_word()) => {
+                Arc::new(Self::Values(cells.iter().map(|&cell| interner.value(cell)).collect()))
+            }
+            _ => Arc::clone(self),
+        }
+    }
+
+    /// About how many bytes they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Cells(cells, numbers) => 8 * cells.capacity() as u64 + numbers.bytes(),
+            Self::Values(values) => values.iter().map(bytes_of).sum(),
+        }
+    }
 }
 
 /// Columns of edges.
@@ -46,14 +76,14 @@ impl Edges {
     }
 }
 
-impl Projection {
+impl<'i> Projection<'i> {
     /// The graph of these edges.
     ///
     /// # Errors
     /// [`algo::Error`]: too many vertices, weights that are not finite, a watch that stops it.
     pub(crate) fn new(
         edges: Edges,
-        interner: &Interner,
+        interner: &'i Interner,
         watch: &dyn Watch,
     ) -> Result<Self, algo::Error> {
         let Edges { sources, targets, weights, lone } = edges;
@@ -64,13 +94,29 @@ impl Projection {
         }
         let (sources, targets) = (numbers.of(sources), numbers.of(targets));
         let graph = Csr::from_edges(total, &sources, &targets, weights.as_deref(), watch)?;
-        Ok(Self { vertices, numbers, graph: Arc::new(graph) })
+        Ok(Self::of_parts(Arc::new(Names::Cells(vertices, numbers)), Arc::new(graph), interner))
     }
 
-    /// A graph and its vertices, ascending and as many as it has.
-    pub(crate) fn of_parts(vertices: Vec<Cell>, graph: Arc<Csr>) -> Self {
-        let numbers = Numbers::Map(vertices.iter().copied().zip(0..).collect());
-        Self { vertices, numbers, graph }
+    /// A graph with names for its vertices, as many as it has.
+    pub(crate) fn of_parts(names: Arc<Names>, graph: Arc<Csr>, interner: &'i Interner) -> Self {
+        Self { names, graph, interner }
+    }
+
+    /// Names and graph.
+    pub(crate) fn parts(&self) -> (&Arc<Names>, &Arc<Csr>) {
+        (&self.names, &self.graph)
+    }
+
+    /// The same edges, and these vertices beside those that have edges.
+    pub(crate) fn edges_and(&self, lone: Vec<Cell>) -> Edges {
+        let vertices = self.vertices();
+        let mut sources = Vec::with_capacity(self.graph.targets().len());
+        for (vertex, &cell) in (0_u32..).zip(&vertices) {
+            sources.extend(std::iter::repeat_n(cell, self.graph.degree(vertex)));
+        }
+        let targets = self.graph.targets().iter().map(|&to| vertices[to as usize]).collect();
+        let weights = self.graph.weights().map(<[f64]>::to_vec);
+        Edges { sources, targets, weights, lone }
     }
 
     /// The graph.
@@ -78,35 +124,46 @@ impl Projection {
         &self.graph
     }
 
-    /// The graph, to be kept.
-    pub(crate) fn shared_graph(&self) -> Arc<Csr> {
-        Arc::clone(&self.graph)
+    /// How many vertices there are.
+    pub(crate) fn len(&self) -> usize {
+        self.graph.vertices() as usize
     }
 
-    /// The same edges, and these vertices beside those that have edges.
-    pub(crate) fn edges_and(&self, lone: Vec<Cell>) -> Edges {
-        let mut sources = Vec::with_capacity(self.graph.targets().len());
-        for (vertex, &cell) in (0_u32..).zip(&self.vertices) {
-            sources.extend(std::iter::repeat_n(cell, self.graph.degree(vertex)));
+    /// All vertices, ascending.
+    pub(crate) fn vertices(&self) -> Vec<Cell> {
+        match &*self.names {
+            Names::Cells(cells, _) => cells.clone(),
+            Names::Values(values) => values.iter().map(|value| self.interner.cell(value)).collect(),
         }
-        let targets = self.graph.targets().iter().map(|&to| self.cell(to)).collect();
-        let weights = self.graph.weights().map(<[f64]>::to_vec);
-        Edges { sources, targets, weights, lone }
-    }
-
-    /// Its vertices, ascending.
-    pub(crate) fn vertices(&self) -> &[Cell] {
-        &self.vertices
     }
 
     /// The cell of a vertex.
     pub(crate) fn cell(&self, vertex: u32) -> Cell {
-        self.vertices.get(vertex as usize).copied().unwrap_or(Cell::NULL)
+        match &*self.names {
+            Names::Cells(cells, _) => cells.get(vertex as usize).copied().unwrap_or(Cell::NULL),
+            Names::Values(values) => {
+                values.get(vertex as usize).map_or(Cell::NULL, |value| self.interner.cell(value))
+            }
+        }
+    }
+
+    /// The value of a vertex.
+    pub(crate) fn value(&self, vertex: u32) -> Value {
+        match &*self.names {
+            Names::Cells(..) => self.interner.value(self.cell(vertex)),
+            Names::Values(values) => values.get(vertex as usize).cloned().unwrap_or(Value::Null),
+        }
     }
 
     /// The number of a cell, if it is a vertex.
     pub(crate) fn number(&self, cell: Cell) -> Option<u32> {
-        self.numbers.get(cell)
+        match &*self.names {
+            Names::Cells(_, numbers) => numbers.get(cell),
+            Names::Values(values) => {
+                let place = self.interner.with(cell, |value| values.binary_search(value));
+                u32::try_from(place.ok()?).ok()
+            }
+        }
     }
 
     /// The numbers of those cells that are vertices.
@@ -116,32 +173,29 @@ impl Projection {
 
     /// About how many bytes it takes.
     pub(crate) fn bytes(&self) -> u64 {
-        let graph = 8 * self.graph.offsets().len()
-            + self.graph.targets().len() * if self.graph.weights().is_some() { 12 } else { 4 };
-        let numbers = match &self.numbers {
-            Numbers::Span(_, numbers) => 4 * numbers.capacity(),
-            Numbers::Map(numbers) => 17 * numbers.capacity(),
-        };
-        (graph + numbers + 8 * self.vertices.capacity()) as u64
+        let edge = if self.graph.weights().is_some() { 12 } else { 4 };
+        let graph = 8 * self.graph.offsets().len() + edge * self.graph.targets().len();
+        graph as u64 + self.names.bytes()
     }
 }
 
 /// From cells to numbers.
 #[derive(Debug)]
-enum Numbers {
+pub(crate) enum Numbers {
     /// Of integers from the first on; [`NO_VERTEX`] where there is none.
     Span(i64, Vec<u32>),
     /// Of any cells.
     Map(HashMap<Cell, u32>),
 }
 
-impl Default for Numbers {
-    fn default() -> Self {
-        Self::Span(0, Vec::new())
-    }
-}
-
 impl Numbers {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Span(_, numbers) => 4 * numbers.capacity() as u64,
+            Self::Map(numbers) => 17 * numbers.capacity() as u64,
+        }
+    }
+
     #[inline]
     fn get(&self, cell: Cell) -> Option<u32> {
         match self {
@@ -221,7 +275,6 @@ fn int_span(mut cells: impl Iterator<Item = Cell>) -> Option<(i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Value;
     use proptest::prelude::*;
 
     fn cells(values: &[Value], interner: &Interner) -> Vec<Cell> {
@@ -251,20 +304,26 @@ mod tests {
         let mut want: Vec<Value> = [sources, targets, lone.to_vec()].concat();
         want.sort();
         want.dedup();
-        let found = projection.vertices().iter().map(|&cell| interner.value(cell));
-        assert_eq!(found.collect::<Vec<_>>(), want);
-        let mut edges = Vec::new();
-        for (v, &cell) in (0_u32..).zip(projection.vertices()) {
-            assert_eq!(projection.number(cell), Some(v));
-            let ends = projection.graph().neighbors(v).iter();
-            edges.extend(
-                ends.map(|&to| (interner.value(cell), interner.value(projection.cell(to)))),
-            );
-        }
         let mut pairs = pairs.to_vec();
         pairs.sort();
-        assert_eq!(edges, pairs);
-        assert_eq!(projection.number(interner.cell(&Value::Str("no such".to_owned()))), None);
+        let (names, graph) = projection.parts();
+        let other = Interner::default();
+        let lasting = Projection::of_parts(names.lasting(&interner), Arc::clone(graph), &other);
+        for projection in [projection, lasting] {
+            let interner = projection.interner;
+            let vertices = projection.vertices();
+            let found = vertices.iter().map(|&cell| interner.value(cell));
+            assert_eq!(found.collect::<Vec<_>>(), want);
+            let mut edges = Vec::new();
+            for (v, cell) in (0_u32..).zip(vertices) {
+                assert_eq!(projection.number(cell), Some(v));
+                assert_eq!((projection.cell(v), projection.value(v)), (cell, interner.value(cell)));
+                let ends = projection.graph().neighbors(v).iter();
+                edges.extend(ends.map(|&to| (interner.value(cell), projection.value(to))));
+            }
+            assert_eq!(edges, pairs);
+            assert_eq!(projection.number(interner.cell(&Value::Str("no such".to_owned()))), None);
+        }
     }
 
     proptest! {

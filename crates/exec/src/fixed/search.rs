@@ -25,7 +25,7 @@ impl Properties {
     fn new(
         call: &Call<'_, '_>,
         number: usize,
-        projection: &Projection,
+        projection: &Projection<'_>,
         wanted: impl Iterator<Item = usize>,
     ) -> Result<Self> {
         let arity = call.arity(number)?;
@@ -34,7 +34,7 @@ impl Properties {
         let (mut columns, mut row_of) = (Vec::new(), Vec::new());
         if is_read {
             columns = call.columns(number)?;
-            row_of = vec![NO_VERTEX; projection.vertices().len()];
+            row_of = vec![NO_VERTEX; projection.len()];
             let keys = columns.first().map_or(&[][..], Vec::as_slice);
             for (row, &cell) in (0_u32..).zip(keys) {
                 let Some(vertex) = projection.number(cell) else { continue };
@@ -54,7 +54,7 @@ impl Properties {
         &self,
         vertex: u32,
         call: &Call<'_, '_>,
-        projection: &Projection,
+        projection: &Projection<'_>,
         out: &mut Vec<Cell>,
     ) -> Result<()> {
         if !self.is_read {
@@ -65,7 +65,7 @@ impl Properties {
         }
         let row = self.row_of.get(vertex as usize).copied().unwrap_or(NO_VERTEX);
         if row == NO_VERTEX {
-            let value = call.query.interner.value(projection.cell(vertex));
+            let value = projection.value(vertex);
             let what = format!("{} needs the row of {value}, and there is none", call.name());
             let hint = "each vertex that is reached has a row in this relation";
             return Err(Error::hinted(what, self.span, hint));
