@@ -8,6 +8,9 @@ use model::Value;
 use plan::AggregateUse;
 use syntax::Span;
 
+/// Groups that are asked how much they hold.
+const SAMPLED_STATES: usize = 4096;
+
 /// Rows of a rule's head on the way to one row a group.
 pub(crate) struct Groups {
     /// One row a group: the plain columns.
@@ -20,6 +23,8 @@ pub(crate) struct Groups {
     states: Vec<State>,
     arity: usize,
     span: Span,
+    /// For aggregates that draw.
+    seed: u64,
 }
 
 enum Maker {
@@ -56,6 +61,7 @@ impl Groups {
         aggregates: &[Option<AggregateUse>],
         args: Vec<Vec<Value>>,
         span: Span,
+        seed: u64,
     ) -> Self {
         let plain: Vec<usize> =
             (0..aggregates.len()).filter(|&i| aggregates[i].is_none()).collect();
@@ -78,6 +84,7 @@ impl Groups {
             arity: aggregates.len(),
             plain,
             span,
+            seed,
         }
     }
 
@@ -117,9 +124,14 @@ impl Groups {
                 Maker::Mean => State::Mean { ints: 0, floats: 0.0, rows: 0 },
                 Maker::Least => State::Least(Cell::NULL),
                 Maker::Greatest => State::Greatest(Cell::NULL),
-                Maker::Other(used, args) => State::Other(
-                    (used.aggregate.start)(args).map_err(|failure| self.failed(failure))?,
-                ),
+                Maker::Other(used, args) => {
+                    let started = (used.aggregate.start)(args);
+                    let mut state = started.map_err(|failure| self.failed(failure))?;
+                    // An odd multiplier: each state draws its own.
+                    let place = (self.states.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                    state.seed(self.seed.wrapping_add(place));
+                    State::Other(state)
+                }
             });
         }
         Ok(())
@@ -135,7 +147,14 @@ impl Groups {
 
     /// About how many bytes are held.
     pub(crate) fn bytes(&self) -> u64 {
-        self.keys.bytes() + (self.states.len() * size_of::<State>()) as u64
+        let held = |state: &State| match state {
+            State::Other(state) => state.bytes() as u64,
+            _ => 0,
+        };
+        // Of very many groups some thousand are asked, all over, what they hold: this is asked for each batch.
+        let step = self.states.len() / SAMPLED_STATES + 1;
+        let sampled: u64 = self.states.iter().step_by(step).map(held).sum();
+        self.keys.bytes() + (self.states.len() * size_of::<State>()) as u64 + sampled * step as u64
     }
 
     /// One row a group, in columns; without plain columns one row also of no rows.

@@ -233,33 +233,7 @@ impl<'p> Body<'p> {
                 output.columns[*b] = output.columns[*a].clone();
                 self.hand_on(at, output.keep(&planned.live), query, emit)
             }
-            Step::Member { var, compare, .. } => {
-                let computer = query.computer();
-                let Some(expr) = &ready.expr else { return Ok(true) };
-                let (mut rows, mut items) = (Vec::new(), Vec::new());
-                for row in 0..input.rows {
-                    let list = computer.compute(expr, &input, row)?;
-                    let list = match query.interner.value(list) {
-                        Value::List(list) => list,
-                        other => {
-                            let what = format!("`in` expects a list, found {}", other.kind());
-                            return Err(Error::value(what, span_of(&planned.step)));
-                        }
-                    };
-                    for item in list {
-                        let cell = query.interner.take(item);
-                        if !*compare || is_same(cell, input.columns[*var][row], query.interner) {
-                            rows.push(row as u32);
-                            items.push(cell);
-                        }
-                    }
-                }
-                let mut output = input.gather(&rows, &planned.live);
-                if !*compare && planned.live.contains(var) {
-                    output.columns[*var] = items;
-                }
-                self.hand_on(at, output, query, emit)
-            }
+            Step::Member { .. } => self.members(at, &input, query, emit),
             Step::Derived { predicate, version, bound, outputs, negated } => {
                 let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
                 let vars: Vec<usize> = bound.iter().map(|(_, var)| *var).collect();
@@ -292,6 +266,62 @@ impl<'p> Body<'p> {
                 }
             },
         }
+    }
+
+    /// A row for each item of a list, or those rows whose list has what is bound.
+    fn members(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Member { var, compare, .. } = &planned.step else { return Ok(true) };
+        let Some(expr) = self.steps[at].expr.clone() else { return Ok(true) };
+        let interner = query.interner;
+        let make = |rows: &[u32], items: &[Cell]| {
+            let mut output = input.gather(rows, &planned.live);
+            if !*compare && planned.live.contains(var) {
+                output.columns[*var] = items.to_vec();
+            }
+            output
+        };
+        let (mut rows, mut items) = (Vec::new(), Vec::new());
+        // Most lists are the same in each row: their items are looked up once.
+        let mut last: Option<(Cell, Vec<Cell>)> = None;
+        for row in 0..input.rows {
+            let list = query.computer().compute(&expr, input, row)?;
+            if last.as_ref().is_none_or(|(of, _)| *of != list) {
+                let cells = match interner.value(list) {
+                    Value::List(list) => list.into_iter().map(|item| interner.take(item)).collect(),
+                    other => {
+                        let what = format!("`in` expects a list, found {}", other.kind());
+                        return Err(Error::value(what, span_of(&planned.step)));
+                    }
+                };
+                last = Some((list, cells));
+            }
+            let Some((_, cells)) = &last else { continue };
+            for piece in cells.chunks(BATCH_ROWS) {
+                for &cell in piece {
+                    if !*compare || is_same(cell, input.columns[*var][row], interner) {
+                        rows.push(row as u32);
+                        items.push(cell);
+                    }
+                }
+                if rows.len() >= BATCH_ROWS {
+                    let output = make(&rows, &items);
+                    if !self.hand_on(at, output, query, emit)? {
+                        return Ok(false);
+                    }
+                    rows.clear();
+                    items.clear();
+                }
+            }
+        }
+        let output = make(&rows, &items);
+        self.hand_on(at, output, query, emit)
     }
 
     /// Hands rows to the next step, equal ones once where the plan says so.

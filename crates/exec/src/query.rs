@@ -512,7 +512,7 @@ impl<'a> Query<'a> {
         let args = aggregates.iter().flatten().map(|used| {
             used.args.iter().map(|arg| computer.known(arg)).collect::<Result<Vec<Value>>>()
         });
-        Ok(Groups::new(aggregates, args.collect::<Result<_>>()?, span))
+        Ok(Groups::new(aggregates, args.collect::<Result<_>>()?, span, self.ambient.random()))
     }
 
     fn constant_rows(
