@@ -942,3 +942,22 @@ fn a_graph_that_is_kept_follows_what_is_written() {
         assert_eq!(run(count), ["3 2005"]);
     }
 }
+
+#[test]
+fn a_graph_that_is_kept_goes_with_its_relation() {
+    let engine = engine();
+    let parameters = Parameters::new();
+    let make = "?[a, b] := a in int_range(2000), b = a + 1 :create edge {a, b}";
+    let ask = "?[] <~ TopSort(*edge[])";
+    engine.run(make, &parameters).unwrap();
+    assert_eq!(engine.run(ask, &parameters).unwrap().rows, 2001);
+    engine.run("::remove edge", &parameters).unwrap();
+    let error = engine.run(ask, &parameters).map(|output| output.rows).unwrap_err();
+    assert_eq!(error.to_string(), "no relation `edge`");
+    engine.run("?[a, b] <- [[1, 2]] :create edge {a, b}", &parameters).unwrap();
+    assert_eq!(engine.run(ask, &parameters).unwrap().rows, 2);
+    engine
+        .run("?[a, b, c] <- [[1, 2, 3], [2, 3, 4]] :replace edge {a, b, c}", &parameters)
+        .unwrap();
+    assert_eq!(engine.run(ask, &parameters).unwrap().rows, 3);
+}

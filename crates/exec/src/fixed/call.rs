@@ -295,6 +295,10 @@ impl Call<'_, '_> {
         let wanted = if is_weighted { 3 } else { 2 };
         let columns: Vec<usize> = input.columns.iter().copied().take(wanted).collect();
         let is_graph = columns.len() >= 2;
+        // A plan may be older than the removal of its relation. Rows would tell; what is kept would not.
+        if let Some(all) = path.prefix(&[], self.query.interner) {
+            self.query.read.estimate(path.keyspace, &all)?;
+        }
         Ok(is_graph.then_some((kept, Key { keyspace: path.keyspace, columns })))
     }
 
