@@ -1,6 +1,7 @@
 //! How much a vertex counts: degree, PageRank, closeness, betweenness, clustering.
 
-use super::call::{Call, rounds};
+use super::call::Call;
+use super::options::rounds;
 use super::projection::Projection;
 use crate::cell::Cell;
 use crate::error::Result;

@@ -1,7 +1,8 @@
 //! Which vertices have more edges among themselves than with others.
 
-use super::call::{Answer, Call, rounds};
+use super::call::{Answer, Call};
 use super::centrality::{by_vertex, maybe_undirected};
+use super::options::rounds;
 use crate::cell::Cell;
 use crate::error::Result;
 use model::Value;

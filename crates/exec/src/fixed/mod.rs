@@ -9,6 +9,7 @@ mod call;
 mod centrality;
 mod communities;
 mod components;
+mod options;
 mod paths;
 mod projection;
 mod reader;

@@ -1,6 +1,7 @@
 //! Searches and walks whose next step is decided by an expression over columns.
 
-use super::call::{Answer, Call, Row, rounds};
+use super::call::{Answer, Call, Row};
+use super::options::rounds;
 use super::paths::keep;
 use super::projection::Projection;
 use crate::cell::Cell;
@@ -105,7 +106,7 @@ impl Formula {
         if let Some(number) = cell.as_plain_float() {
             return Ok(number);
         }
-        computer.interner.with(cell, super::call::float).ok_or_else(|| {
+        computer.interner.with(cell, super::options::float).ok_or_else(|| {
             let found = computer.interner.value(cell);
             Error::value(format!("`{name}` is a number, found {found}"), self.span)
         })
