@@ -7,7 +7,8 @@ Needs the wheels `cozo-embedded` and `mnestic` (the referee) in the interpreter 
 
 A seed is a program (see `programs.py`). Where the answers differ, the program is made smaller while it still differs in
 the same way, and printed with the three answers. Differences that are meant are listed in `EXPLAINED` with their
-reasons, and counted. `--script FILE` runs scripts of a file, separated by lines of `---`, and prints the three answers.
+reasons, and counted. `--alone` needs no other engine, and larger relations are tried.
+`--script FILE` runs scripts of a file, separated by lines of `---`, and prints the three answers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import importlib
 import json
 import math
+import random
 import re
 import select
 import subprocess
@@ -338,9 +340,15 @@ def main() -> None:
     parser.add_argument("--stop", type=int, default=10, help="findings after which to stop")
     parser.add_argument("--script", type=Path, help="a file of scripts instead of seeds")
     parser.add_argument("--expressions", action="store_true", help="expressions over constants instead of programs")
+    parser.add_argument("--alone", action="store_true", help="compare ours with itself: other orders, no magic sets")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--minutes", type=float, default=8, help="stop after so long")
     args = parser.parse_args()
+    if args.alone:
+        engine = Engine([args.ours, "--programs"])
+        run_alone(engine, args)
+        engine.stop()
+        return
     if args.serve:
         serve(args.serve)
         return
@@ -356,6 +364,52 @@ def main() -> None:
         run(engines, args)
     for engine in engines.values():
         engine.stop()
+
+
+def run_alone(engine: Engine, args: argparse.Namespace) -> None:
+    """Compares our answers with those to the same queries in another order, and without magic sets."""
+    first, last = (int(seed) for seed in args.seeds.split(":"))
+    classes: Counter[str] = Counter()
+    until = time.monotonic() + 60 * args.minutes
+    for seed in range(first, last):
+        if time.monotonic() > until:
+            print(f"out of time before seed {seed}")
+            break
+        r = random.Random(seed)
+        steps, base = [], []
+        for step in program(seed, large=0.3):
+            base += [None]
+            steps.append(step)
+            if "query" in step.tags:
+                at = len(steps) - 1
+                plain = Seq([step.script, "\n:disable_magic_rewrite true"])
+                scripts = [plain, step.script.shuffled(r), Seq([step.script.shuffled(r), "\n", plain.parts[1]])]
+                steps += [Step(script, step.params, step.tags) for script in scripts]
+                base += [at] * len(scripts)
+        answers = ask({"ours": engine}, steps)["ours"]
+        classes["programs"] += 1
+        for i, at in enumerate(base):
+            how = difference(steps[i], answers[i], answers[at]) if at is not None else None
+            text = "" if at is None else f"{answers[i].get('error', '')}{answers[at].get('error', '')}"
+            if how in ("error", "no error") and re.search(r"^(\w+: |a condition: )", text):
+                how = None
+                classes["errors of rows that a join removes"] += 1
+            if any("::remove" in step.script.text() for step in steps) and how == "error":
+                # A plan that was kept does not look at rules that play no part.
+                how = None
+            if how:
+                classes[how] += 1
+                before = [step for step in steps[:at] if "query" not in step.tags]
+                print(
+                    f"seed {seed}: {how}",
+                    show([*before, steps[at], steps[i]], None, {"first": answers[at], "then": answers[i]}),
+                )
+                print("=" * 60, flush=True)
+                break
+        if sum(classes[how] for how in ("rows", "order", "error", "no error", "hang", "headers")) >= args.stop:
+            break
+    for reason, count in classes.most_common():
+        print(f"{count:8} {reason}")
 
 
 def run(engines: dict[str, Engine], args: argparse.Namespace) -> None:

@@ -38,6 +38,13 @@ class Seq:
                 ]
         return found
 
+    def shuffled(self, r: random.Random) -> Seq:
+        """The same with the literals of bodies, and alternatives, in another order."""
+        parts = [part if isinstance(part, str) else part.shuffled(r) for part in self.parts]
+        if self.least == 1 and self.sep in (", ", " or "):
+            r.shuffle(parts)
+        return Seq(parts, self.sep, self.least)
+
 
 @dataclass
 class Step:
@@ -82,8 +89,9 @@ JOINABLE = {"int": {"int", "maybe", "any"}, "maybe": {"int", "maybe", "any"}, "a
 class Maker:
     """Makes one program."""
 
-    def __init__(self, seed: int) -> None:
-        """The same seed makes the same program."""
+    def __init__(self, seed: int, large: float) -> None:
+        """The same seed makes the same program; so many have a large relation."""
+        self.large = large
         self.r = random.Random(seed)
         # Engines differ in whether 1 unifies with 1.0, so most programs have integers only.
         self.floats = self.r.random() < 0.3
@@ -330,7 +338,7 @@ class Maker:
         """A condition, a unification, a negation or a disjunction."""
         roll = self.r.random()
         if roll < 0.4 or depth <= 0:
-            return self.expr("bool", env, 2)
+            return self.condition(env)
         if roll < 0.55:
             kind = self.r.choice(["int", "int", "str", "list", "float" if self.floats else "int", "any"])
             bound = self.pick(env, kind)
@@ -352,6 +360,15 @@ class Maker:
         if roll < 0.82:
             return Seq(["not ", self.negation(env, below, depth)])
         return self.either(env, rules, below, depth)
+
+    def condition(self, env: dict[str, str]) -> str:
+        """A condition, of something that is bound where there is anything."""
+        text = self.expr("bool", env, 2)
+        for _ in range(6):
+            if any(name in text for name in env):
+                break
+            text = self.expr("bool", env, 2)
+        return text
 
     def negation(self, env: dict[str, str], below: list[Rule], depth: int) -> Seq | str:
         """What stands after `not`."""
@@ -670,7 +687,7 @@ class Maker:
         if self.chance(0.05):
             options.append(":disable_magic_rewrite true")
         script = Seq([Seq(rules, "\n", 1), "\n", Seq(options, "\n", 0)])
-        return Step(script, self.params, self.tags)
+        return Step(script, self.params, self.tags | {"query"})
 
     # Changes.
 
@@ -820,7 +837,7 @@ class Maker:
     def program(self) -> list[Step]:
         """The whole."""
         steps = [self.create(name) for name in ["ra", "rb", "rc"][: self.r.choice([1, 2, 2, 3])]]
-        self.is_large = self.chance(0.03)
+        self.is_large = self.chance(self.large)
         if self.is_large:
             steps.append(self.create_large("rl"))
         if self.chance(0.1):
@@ -946,9 +963,9 @@ def spec_of(columns: list[Column], with_types: bool, rename: dict[str, str] | No
     return "{" + keys + (f" => {values}" if values else "") + "}"
 
 
-def program(seed: int) -> list[Step]:
+def program(seed: int, large: float = 0.03) -> list[Step]:
     """The program of a seed."""
-    maker = Maker(seed)
+    maker = Maker(seed, large)
     steps = maker.program()
     for step in steps:
         step.tags |= {"floats"} if maker.floats else set()

@@ -103,3 +103,14 @@ fn rows_that_a_script_kept_come_back_in_order() {
     check("{?[u] <- [['b'], ['ab']] :create _a {u}} %return _a", "u: \"ab\", \"b\"");
     check("{?[u] <- [[2], [1]]} as _a {?[u] <- [[0]] :put _a {u}} %return _a", "u: 0, 1, 2");
 }
+
+#[test]
+fn a_meet_rule_that_is_asked_for_parts_in_two_ways_gives_the_same_rows() {
+    let rules = "?[c, b] <- [[1, 1], [4, 1]] :create e {c, b} ---
+        far[x, y, max(d)] := *e[x, y], d = 1, x == 4
+        far[x, z, max(d)] := far[x, y, f], *e[y, z], d = f + 1, d < 7
+        one[x] := far[4, x, x]
+        ?[x] := one[1], x = 1";
+    check(rules, "x: ");
+    check(&format!("{rules} :disable_magic_rewrite true"), "x: ");
+}

@@ -9,6 +9,8 @@
 //! 1. The entry's rows stay the same: a copy is read only where its set holds what is asked.
 //! 2. Columns of aggregates are never bound: a group is asked for whole or not at all.
 //! 3. A rule that is also needed whole is not copied; what is negated or read by an algorithm is needed whole.
+//! 4. A copy of a rule with meet aggregates reads itself and no other copy of that rule: the other's rows are the last of
+//!    their groups, and a condition may refuse those where it took the ones that they bettered.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
@@ -30,11 +32,15 @@ pub(crate) fn rewrite(program: &Program, infos: &[RelationInfo]) -> Option<Progr
         component: components(program),
     };
     rewriter.want_whole(program.entry);
-    while let Some(task) = rewriter.work.pop() {
-        rewriter.work_on(&task)?;
-        if rewriter.copies.len() > COPIES_MAX {
-            return None;
+    loop {
+        while let Some(task) = rewriter.work.pop() {
+            rewriter.work_on(&task)?;
+            if rewriter.copies.len() > COPIES_MAX {
+                return None;
+            }
         }
+        let Some(whole) = rewriter.meet_of_other_copy() else { break };
+        rewriter.want_whole(whole);
     }
     if rewriter.copies.is_empty() {
         return None;
@@ -218,6 +224,23 @@ impl Rewriter<'_> {
         }
         let (variables, span) = (rule.variables.clone(), rule.span);
         self.out.rules.push(Rule { predicate: set, head, variables, body, span });
+    }
+
+    /// A predicate with meet aggregates of which one copy reads another.
+    fn meet_of_other_copy(&self) -> Option<usize> {
+        let copy_of: HashMap<usize, usize> =
+            self.copies.iter().map(|((of, _), (copy, _))| (*copy, *of)).collect();
+        self.out.rules.iter().find_map(|rule| {
+            let of = *copy_of.get(&rule.predicate)?;
+            let reads_other = |literal: &Literal| match literal {
+                Literal::Atom { source: Source::Derived(read), .. } => {
+                    *read != rule.predicate && copy_of.get(read) == Some(&of)
+                }
+                _ => false,
+            };
+            let is_meet = self.given.predicates[of].is_meet() && !self.whole.contains(&of);
+            (is_meet && rule.body.iter().any(reads_other)).then_some(of)
+        })
     }
 
     /// Where a rule is also needed whole, its copies are not.
