@@ -668,11 +668,12 @@ impl<'p> Body<'p> {
         wanted.extend(0..keys);
         for (row, &time) in times.iter().enumerate() {
             let prefix: Vec<Cell> = prefix.iter().map(|&var| input.columns[var][row]).collect();
-            let Some(range) = path.prefix(&prefix, query.interner) else { continue };
+            // Where no key can be of such values, nothing is found: what a negation is after.
+            let range = path.prefix(&prefix, query.interner);
             let (read, interner) = (query.read, query.interner);
             let mut last: Option<Vec<Cell>> = None;
             let (mut any, mut wants_more) = (false, true);
-            path.scan(read, range, &wanted, CHUNK_ROWS, interner, &mut |found| {
+            let mut visit = |found: Columns| {
                 let mut places = Vec::new();
                 for place in 0..found.rows {
                     let keys = &found.columns[asked..asked + keys];
@@ -691,7 +692,10 @@ impl<'p> Body<'p> {
                 wants_more =
                     self.check_and_hand_on(at, input, &rows, &places, &found, query, emit)?;
                 Ok::<bool, Error>(wants_more)
-            })?;
+            };
+            if let Some(range) = range {
+                path.scan(read, range, &wanted, CHUNK_ROWS, interner, &mut visit)?;
+            }
             if once && any != *negated {
                 let output = input.gather(&[row as u32], &planned.live);
                 wants_more = self.hand_on(at, output, query, emit)?;

@@ -114,3 +114,19 @@ fn a_meet_rule_that_is_asked_for_parts_in_two_ways_gives_the_same_rows() {
     check(rules, "x: ");
     check(&format!("{rules} :disable_magic_rewrite true"), "x: ");
 }
+
+#[test]
+fn what_held_at_a_time_is_asked_of_all_rows_of_a_key() {
+    let history = "?[k, at, v] <- [[2, [1, true], 7], [2, [2, false], 7]]
+        :create h {k: Int, at: Validity => v: Int}";
+    let ask = |query: &str| format!("{history} --- {query}");
+    check(&ask("?[v] := *h[2, t, _], *h[2, t, v @ 1]"), "v: 7");
+    check(&ask("?[v] := *h[2, t, _], *h[2, t, v @ 3]"), "v: ");
+    check(&ask("?[x] := *h[2, t, x @ 1], not *h[2, t, x @ 3]"), "x: 7");
+}
+
+#[test]
+fn a_relation_with_history_has_no_row_of_a_key_that_its_type_refuses() {
+    let history = "?[k, at] <- [[2, [1, true]]] :create h {k: Int, at: Validity}";
+    check(&format!("{history} --- ?[x] := x = 'a', not *h[x, _ @ 3]"), "x: \"a\"");
+}

@@ -219,7 +219,7 @@ impl Orderer<'_> {
                         Some(self.rows * self.derived_fanout(predicate, args, version).max(0.9))
                     }
                     Source::Stored(stored) => {
-                        let (path, prefix) = self.path(stored, args);
+                        let (path, prefix) = self.path(stored, args, at.is_some());
                         let fanout = self.stored_fanout(stored, path, prefix, args);
                         let once = match prefix {
                             0 => self.sizes.infos[stored].rows as f64 * 0.1,
@@ -240,8 +240,15 @@ impl Orderer<'_> {
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
     }
 
-    /// The path with the longest bound prefix, and its length; the relation itself where two are equal.
-    fn path(&self, stored: usize, args: &[Option<Var>]) -> (usize, usize) {
+    /// The path with the longest bound prefix, and its length; the relation itself where two are equal. What held at a time is
+    /// found among all rows of a key without its validity, and only where those stand together.
+    fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
+        if is_at {
+            let keys = &self.sizes.infos[stored].paths[0].keys;
+            let keys = &keys[..keys.len().saturating_sub(1)];
+            let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
+            return (0, keys.iter().take_while(is_bound).count());
+        }
         let mut best = (0, 0);
         for (number, path) in self.sizes.infos[stored].paths.iter().enumerate() {
             let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
@@ -339,7 +346,7 @@ impl Orderer<'_> {
                 Step::Derived { predicate: *predicate, version, bound, outputs, negated: *negated }
             }
             Literal::Atom { source: Source::Stored(stored), args, negated, at, .. } => {
-                let (path, prefix) = self.path(*stored, args);
+                let (path, prefix) = self.path(*stored, args, at.is_some());
                 let fanout = self.stored_fanout(*stored, path, prefix, args);
                 let keys = &self.sizes.infos[*stored].paths[path].keys;
                 let range = match keys.get(prefix) {
