@@ -31,6 +31,9 @@ const TIMEOUT_S: f64 = 300.0;
 /// Plans that are kept.
 const PLANS_MAX: usize = 1024;
 
+/// Bytes of a script whose plan is kept.
+const PLAN_TEXT_BYTES_MAX: usize = 64 << 10;
+
 /// Microseconds for which a plan's estimates are believed.
 const PLAN_AGE_US: u64 = 2_000_000;
 
@@ -45,7 +48,7 @@ pub struct Engine {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     catalog: Catalog,
-    plans: Mutex<HashMap<String, Arc<Planned>>>,
+    plans: Mutex<HashMap<Arc<str>, Arc<Planned>>>,
     running: Mutex<BTreeMap<u64, Running>>,
     /// Shared by scripts that change rows; held alone while an index is made or dropped.
     changing: RwLock<()>,
@@ -59,6 +62,7 @@ pub struct Engine {
 
 /// A query that was planned before.
 struct Planned {
+    text: Arc<str>,
     query: syntax::Query,
     plan: Plan,
     relations: Vec<Relation>,
@@ -68,7 +72,7 @@ struct Planned {
 /// A script that runs.
 struct Running {
     started_us: u64,
-    text: String,
+    text: Arc<str>,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -129,6 +133,7 @@ impl Engine {
         if let Some(planned) = known
             && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
         {
+            let _running = self.register(&planned.text, &cancelled);
             match self.run_planned(&planned, run, &cancelled) {
                 // A relation may have gone since the plan was made.
                 Err(Error::Store(error)) if error.kind() == ErrorKind::InvalidInput => {
@@ -138,7 +143,8 @@ impl Engine {
             }
         }
         let script = syntax::parse(text)?;
-        let _running = self.register(text, &cancelled);
+        let text: Arc<str> = text.into();
+        let _running = self.register(&text, &cancelled);
         if let Script::Query(query) = &script
             && query.options.mutation.is_none()
         {
@@ -146,17 +152,19 @@ impl Engine {
             let read: &dyn Read = &*snapshot;
             let (plan, relations) = self.plan(query, read, &BTreeMap::new(), &BTreeMap::new())?;
             let planned = Arc::new(Planned {
+                text: Arc::clone(&text),
                 query: query.clone(),
                 plan,
                 relations,
                 made_us: self.env.monotonic_us(),
             });
-            let mut plans = self.plans.lock();
-            if plans.len() >= PLANS_MAX {
-                plans.clear();
+            if text.len() <= PLAN_TEXT_BYTES_MAX {
+                let mut plans = self.plans.lock();
+                if plans.len() >= PLANS_MAX {
+                    plans.clear();
+                }
+                plans.insert(text, Arc::clone(&planned));
             }
-            plans.insert(text.to_owned(), Arc::clone(&planned));
-            drop(plans);
             return self.run_planned(&planned, run, &cancelled);
         }
         if let Some(host) = &self.host {
@@ -225,7 +233,7 @@ impl Engine {
     ) -> Result<Output> {
         let script = syntax::parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
-        let _running = self.register(text, &cancelled);
+        let _running = self.register(&text.into(), &cancelled);
         let mut session = self.session(transaction, run, &cancelled);
         session.is_callers = true;
         session.run(&script)
@@ -285,11 +293,11 @@ impl Engine {
         watch
     }
 
-    fn register(&self, text: &str, cancelled: &Arc<AtomicBool>) -> Registered<'_> {
+    fn register(&self, text: &Arc<str>, cancelled: &Arc<AtomicBool>) -> Registered<'_> {
         let id = self.next_id.fetch_add(1, Relaxed);
         let running = Running {
             started_us: self.env.wall_us(),
-            text: text.to_owned(),
+            text: Arc::clone(text),
             cancelled: Arc::clone(cancelled),
         };
         self.running.lock().insert(id, running);
@@ -439,7 +447,7 @@ impl Engine {
     #[must_use]
     pub fn running(&self) -> Vec<(u64, u64, String)> {
         let running = self.running.lock();
-        running.iter().map(|(&id, one)| (id, one.started_us, one.text.clone())).collect()
+        running.iter().map(|(&id, one)| (id, one.started_us, one.text.to_string())).collect()
     }
 
     /// Stops a script; whether it was there.
