@@ -245,6 +245,11 @@ EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
     ),
     ("theirs hang or crash", says("mnestic", "HANG|PANIC")),
     ("theirs pass over arguments", says("ours", "it is given")),
+    ("choice chooses otherwise", lambda steps, found: found.versus[1] == "rows" and has(r"choice\(")(steps, found)),
+    (
+        "theirs do not look at rules that play no part",
+        says("ours", r"has \d+ columns?, \d+ (is|are) given|has no column"),
+    ),
 ]
 
 
