@@ -2,6 +2,7 @@
 
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
+use crate::expr::one_nan;
 use crate::table::Table;
 use function::Accumulate;
 use model::Value;
@@ -242,7 +243,10 @@ impl State {
                 interner.float((*ints as f64 + *floats) / *rows as f64)
             }
             Self::Least(cell) | Self::Greatest(cell) => *cell,
-            Self::Other(state) => interner.take(state.finish()?),
+            Self::Other(state) => match state.finish()? {
+                Value::Float(float) => interner.float(one_nan(float)),
+                value => interner.take(value),
+            },
         })
     }
 }

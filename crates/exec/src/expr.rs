@@ -220,24 +220,25 @@ impl Computer<'_> {
                 Kind::Add => Some(self.interner.int(a + b)),
                 Kind::Sub => Some(self.interner.int(a - b)),
                 Kind::Mul => a.checked_mul(b).map(|int| self.interner.int(int)),
-                _ => Some(self.interner.float(a as f64 / b as f64)),
+                _ => Some(self.interner.float(one_nan(a as f64 / b as f64))),
             };
         }
         let float = |cell: Cell| {
             cell.as_plain_float().or_else(|| cell.as_small_int().map(|int| int as f64))
         };
         let (a, b) = (float(a)?, float(b)?);
-        Some(self.interner.float(match kind {
+        Some(self.interner.float(one_nan(match kind {
             Kind::Add => a + b,
             Kind::Sub => a - b,
             Kind::Mul => a * b,
             _ => a / b,
-        }))
+        })))
     }
 
     fn call(&self, function: &Function, args: &[Cell], span: Span) -> Result<Cell> {
         let args: Vec<Value> = args.iter().map(|&cell| self.interner.value(cell)).collect();
         match (function.call)(&args, self.ambient) {
+            Ok(Value::Float(float)) => Ok(self.interner.float(one_nan(float))),
             Ok(value) => Ok(self.interner.take(value)),
             Err(failure) => Err(Error::Value(syntax::Diagnostic {
                 message: failure.message,
@@ -291,4 +292,9 @@ fn kind_of(name: &str) -> Kind {
         "cond" => Kind::Cond,
         _ => Kind::Plain,
     }
+}
+
+/// What is computed has one NaN, after all numbers: 0/0 gives one of the other sign on some machines, which would be before.
+pub(crate) fn one_nan(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value }
 }

@@ -130,3 +130,10 @@ fn a_relation_with_history_has_no_row_of_a_key_that_its_type_refuses() {
     let history = "?[k, at] <- [[2, [1, true]]] :create h {k: Int, at: Validity}";
     check(&format!("{history} --- ?[x] := x = 'a', not *h[x, _ @ 3]"), "x: \"a\"");
 }
+
+#[test]
+fn all_that_is_not_a_number_is_one_value_after_all_numbers() {
+    check("?[x] := x in [0 / 0, 1.0, to_float('NAN'), log2(-1.0)]", "x: 1.0, NaN");
+    check("?[x] := x = min(0.0 / 0.0, 1.0)", "x: 1.0");
+    check("?[variance(x), y] := x in [1, 2], y = x", "variance(x) y: NaN 1, NaN 2");
+}
