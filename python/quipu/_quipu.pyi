@@ -200,8 +200,9 @@ class Database:
         Args:
             script: One query, one operation that begins with ``::``, or a script of several in braces.
             params: Values by the names that the script has after ``$``. ``None``, ``bool``, ``int``, ``float``,
-                ``str``, ``bytes``, ``list``, ``tuple`` and ``UUID`` are what they are; a ``dict`` is Json; a ``datetime`` with a
-                time zone is text as RFC 3339 writes it; NumPy's scalars are plain numbers, its arrays lists.
+                ``str``, ``bytes``, ``list``, ``tuple`` and ``UUID`` are what they are; a ``dict`` is Json; a
+                ``datetime`` with a time zone is text as RFC 3339 writes it; NumPy's scalars are plain numbers, its
+                arrays lists.
             timeout: Seconds it may take, whatever it says itself; 0 is no limit. ``None``: as its ``:timeout`` says,
                 else 300.
 

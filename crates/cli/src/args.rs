@@ -4,11 +4,13 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use quipu::ingest::{ColumnRef, Columns};
 use quipu::{Durability, VertexType, WeightType};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   quipu import patents.quipu cites cit-Patents.csv
   quipu neighbors patents.quipu cites 3858245 --out
+  quipu run patents.quipu -e '?[to] := *cites{src: 3858245, dst: via}, *cites{src: via, dst: to}'
   quipu stats patents.quipu
   quipu export patents.quipu cites - | head
   quipu backup patents.quipu monday.qbak
@@ -32,6 +34,7 @@ pub(crate) enum Command {
     Check(Check),
     Repair(Repair),
     Neighbors(Neighbors),
+    Run(Run),
     Export(Export),
     Backup(Backup),
     Restore(Restore),
@@ -188,6 +191,55 @@ pub(crate) struct Neighbors {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  quipu run db.quipu -e '?[to] := *cites{src: $v, dst: to}' --param v=42
+  quipu run db.quipu reach.q --format csv > reached.csv
+  echo '::relations' | quipu run db.quipu -
+
+A script is one query, one operation that begins with '::', or several queries in braces. One that only reads opens
+the database read-only, beside a process that writes; one that may change something creates the database where there is
+none. In CSV null is an empty cell and an empty text is \"\"; in JSON numbers that JSON lacks (inf, NaN) are null, bytes and
+UUIDs are text. Ctrl-C stops the script, and nothing was changed.";
+
+/// Run a script of the query language (Datalog), and print the rows it answers.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct Run {
+    /// Folder of the database
+    pub(crate) db: PathBuf,
+    /// File with the script; "-" is standard input
+    #[arg(required_unless_present = "script", conflicts_with = "script")]
+    pub(crate) file: Option<PathBuf>,
+    /// The script itself
+    #[arg(short = 'e', long = "script", value_name = "SCRIPT")]
+    pub(crate) script: Option<String>,
+    /// A value that the script has as $NAME: JSON, else text
+    #[arg(long = "param", value_parser = parameter, value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<(String, String)>,
+    /// How rows are printed; default: table on a terminal, else csv
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<RowFormat>,
+    /// Seconds it may take, whatever it says itself; 0 is no limit
+    #[arg(long, value_parser = seconds, value_name = "SECONDS")]
+    pub(crate) timeout: Option<Duration>,
+    /// Memory for the database and the script, such as 4GB
+    #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
+    pub(crate) memory_limit: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowFormat {
+    /// Aligned columns
+    Table,
+    /// A line of names, then a line a row
+    Csv,
+    /// One JSON object with "columns" and "rows"
+    Json,
+    /// A JSON object a row
+    Jsonl,
 }
 
 const EXPORT_EXAMPLES: &str = "\
@@ -348,6 +400,17 @@ fn columns(text: &str) -> Result<Columns, String> {
         }),
         _ => Err("two or three columns are needed: source, target and perhaps weight".to_owned()),
     }
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let named = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = named.ok_or("a name, \"=\" and a value are needed")?;
+    Ok((name.trim_start_matches('$').to_owned(), value.to_owned()))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed")?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 fn size(text: &str) -> Result<u64, String> {

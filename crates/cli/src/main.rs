@@ -1,4 +1,4 @@
-//! The command `quipu`: import a graph, look into it, check it, take it out again.
+//! The command `quipu`: import a graph, ask it, check it, take it out again.
 //!
 //! # Architecture invariants
 //! 1. Data goes to standard output; progress, notes and errors go to standard error. So a pipe
@@ -18,6 +18,7 @@ mod interrupt;
 mod neighbors;
 mod output;
 mod repair;
+mod run;
 mod stats;
 
 use args::{Arguments, Command};
@@ -46,6 +47,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Check(arguments) => check::run(arguments),
         Command::Repair(arguments) => repair::run(arguments),
         Command::Neighbors(arguments) => neighbors::run(arguments),
+        Command::Run(arguments) => run::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Backup(arguments) => backup::back_up(arguments),
         Command::Restore(arguments) => backup::restore(arguments),

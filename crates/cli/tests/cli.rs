@@ -423,3 +423,83 @@ fn a_backup_is_taken_beside_a_writer_with_what_is_in_its_log_alone() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(err(&refused).contains("locked by"), "{}", err(&refused));
 }
+
+/// A place whose database has a graph `cites` with the edges 1→2, 2→3 and 3→4.
+fn cited() -> Place {
+    let place = Place::new();
+    let db = place.open();
+    let cites = db.graph("cites", GraphOptions::default()).unwrap();
+    for (from, to) in [(1, 2), (2, 3), (3, 4)] {
+        cites.upsert(from, to, None).unwrap();
+    }
+    db.close().unwrap();
+    place
+}
+
+#[test]
+fn a_script_is_taken_from_the_command_a_file_or_standard_input() {
+    let place = cited();
+    let script = "?[to] := *cites{src: $v, dst: via}, *cites{src: via, dst: to}";
+    assert_eq!(place.ok(&["run", "db", "-e", script, "--param", "v=2"]), "to\n4\n");
+    place.file("hops.q", script);
+    assert_eq!(place.ok(&["run", "db", "hops.q", "--param", "v=1"]), "to\n3\n");
+    let mut child = command(place.folder.path())
+        .args(["run", "db", "-", "--format", "table"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"?[from, to] := *cites{src: from, dst: to}").unwrap();
+    let table = out(&child.wait_with_output().unwrap());
+    assert_eq!(table, "from │ to\n─────┼───\n   1 │  2\n   2 │  3\n   3 │  4\n(3 rows)\n");
+}
+
+#[test]
+fn a_script_that_only_reads_runs_beside_a_writer_and_creates_nothing() {
+    let place = cited();
+    let writer = place.open();
+    assert_eq!(place.ok(&["run", "db", "-e", "?[count(a)] := *cites{src: a}"]), "count(a)\n3\n");
+    assert!(place.ok(&["run", "db", "-e", "::relations", "--format", "json"]).contains("cites"));
+    let refused = place.fails(1, &["run", "db", "-e", "?[a] <- [[1]] :create t {a}"]);
+    assert!(refused.contains("error: "), "{refused}");
+    writer.close().unwrap();
+    place.fails(1, &["run", "new", "-e", "?[a] <- [[1]]"]);
+    assert!(!place.path("new").exists());
+    place.ok(&["run", "new", "-e", "?[a] <- [[1], [2]] :create t {a}"]);
+    assert_eq!(place.ok(&["run", "new", "-e", "?[a] := *t[a]"]), "a\n1\n2\n");
+}
+
+#[test]
+fn rows_are_csv_or_json_with_every_value_told_apart() {
+    let place = cited();
+    let script =
+        r#"?[n, a, b] <- [[1, null, ""], [2, "x,\"y", "null"], [3, [1, "z"], 0.5], [4, true, $p]]"#;
+    let run = |format| {
+        let p = r#"p={"k": [1, null]}"#;
+        place.ok(&["run", "db", "-e", script, "--param", p, "--format", format])
+    };
+    assert_eq!(
+        run("csv"),
+        "n,a,b\n1,,\"\"\n2,\"x,\"\"y\",null\n3,\"[1, \"\"z\"\"]\",0.5\n4,true,\"{\"\"k\"\":[1,null]}\"\n"
+    );
+    let rows: Value = serde_json::from_str(&run("json")).unwrap();
+    assert_eq!(rows["columns"], serde_json::json!(["n", "a", "b"]));
+    assert_eq!(rows["rows"][2], serde_json::json!([3, [1, "z"], 0.5]));
+    let lines = run("jsonl");
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!(last, serde_json::json!({"n": 4, "a": true, "b": {"k": [1, null]}}));
+}
+
+#[test]
+fn a_wrong_script_is_shown_with_its_place_and_a_long_one_stops_at_its_timeout() {
+    let place = cited();
+    let wrong = place.fails(1, &["run", "db", "-e", "?[a] := *cite{src: a}"]);
+    let shown = "error: no relation `cite`\n--> line 1, column 10\n  ?[a] := *cite{src: a}\n           ^^^^\n\
+        hint: did you mean `cites`?\n";
+    assert_eq!(wrong, shown);
+    let long = "c[x] := x in int_range(3000) ?[count(x)] := c[x], c[y], c[z]";
+    let stopped = place.fails(1, &["run", "db", "-e", long, "--timeout", "0.1"]);
+    assert_eq!(stopped, "error: the query ran into its timeout\n");
+    place.fails(2, &["run", "db"]);
+    place.fails(2, &["run", "db", "-e", "?[a] <- [[1]]", "--param", "novalue"]);
+}

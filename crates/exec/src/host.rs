@@ -2,6 +2,7 @@
 
 use crate::engine::Parameters;
 use base::KeyspaceId;
+use syntax::Script;
 
 /// Asked now and then; a script stops once the answer is false.
 pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
@@ -44,4 +45,15 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Failed writes.
     fn drop_entry(&self, name: &str) -> store::Result<bool>;
+}
+
+/// Whether a script may change the database. One whose text is wrong does not; one of several queries may.
+#[must_use]
+pub fn may_change(text: &str) -> bool {
+    match syntax::parse(text) {
+        Ok(Script::Query(query)) => query.options.mutation.is_some(),
+        Ok(Script::System(op)) => crate::system::is_change(&op),
+        Ok(Script::Imperative(_)) => true,
+        Err(_) => false,
+    }
 }

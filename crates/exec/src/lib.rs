@@ -31,5 +31,5 @@ mod watch;
 pub use cell::{Cell, Interner};
 pub use engine::{Engine, Parameters};
 pub use error::{Error, Result};
-pub use host::{GoOn, Host, Run};
+pub use host::{GoOn, Host, Run, may_change};
 pub use output::Output;

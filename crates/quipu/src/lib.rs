@@ -36,7 +36,7 @@ pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, res
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use exec::GoOn;
+pub use exec::{GoOn, may_change};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
 pub use model::{Json, Validity, Value, Vector};

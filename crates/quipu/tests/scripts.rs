@@ -1,0 +1,125 @@
+//! Scripts as a user of the Rust API runs them.
+#![allow(clippy::unwrap_used)]
+
+use quipu::{
+    AnswerValues, CounterOptions, Database, Error, ErrorKind, GraphOptions, Isolation, Options,
+    Parameters, RunOptions, ScriptError, Value,
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Nothing that ends by itself while a test waits.
+const ENDLESS: &str = "c[x] := x in int_range(3000) ?[count(x)] := c[x], c[y], c[z]";
+
+fn memory() -> Database {
+    Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap()
+}
+
+#[track_caller]
+fn check(db: &Database, script: &str, want: &str) {
+    let rows: Vec<Value> =
+        db.run(script, &Parameters::new()).unwrap().rows().map(Value::List).collect();
+    assert_eq!(Value::List(rows).to_string(), want);
+}
+
+fn fails(db: &Database, script: &str) -> Error {
+    db.run(script, &Parameters::new()).unwrap_err()
+}
+
+#[test]
+fn a_column_has_the_one_type_that_holds_all_its_values() {
+    let db = memory();
+    let script = "?[i, f, b, s, n, m, id, no] <- [
+        [1, 1, true, 'x', null, 1, $big, -1],
+        [2, 0.5, false, null, null, 'a', 7, $big]]";
+    let big = Parameters::from([("big".to_owned(), Value::Id(1 << 63))]);
+    let answer = db.run(script, &big).unwrap();
+    let column = |i: usize| answer.column(i);
+    assert!(matches!(column(0).values, AnswerValues::Int(ints) if ints == [1, 2]));
+    assert!(matches!(column(1).values, AnswerValues::Float(floats) if floats == [1.0, 0.5]));
+    assert!(matches!(column(2).values, AnswerValues::Bool(bools) if bools == [true, false]));
+    let texts = column(3);
+    assert!(matches!(&texts.values, AnswerValues::Str(texts) if texts.get(0) == b"x"));
+    assert_eq!([0, 1].map(|row| texts.valid.is_valid(row)), [true, false]);
+    assert!(matches!(column(4).values, AnswerValues::Null(2)));
+    assert!(matches!(column(5).values, AnswerValues::Literal(texts) if texts.get(1) == b"\"a\""));
+    assert!(matches!(column(6).values, AnswerValues::Id(ids) if ids == [1 << 63, 7]));
+    assert!(matches!(column(7).values, AnswerValues::Literal(texts) if texts.get(0) == b"-1"));
+}
+
+#[test]
+fn a_mistake_has_its_place_and_its_hint() {
+    let db = memory();
+    db.graph("cites", GraphOptions::default()).unwrap();
+    let error = fails(&db, "?[a] :=\n *cite{src: a}");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let cause = error.cause::<ScriptError>().unwrap();
+    assert_eq!(cause.place(), Some((2, 3)));
+    assert_eq!(cause.hint(), Some("did you mean `cites`?"));
+    assert!(error.to_string().ends_with("\n    ^^^^\nhint: did you mean `cites`?"), "{error}");
+    let error = fails(&db, "?[a] := a = $v");
+    assert_eq!(error.cause::<ScriptError>().unwrap().place(), None);
+}
+
+#[test]
+fn a_script_stops_at_its_timeout_and_when_it_is_told() {
+    let db = memory();
+    let run = |options: RunOptions<'_>| {
+        let error = db.run_with(ENDLESS, &Parameters::new(), &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        error.to_string()
+    };
+    let timeout = Some(Duration::from_millis(20));
+    assert!(run(RunOptions { timeout, go_on: None }).contains("timeout"));
+    let asked = AtomicUsize::new(0);
+    let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 3;
+    assert!(run(RunOptions { timeout: None, go_on: Some(&go_on) }).contains("interrupted"));
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn what_waits_for_counters_is_seen_and_goes_with_them() {
+    let db = memory();
+    let seen = db.counters("seen", CounterOptions::default()).unwrap();
+    seen.add(7_u64, 2).unwrap();
+    check(&db, "?[k, n] := *seen[k, n]", "[[7, 2]]");
+    seen.add(7_u64, 3).unwrap();
+    check(&db, "{?[k, n] := *seen[k, n]}", "[[7, 5]]");
+    seen.add(7_u64, 1).unwrap();
+    check(&db, "?[key, count] <- [[7, 100]] :put seen {key => count}", "[[\"OK\"]]");
+    seen.add(7_u64, 1).unwrap();
+    check(&db, "?[k, n] := *seen[k, n]", "[[7, 101]]");
+    seen.add(7_u64, 1).unwrap();
+    check(&db, "::remove seen", "[[\"OK\"]]");
+    db.flush().unwrap();
+    assert!(db.existing_counters("seen").unwrap().is_none());
+}
+
+#[test]
+fn a_transaction_keeps_what_its_scripts_write_until_it_commits() {
+    let db = memory();
+    let none = Parameters::new();
+    check(&db, "?[k] <- [[1]] :create t {k}", "[[\"OK\"]]");
+    let tx = db.transaction(Isolation::Snapshot);
+    tx.run("?[k] <- [[2]] :put t {k}", &none).unwrap();
+    assert_eq!(tx.run("?[k] := *t[k]", &none).unwrap().len(), 2);
+    check(&db, "?[k] := *t[k]", "[[1]]");
+    tx.commit().unwrap();
+    check(&db, "?[k] := *t[k]", "[[1], [2]]");
+    assert!(tx.run("?[k] := *t[k]", &none).is_err());
+
+    let late = db.transaction(Isolation::Snapshot);
+    late.run("?[k] <- [[3]] :put t {k}", &none).unwrap();
+    late.rollback();
+    check(&db, "?[k] := *t[k]", "[[1], [2]]");
+}
+
+#[test]
+fn a_script_says_whether_it_may_change_something() {
+    for script in ["?[a] := *t[a]", "::relations", "::explain {?[a] := *t[a]}", "no script"] {
+        assert!(!quipu::may_change(script), "{script}");
+    }
+    for script in ["?[a] <- [[1]] :put t {a}", "::remove t", "{?[a] := *t[a]}", "::compact"] {
+        assert!(quipu::may_change(script), "{script}");
+    }
+}
