@@ -799,6 +799,12 @@ impl Session<'_> {
                 return Err(Error::hinted(what, mutation.relation.span, hint));
             }
             self.check_own(mutation)?;
+            // The transaction has rows for the first successor, which a second would drop.
+            if self.successors.contains_key(name) {
+                let what = format!("relation `{name}` gets other columns twice in one script");
+                let hint = "replace it with its last columns only, or in a script of its own";
+                return Err(Error::hinted(what, mutation.relation.span, hint));
+            }
             let successor = self.engine.catalog.create_successor(&schema)?;
             self.successors.insert(schema.name, successor);
             return Ok(());

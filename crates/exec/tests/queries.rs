@@ -137,3 +137,12 @@ fn all_that_is_not_a_number_is_one_value_after_all_numbers() {
     check("?[x] := x = min(0.0 / 0.0, 1.0)", "x: 1.0");
     check("?[variance(x), y] := x in [1, 2], y = x", "variance(x) y: NaN 1, NaN 2");
 }
+
+#[test]
+fn a_relation_that_gets_other_columns_twice_in_a_script_is_refused_by_name() {
+    check(
+        "?[a] <- [[1]] :create r {a} ---
+        {?[a, b] <- [[1, 2]] :replace r {a, b}} {?[a, b] <- [[1, 2]] :replace r {a => b}}",
+        "relation `r` gets other columns twice in one script",
+    );
+}
