@@ -6,6 +6,7 @@
 //! rows. Values are words ([`Cell`]) from the store's columns to the result.
 
 mod aggregate;
+mod bindings;
 mod body;
 mod cell;
 mod engine;

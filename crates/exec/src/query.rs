@@ -9,7 +9,8 @@
 //! 1. While bodies run, no table that they read changes: what is found waits in a table of its own until the round is over.
 
 use crate::aggregate::Groups;
-use crate::body::{Bindings, Body, Marks};
+use crate::bindings::Bindings;
+use crate::body::{Body, Marks};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};

@@ -1,0 +1,58 @@
+//! A batch of bindings: what the variables of a body are, row by row.
+
+use crate::cell::Cell;
+use crate::expr::Rows;
+use std::ops::Range;
+
+/// Bindings of variables: a column each, empty where the variable is not bound or not needed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bindings {
+    /// Rows.
+    pub rows: usize,
+    /// By variable.
+    pub columns: Vec<Vec<Cell>>,
+}
+
+impl Rows for Bindings {
+    #[inline]
+    fn cell(&self, var: usize, row: usize) -> Cell {
+        self.columns[var][row]
+    }
+}
+
+impl Bindings {
+    /// One row that binds nothing.
+    pub(crate) fn unit(variables: usize) -> Self {
+        Self { rows: 1, columns: vec![Vec::new(); variables] }
+    }
+
+    /// The live columns of these rows, in this order.
+    pub(crate) fn gather(&self, rows: &[u32], live: &[usize]) -> Self {
+        let mut columns = vec![Vec::new(); self.columns.len()];
+        for &var in live {
+            let column = &self.columns[var];
+            if !column.is_empty() {
+                columns[var] = rows.iter().map(|&row| column[row as usize]).collect();
+            }
+        }
+        Self { rows: rows.len(), columns }
+    }
+
+    /// Keeps the live columns.
+    pub(crate) fn keep(mut self, live: &[usize]) -> Self {
+        for (var, column) in self.columns.iter_mut().enumerate() {
+            if !column.is_empty() && !live.contains(&var) {
+                *column = Vec::new();
+            }
+        }
+        self
+    }
+
+    pub(crate) fn slice(&self, rows: Range<usize>) -> Self {
+        let cut = |column: &Vec<Cell>| match column.is_empty() {
+            true => Vec::new(),
+            false => column[rows.clone()].to_vec(),
+        };
+        Self { rows: rows.len(), columns: self.columns.iter().map(cut).collect() }
+    }
+}

@@ -1,0 +1,316 @@
+//! Joins with stored relations: by key, a thousand rows at once; by a range of keys; as of a time; or, where no stored order helps,
+//! with all rows, read once.
+
+use super::table_join::TableJoin;
+use super::{BATCH_ROWS, Body, Emit, Ready, Wanted, is_same};
+use crate::bindings::Bindings;
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::query::{Query, Relation};
+use crate::stored::{CHUNK_ROWS, Columns};
+use model::Value;
+use plan::Step;
+
+/// Rows of a batch that a join is asked for at once.
+const PROBE_ROWS: usize = 1024;
+
+impl Body<'_> {
+    pub(super) fn join_stored(
+        &mut self,
+        at: usize,
+        input: Bindings,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { stored, path, prefix, checks, outputs, negated, range, at: time } =
+            &planned.step
+        else {
+            return Ok(true);
+        };
+        let Relation::Stored(relation) = query.relation(*stored) else { return Ok(true) };
+        let times = match (&self.steps[at].expr, time) {
+            (Some(expr), Some(_)) => Some(query.times(expr, &input)?),
+            _ => None,
+        };
+        // What cannot be asked of the path by key is read whole, once, and found by hash.
+        let is_historical = times.is_some();
+        if prefix.is_empty() && !checks.is_empty() && !is_historical && range.is_none() {
+            let columns: Vec<usize> = checks.iter().map(|(column, _)| *column).collect();
+            let vars: Vec<usize> = checks.iter().map(|(_, var)| *var).collect();
+            let mut wanted = columns.clone();
+            wanted.extend(outputs.iter().map(|(column, _)| *column));
+            wanted.sort_unstable();
+            wanted.dedup();
+            let place = |column: usize| wanted.iter().position(|&one| one == column).unwrap_or(0);
+            let mapped: Vec<usize> = columns.iter().map(|&column| place(column)).collect();
+            let outputs: Vec<(usize, usize)> =
+                outputs.iter().map(|&(column, var)| (place(column), var)).collect();
+            let table = query.hashed(*stored, &wanted, &mapped)?;
+            let rows = 0..table.rows();
+            let join =
+                TableJoin { columns: mapped, vars, outputs: &outputs, rows, negated: *negated };
+            return self.join_table(at, input, &table, &join, query, emit);
+        }
+        let stored_path = &relation.paths[*path];
+        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        wanted.extend(checks.iter().map(|(column, _)| *column));
+        if is_historical {
+            return self.join_history(
+                at,
+                &input,
+                &relation,
+                &times.unwrap_or_default(),
+                query,
+                emit,
+            );
+        }
+        let once = *negated || (outputs.is_empty() && self.is_set);
+        if prefix.is_empty() {
+            // Nothing ties it to what is bound: every row of the range with every row of the batch.
+            let mut key_range = match stored_path.prefix(&[], query.interner) {
+                Some(range) => range,
+                None => return Ok(true),
+            };
+            self.narrow(at, &mut key_range, &[], stored_path, query);
+            let (read, interner) = (query.read, query.interner);
+            let mut any = false;
+            let mut wants_more = true;
+            let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
+            stored_path.scan(read, key_range, &wanted, chunk_rows, interner, &mut |found| {
+                any = true;
+                if once && checks.is_empty() {
+                    return Ok(false);
+                }
+                let pairs = input.rows * found.rows;
+                let mut rows = Vec::with_capacity(pairs);
+                let mut places = Vec::with_capacity(pairs);
+                for row in 0..input.rows as u32 {
+                    for place in 0..found.rows as u32 {
+                        rows.push(row);
+                        places.push(place);
+                    }
+                }
+                wants_more =
+                    self.check_and_hand_on(at, &input, &rows, &places, &found, query, emit)?;
+                Ok::<bool, Error>(wants_more)
+            })?;
+            if once && checks.is_empty() && any != *negated {
+                return self.hand_on(at, input.keep(&planned.live), query, emit);
+            }
+            return Ok(wants_more);
+        }
+        let has_range = range.is_some() && prefix.len() < stored_path.schema.keys.len();
+        let mut start = 0;
+        while start < input.rows {
+            let end = (start + PROBE_ROWS).min(input.rows);
+            let keys: Vec<&[Cell]> =
+                prefix.iter().map(|&var| &input.columns[var][start..end]).collect();
+            let (read, interner) = (query.read, query.interner);
+            let mut rows = Vec::new();
+            // What an index does not hold is looked up in the relation, by its key.
+            let main = &relation.paths[0];
+            let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
+            let is_covered = stored_path.covers(&wanted);
+            let asked = if is_covered { &wanted } else { &main_keys };
+            let mut found = if has_range {
+                self.probe_ranges(at, &keys, end - start, asked, stored_path, query, &mut rows)?
+            } else {
+                stored_path.probe(read, &keys, end - start, asked, interner, &mut rows)?
+            };
+            if !is_covered {
+                let keys: Vec<&[Cell]> = found.columns.iter().map(Vec::as_slice).collect();
+                let mut there = Vec::with_capacity(found.rows);
+                let full = main.probe(read, &keys, found.rows, &wanted, interner, &mut there)?;
+                rows = there.iter().map(|&place| rows[place as usize]).collect();
+                found = full;
+            }
+            rows.iter_mut().for_each(|row| *row += start as u32);
+            let wants_more = if once {
+                let mut is_found = vec![false; end - start];
+                for (place, &row) in rows.iter().enumerate() {
+                    if !is_found[row as usize - start]
+                        && passes(&input, row, place, &found, outputs.len(), checks, interner)
+                    {
+                        is_found[row as usize - start] = true;
+                    }
+                }
+                let kept: Vec<u32> = (start..end)
+                    .filter(|row| is_found[row - start] != *negated)
+                    .map(|row| row as u32)
+                    .collect();
+                let output = input.gather(&kept, &planned.live);
+                self.hand_on(at, output, query, emit)?
+            } else {
+                let places: Vec<u32> = (0..rows.len() as u32).collect();
+                self.check_and_hand_on(at, &input, &rows, &places, &found, query, emit)?
+            };
+            if !wants_more {
+                return Ok(false);
+            }
+            start = end;
+        }
+        Ok(true)
+    }
+
+    /// Keeps the pairs whose other columns agree, and hands them on.
+    #[expect(clippy::too_many_arguments, reason = "the two sides of a join and where it goes")]
+    fn check_and_hand_on(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        rows: &[u32],
+        places: &[u32],
+        found: &Columns,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { checks, outputs, .. } = &planned.step else { return Ok(true) };
+        let live = &planned.live;
+        let make = |rows: &[u32], places: &[u32]| {
+            let mut output = input.gather(rows, live);
+            for (i, (_, var)) in outputs.iter().enumerate() {
+                if live.contains(var) {
+                    let column = &found.columns[i];
+                    output.columns[*var] =
+                        places.iter().map(|&place| column[place as usize]).collect();
+                }
+            }
+            output
+        };
+        if checks.is_empty() {
+            let output = make(rows, places);
+            return self.hand_on(at, output, query, emit);
+        }
+        let kept: (Vec<u32>, Vec<u32>) = rows
+            .iter()
+            .zip(places)
+            .filter(|&(&row, &place)| {
+                passes(input, row, place as usize, found, outputs.len(), checks, query.interner)
+            })
+            .unzip();
+        let output = make(&kept.0, &kept.1);
+        self.hand_on(at, output, query, emit)
+    }
+
+    fn narrow(
+        &self,
+        at: usize,
+        range: &mut base::KeyRange,
+        prefix: &[Cell],
+        path: &crate::stored::StoredPath,
+        query: &Query<'_>,
+    ) {
+        let Ready { lower, upper, starts_with, .. } = &self.steps[at];
+        path.narrow(range, prefix, lower.as_ref(), upper.as_ref(), query.interner);
+        if let Some(Value::Str(text)) = starts_with {
+            path.narrow_to_text(range, prefix, text, query.interner);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one probe and its bounds")]
+    fn probe_ranges(
+        &self,
+        at: usize,
+        keys: &[&[Cell]],
+        rows: usize,
+        wanted: &[usize],
+        path: &crate::stored::StoredPath,
+        query: &Query<'_>,
+        found: &mut Vec<u32>,
+    ) -> Result<Columns> {
+        let mut all = Columns { rows: 0, columns: vec![Vec::new(); wanted.len()] };
+        for row in 0..rows {
+            let prefix: Vec<Cell> = keys.iter().map(|column| column[row]).collect();
+            let Some(mut range) = path.prefix(&prefix, query.interner) else { continue };
+            self.narrow(at, &mut range, &prefix, path, query);
+            path.scan(query.read, range, wanted, CHUNK_ROWS, query.interner, &mut |columns| {
+                found.extend(std::iter::repeat_n(row as u32, columns.rows));
+                all.rows += columns.rows;
+                for (all, more) in all.columns.iter_mut().zip(columns.columns) {
+                    all.extend(more);
+                }
+                Ok::<bool, Error>(true)
+            })?;
+        }
+        Ok(all)
+    }
+
+    /// Joins with what held at a time: of each key without its validity the newest row that is not later, if it asserts.
+    fn join_history(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        relation: &crate::query::StoredRelation,
+        times: &[i64],
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { path, prefix, checks, outputs, negated, .. } = &planned.step else {
+            return Ok(true);
+        };
+        let path = &relation.paths[*path];
+        let keys = relation.paths[0].schema.keys.len();
+        let once = *negated || (outputs.is_empty() && self.is_set);
+        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        wanted.extend(checks.iter().map(|(column, _)| *column));
+        let asked = wanted.len();
+        wanted.extend(0..keys);
+        for (row, &time) in times.iter().enumerate() {
+            let prefix: Vec<Cell> = prefix.iter().map(|&var| input.columns[var][row]).collect();
+            // Where no key can be of such values, nothing is found: what a negation is after.
+            let range = path.prefix(&prefix, query.interner);
+            let (read, interner) = (query.read, query.interner);
+            let mut last: Option<Vec<Cell>> = None;
+            let (mut any, mut wants_more) = (false, true);
+            let mut visit = |found: Columns| {
+                let mut places = Vec::new();
+                for place in 0..found.rows {
+                    let keys = &found.columns[asked..asked + keys];
+                    if crate::history::newest(keys, place, time, &mut last, interner) {
+                        places.push(place as u32);
+                    }
+                }
+                if once {
+                    any |= places.iter().any(|&place| {
+                        let place = place as usize;
+                        passes(input, row as u32, place, &found, outputs.len(), checks, interner)
+                    });
+                    return Ok(!any);
+                }
+                let rows = vec![row as u32; places.len()];
+                wants_more =
+                    self.check_and_hand_on(at, input, &rows, &places, &found, query, emit)?;
+                Ok::<bool, Error>(wants_more)
+            };
+            if let Some(range) = range {
+                path.scan(read, range, &wanted, CHUNK_ROWS, interner, &mut visit)?;
+            }
+            if once && any != *negated {
+                let output = input.gather(&[row as u32], &planned.live);
+                wants_more = self.hand_on(at, output, query, emit)?;
+            }
+            if !wants_more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether the columns that are bound besides the key agree.
+fn passes(
+    input: &Bindings,
+    row: u32,
+    place: usize,
+    found: &Columns,
+    outputs: usize,
+    checks: &[(usize, usize)],
+    interner: &Interner,
+) -> bool {
+    checks.iter().enumerate().all(|(i, (_, var))| {
+        is_same(found.columns[outputs + i][place], input.columns[*var][row as usize], interner)
+    })
+}
