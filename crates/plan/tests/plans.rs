@@ -1,0 +1,201 @@
+//! Scripts to plans, without a store: which order joins are in, what is restricted, what is refused.
+
+use model::Type;
+use quipu_plan::{AccessPath, Catalog, ColumnInfo, Plan, RelationInfo, Step, Version, plan};
+use syntax::Script;
+
+/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` of a thousand.
+struct Relations;
+
+impl Catalog for Relations {
+    fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String> {
+        let column = |name: &str| ColumnInfo { name: name.to_owned(), column_type: Type::Int };
+        let path = |name: &str, keys: &[usize], covers: &[usize], distinct: &[u64]| AccessPath {
+            name: name.to_owned(),
+            keys: keys.to_vec(),
+            covers: covers.to_vec(),
+            distinct: distinct.to_vec(),
+        };
+        Ok(match name {
+            "edge" => Some(RelationInfo {
+                handle: 0,
+                columns: vec![column("src"), column("dst")],
+                keys: 2,
+                rows: 1_000_000,
+                paths: vec![
+                    path("", &[0, 1], &[0, 1], &[100_000]),
+                    path("edge:rev", &[1, 0], &[0, 1], &[1_000]),
+                ],
+                is_historical: false,
+            }),
+            "user" => Some(RelationInfo {
+                handle: 1,
+                columns: vec![column("id"), column("age")],
+                keys: 1,
+                rows: 1_000,
+                paths: vec![path("", &[0], &[0, 1], &[])],
+                is_historical: false,
+            }),
+            _ => None,
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        vec!["edge".to_owned(), "user".to_owned()]
+    }
+}
+
+fn planned(text: &str) -> Result<Plan, String> {
+    let Ok(Script::Query(query)) = syntax::parse(text) else { panic!("{text} is no query") };
+    plan(&query, &Relations).map_err(|problems| problems[0].message.clone())
+}
+
+/// The steps of each body, a line a body: joins by name, with the bound variables in brackets.
+fn bodies(text: &str) -> Vec<String> {
+    let plan = planned(text).unwrap();
+    let mut lines = Vec::new();
+    for rule in plan.groups.iter().flat_map(|group| &group.rules) {
+        let definition = &plan.program.rules[rule.rule];
+        let names = |vars: &mut dyn Iterator<Item = usize>| {
+            vars.map(|var| definition.variables[var].trim_start_matches('*').to_owned())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        for body in rule.first.iter().chain(&rule.rounds) {
+            let steps = body.steps.iter().filter_map(|planned| match &planned.step {
+                Step::Stored { stored, path, prefix, checks, negated, range, .. } => {
+                    let info = &plan.infos[*stored];
+                    let name = match info.paths[*path].name.as_str() {
+                        "" => plan.program.stored[*stored].name.as_str(),
+                        other => other,
+                    };
+                    let not = if *negated { "not " } else { "" };
+                    let ranged = if range.is_some() { " ranged" } else { "" };
+                    let mut bound = prefix.iter().copied().chain(checks.iter().map(|(_, v)| *v));
+                    Some(format!("{not}*{name}[{}]{ranged}", names(&mut bound)))
+                }
+                Step::Derived { predicate, version, bound, negated, .. } => {
+                    let name = &plan.program.predicates[*predicate].name;
+                    let not = if *negated { "not " } else { "" };
+                    let version = match version {
+                        Version::Total => "",
+                        Version::Old => " old",
+                        Version::Delta => " new",
+                    };
+                    let mut bound = bound.iter().map(|(_, var)| *var);
+                    Some(format!("{not}{name}{version}[{}]", names(&mut bound)))
+                }
+                _ => None,
+            });
+            let head = &plan.program.predicates[definition.predicate].name;
+            lines.push(format!("{head}: {}", steps.collect::<Vec<_>>().join(", ")));
+        }
+    }
+    lines
+}
+
+#[track_caller]
+fn check(text: &str, want: &[&str]) {
+    assert_eq!(bodies(text), want);
+}
+
+#[test]
+fn what_is_bound_is_joined_before_what_is_not_whatever_the_written_order() {
+    let want = ["?: *edge[a], *user[b], *edge[b]"];
+    check("?[c] := *edge[b, c], *user[b, x], *edge[a, b], a = 1", &want);
+    check("?[c] := a = 1, *edge[a, b], *edge[b, c], *user[b, x]", &want);
+}
+
+#[test]
+fn five_rules_whose_written_order_is_a_cross_product_are_joined_along_their_variables() {
+    let text = "?[e] := *edge[d, e], *edge[b, c], *edge[c, d], *user[a, _], *edge[a, b], a = 7";
+    check(text, &["?: *user[a], *edge[a], *edge[b], *edge[c], *edge[d]"]);
+}
+
+#[test]
+fn a_second_column_is_found_by_the_order_that_begins_with_it() {
+    check("?[a] := *edge[a, 5]", &["?: *edge:rev[1]"]);
+    check("?[a] := *edge[a, b], b > 5, b <= 9", &["?: *edge[]"]);
+    check("?[b] := *edge[a, b], a > 5", &["?: *edge[] ranged"]);
+    check("?[b] := *edge[3, b], b > 5", &["?: *edge[0] ranged"]);
+}
+
+#[test]
+fn a_negated_atom_waits_until_its_variables_are_bound() {
+    check("?[a] := not *user[b, _], *edge[a, b], a = 1", &["?: *edge[a], not *user[b]"]);
+}
+
+#[test]
+fn a_rule_asked_for_a_value_is_restricted_to_what_is_asked_in_each_round() {
+    let text = "p[a, b] := *edge[a, b]\np[a, c] := p[a, b], *edge[b, c]\n?[b] := p[1, b]";
+    let want = [
+        "asked p^bf: ",
+        "p^bf: asked p^bf[], *edge[a]",
+        "p^bf: asked p^bf[], p^bf new[a], *edge[b]",
+        "?: p^bf[0]",
+    ];
+    check(text, &want);
+    check(
+        &format!("{text} :disable_magic_rewrite true"),
+        &["p: *edge[]", "p: p new[], *edge[b]", "?: p[0]"],
+    );
+}
+
+#[test]
+fn what_is_negated_or_asked_whole_is_not_restricted() {
+    let text = "p[a, b] := *edge[a, b]\n?[a] := *user[a, _], not p[a, 1]";
+    assert!(bodies(text).iter().any(|line| line == "p: *edge[]"), "{:?}", bodies(text));
+    let text = "p[a] := *edge[a, _]\n?[a] := p[a]";
+    check(text, &["p: *edge[]", "?: p[]"]);
+}
+
+#[test]
+fn of_two_recursive_atoms_each_reads_what_is_new_once() {
+    let text = "p[a, b] := *edge[a, b]\np[a, c] := p[a, b], p[b, c]\n?[a, b] := p[a, b]";
+    let want = ["p: *edge[]", "p: p new[], p old[b]", "p: p new[], p[b]", "?: p[]"];
+    check(text, &want);
+}
+
+#[test]
+fn cycles_through_negation_and_ordinary_aggregates_are_refused() {
+    for (text, want) in [
+        (
+            "p[x] := *user[x, _], not p[x]\n?[x] := p[x]",
+            "rule `p` depends on itself through negation",
+        ),
+        (
+            "p[x, sum(y)] := p[x, y]\n?[x] := p[x, _]",
+            "rule `p` depends on itself through an aggregate",
+        ),
+        (
+            "p[min(y), x] := p[y, x]\n?[x] := p[x, _]",
+            "rule `p` depends on itself through an aggregate",
+        ),
+    ] {
+        assert_eq!(planned(text).unwrap_err(), want);
+    }
+    let meet =
+        "p[x, min(y)] := *edge[x, y]\np[x, min(y)] := p[x, z], *edge[z, y]\n?[x, y] := p[x, y]";
+    planned(meet).unwrap();
+}
+
+#[test]
+fn names_and_numbers_of_columns_are_checked() {
+    for (text, want) in [
+        ("?[x] := *edges[x, _]", "no relation `edges`"),
+        ("?[x] := *edge[x]", "relation `edge` has 2 columns, 1 is given here"),
+        ("?[x] := *edge{x}", "relation `edge` has no column `x`"),
+        ("p[x] := *edge[x, _]\n?[x] := p[x, _]", "rule `p` has 1 column, 2 are given here"),
+        (
+            "p[x] := *edge[x, _]\np[x, y] := *edge[x, y]\n?[x] := p[x]",
+            "rule `p` has 2 columns here and 1 in its first definition",
+        ),
+        ("?[x] := *edge[x, _], nope(x)", "no function `nope`"),
+        ("?[x] := *edge[x, _], sin(x, x) > 0", "function `sin` takes 1 argument, it is given 2"),
+        ("?[nope(x)] := *edge[x, _]", "no aggregate `nope`"),
+        ("?[y] := *edge[x, _]", "`y` in the head is bound by nothing in the body"),
+        ("p[x] := *edge[x, _]", "the query has no entry rule"),
+    ] {
+        assert_eq!(planned(text).unwrap_err(), want);
+    }
+}
