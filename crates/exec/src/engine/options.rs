@@ -1,0 +1,76 @@
+//! What a query's options say, and what its parameters are.
+
+use super::Parameters;
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use function::Ambient;
+use model::Value;
+use syntax::Span;
+
+/// Numbers that a query's options say.
+pub(super) struct Options {
+    pub(super) limit: Option<usize>,
+    pub(super) offset: usize,
+    pub(super) timeout_s: Option<f64>,
+    pub(super) sleep_s: Option<f64>,
+}
+
+impl Options {
+    pub(super) fn new(
+        options: &syntax::Options,
+        parameters: &Parameters,
+        interner: &Interner,
+        ambient: &dyn Ambient,
+    ) -> Result<Self> {
+        let number = |what: &str, expr: &Option<syntax::Expr>| -> Result<Option<f64>> {
+            let Some(expr) = expr else { return Ok(None) };
+            let value = known(expr, parameters, interner, ambient)?;
+            let number = match value {
+                Value::Int(int) if int >= 0 => int as f64,
+                Value::Float(float) if float >= 0.0 => float,
+                other => {
+                    let what =
+                        format!("`:{what}` expects a number that is not negative, found {other}");
+                    return Err(Error::value(what, expr.span()));
+                }
+            };
+            Ok(Some(number))
+        };
+        Ok(Self {
+            limit: number("limit", &options.limit)?.map(|limit| limit as usize),
+            offset: number("offset", &options.offset)?.map_or(0, |offset| offset as usize),
+            timeout_s: number("timeout", &options.timeout)?,
+            sleep_s: number("sleep", &options.sleep)?,
+        })
+    }
+}
+
+/// The value of an expression without variables.
+pub(super) fn known(
+    expr: &syntax::Expr,
+    parameters: &Parameters,
+    interner: &Interner,
+    ambient: &dyn Ambient,
+) -> Result<Value> {
+    let mut names = Vec::new();
+    let expr = plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
+    let given = cells_of(&names, parameters, interner)?;
+    crate::expr::Computer { interner, parameters: &given, ambient }.known(&expr)
+}
+
+pub(super) fn cells_of(
+    names: &[String],
+    given: &Parameters,
+    interner: &Interner,
+) -> Result<Vec<Cell>> {
+    let cell = |name: &String| match given.get(name) {
+        Some(value) => Ok(interner.cell(value)),
+        None => {
+            let near = syntax::closest(name, given.keys().map(String::as_str));
+            let hint = near.map(|near| format!("did you mean `${near}`?"));
+            let message = format!("parameter `${name}` has no value");
+            Err(Error::Value(syntax::Diagnostic { message, span: Span::default(), hint }))
+        }
+    };
+    names.iter().map(cell).collect()
+}

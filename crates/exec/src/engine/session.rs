@@ -1,0 +1,417 @@
+//! A script in its transaction: its queries, its changes, its own relations, and what is done when it has succeeded.
+
+use super::options::known;
+use super::{Engine, EnvAmbient, Parameters};
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::imperative::Blocks;
+use crate::mutate::{Given, Writer, schema_of};
+use crate::output::Output;
+use crate::stored::StoredPath;
+use crate::view::{Ephemeral, stored_paths};
+use crate::watch::Watch;
+use model::Value;
+use relation::{Access, Entry, Schema};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::{Read, Transaction};
+use syntax::{MutationOp, Script, Span, SystemOp};
+
+/// A script in a transaction.
+pub(super) struct Session<'e> {
+    pub(super) engine: &'e Engine,
+    pub(super) transaction: &'e dyn Transaction,
+    /// Somebody else commits it.
+    pub(super) is_callers: bool,
+    pub(super) interner: Arc<Interner>,
+    pub(super) parameters: &'e Parameters,
+    pub(super) ephemeral: BTreeMap<String, Ephemeral>,
+    pub(super) watch: Watch<'e>,
+    /// Relations that were created: dropped again where the script fails.
+    pub(super) created: Vec<String>,
+    /// Relations that go when the script has succeeded.
+    pub(super) dropped: Vec<String>,
+    /// Relations that were replaced by ones of other columns: by name, what takes their place when the script has succeeded.
+    pub(super) successors: BTreeMap<String, String>,
+    /// Whether what runs is a trigger: what it changes sets off no other.
+    pub(super) in_trigger: bool,
+    /// New names, for when the script has succeeded.
+    pub(super) renamed: Vec<(String, String)>,
+}
+
+impl Session<'_> {
+    pub(super) fn run(&mut self, script: &Script) -> Result<Output> {
+        match script {
+            Script::Query(query) => self.query(query),
+            Script::System(op) => self.system(op),
+            Script::Imperative(statements) => crate::imperative::run(self, statements),
+        }
+    }
+
+    fn read(&self) -> &dyn Read {
+        self.transaction
+    }
+}
+
+impl Blocks for Session<'_> {
+    fn query(&mut self, query: &syntax::Query) -> Result<Output> {
+        let Some(mutation) = &query.options.mutation else { return self.select(query) };
+        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
+        let given = match query.rules.is_empty() && is_new {
+            true => None,
+            false => Some(self.select(query)?),
+        };
+        let (headers, columns, rows) = match &given {
+            Some(given) => (given.headers.as_slice(), given.columns.as_slice(), given.rows),
+            None => (&[][..], &[][..], 0),
+        };
+        let given = Given { headers, columns, rows };
+        let name = &mutation.relation.text;
+        if name.starts_with('_') {
+            return self.ephemeral(mutation, &given);
+        }
+        if self.engine.store.is_read_only() {
+            return Err(Error::value(
+                "the database is open for reading only",
+                mutation.relation.span,
+            ));
+        }
+        if is_new {
+            self.create(mutation, headers)?;
+            if headers.is_empty() || (rows == 0 && !query.options.returning) {
+                return Ok(Output::status("OK"));
+            }
+        }
+        let stored_name = self.successors.get(name).unwrap_or(name);
+        let Some(entry) = self.engine.catalog.find(stored_name)? else {
+            let known = self.engine.catalog.list()?;
+            let near = syntax::closest(name, known.iter().map(Entry::name));
+            return Err(Error::Value(syntax::Diagnostic {
+                message: format!("no relation `{name}`"),
+                span: mutation.relation.span,
+                hint: near.map(|near| format!("did you mean `{near}`?")),
+            }));
+        };
+        let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
+        let ambient = EnvAmbient(&*self.engine.env);
+        let defaults = self.defaults(mutation, &paths[0].schema)?;
+        let settings = self.engine.catalog.settings(self.read(), name)?;
+        let forbidden =
+            if mutation.op == MutationOp::Replace { Access::Protected } else { Access::ReadOnly };
+        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
+        relation::check_access(name, &settings, forbidden).map_err(refused)?;
+        let triggers = match self.in_trigger {
+            true => &[],
+            false => crate::trigger::of(&settings, mutation.op),
+        };
+        let writer = Writer {
+            transaction: self.transaction,
+            interner: &self.interner,
+            computer: crate::expr::Computer {
+                interner: &self.interner,
+                parameters: &[],
+                ambient: &ambient,
+            },
+            paths: &paths,
+            defaults: &defaults,
+            returning: (query.options.returning || !triggers.is_empty())
+                && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
+        };
+        let returned = writer.apply(mutation, &given)?;
+        if !triggers.is_empty() {
+            let columns = crate::view::columns_of(&paths[0].schema);
+            let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
+            let keys = paths[0].schema.keys.len();
+            for text in triggers {
+                let query = crate::trigger::query(text, mutation.op, &columns, keys, &returned)?;
+                self.in_trigger = true;
+                let outcome = self.query(&query);
+                self.in_trigger = false;
+                outcome.map_err(|error| {
+                    let what = format!("a trigger of relation `{name}` failed: {error}");
+                    match error {
+                        error @ (Error::Stopped(_) | Error::Limit(_) | Error::Store(_)) => error,
+                        _ => Error::value(what, mutation.relation.span),
+                    }
+                })?;
+            }
+        }
+        if !query.options.returning {
+            return Ok(Output::status("OK"));
+        }
+        let mut names = vec!["_kind".to_owned()];
+        names.extend(crate::view::columns_of(&paths[0].schema).into_iter().map(|c| c.name));
+        let rows = returned
+            .into_iter()
+            .map(|(kind, row)| std::iter::once(Value::Str(kind.to_owned())).chain(row).collect());
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(Output::of_values(&names, rows.collect()))
+    }
+
+    fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
+        if self.is_callers && crate::system::is_change(op) {
+            let what = "the catalog is not changed inside of a transaction";
+            let hint = "run this script outside of it";
+            return Err(Error::hinted(what, Span::default(), hint));
+        }
+        if let SystemOp::Rename(pairs) = op {
+            for (old, new) in pairs {
+                crate::system::find(&self.engine.catalog, old)?;
+                let settings = self.engine.catalog.settings(self.read(), &old.text)?;
+                relation::check_access(&old.text, &settings, Access::Protected)
+                    .map_err(|error| Error::value(error.to_string(), old.span))?;
+                let refused = |error: store::Error| Error::value(error.to_string(), new.span);
+                relation::check_name(&new.text).map_err(refused)?;
+                let leaves = pairs.iter().any(|(other, _)| other.text == new.text);
+                if !leaves && self.engine.catalog.find(&new.text)?.is_some() {
+                    let what = format!("there is a relation `{}` already", new.text);
+                    return Err(Error::value(what, new.span));
+                }
+                self.renamed.push((old.text.clone(), new.text.clone()));
+            }
+            return Ok(Output::status("OK"));
+        }
+        if let Some(output) = crate::system::set(&self.engine.catalog, self.transaction, op)? {
+            self.engine.plans.lock().clear();
+            return Ok(output);
+        }
+        let mut dropped = Vec::new();
+        let output = crate::system::run(self.engine, self.read(), op, &mut dropped, |expr| {
+            let ambient = EnvAmbient(&*self.engine.env);
+            known(expr, self.parameters, &self.interner, &ambient)
+        })?;
+        self.dropped.append(&mut dropped);
+        Ok(output)
+    }
+
+    fn keep(&mut self, name: &str, output: &Output) {
+        let keys = output.columns.len();
+        let table = table_of(&output.columns, output.rows, keys);
+        let columns = output.headers.clone();
+        self.ephemeral.insert(name.to_owned(), Ephemeral { columns, keys, table: Arc::new(table) });
+    }
+
+    fn kept(&self, name: &str) -> Option<Output> {
+        let kept = self.ephemeral.get(name)?;
+        let table = &kept.table;
+        let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
+        let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
+        let columns: Vec<Vec<Cell>> = (0..table.arity()).map(column).collect();
+        let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
+        let rows = crate::sort::order(&by, live.len(), &self.interner);
+        let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
+        Some(Output {
+            headers: kept.columns.clone(),
+            columns: columns.iter().map(sorted).collect(),
+            rows: rows.len(),
+            interner: Arc::clone(&self.interner),
+        })
+    }
+
+    fn swap(&mut self, a: &str, b: &str) -> bool {
+        match (self.ephemeral.remove(a), self.ephemeral.remove(b)) {
+            (Some(one), Some(other)) => {
+                self.ephemeral.insert(a.to_owned(), other);
+                self.ephemeral.insert(b.to_owned(), one);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.watch.check(self.interner.bytes())
+    }
+}
+
+impl Session<'_> {
+    fn select(&self, query: &syntax::Query) -> Result<Output> {
+        let (plan, relations) =
+            self.engine.plan(query, self.read(), &self.ephemeral, &self.successors)?;
+        let (engine, interner) = (self.engine, &self.interner);
+        engine.run_query(
+            query,
+            &plan,
+            relations,
+            self.read(),
+            None,
+            interner,
+            self.parameters,
+            &self.watch,
+        )
+    }
+
+    fn create(&mut self, mutation: &syntax::Mutation, headers: &[String]) -> Result<()> {
+        let schema = schema_of(mutation, headers)?;
+        // A default that cannot be read is told now, not when the first row needs it.
+        self.defaults(mutation, &schema)?;
+        let name = &schema.name;
+        let stored_name = self.successors.get(name).unwrap_or(name);
+        let there = self.engine.catalog.find(stored_name)?;
+        if there.is_some() && mutation.op == MutationOp::Create {
+            let what = format!("relation `{name}` is there already");
+            let hint = "`:replace` overwrites a relation, `:put` adds rows to it";
+            return Err(Error::hinted(what, mutation.relation.span, hint));
+        }
+        if let Some(entry) = there {
+            let same = Schema { name: entry.schema().name, ..schema.clone() };
+            if entry.schema() == same {
+                // The reverse of a graph and the indexes go with the rows.
+                let clear = |path: StoredPath| store::TableWrites {
+                    keyspace: path.keyspace,
+                    kinds: store::Kinds::Uniform(base::Kind::Delete),
+                    rows: base::Batch::new(&path.shape),
+                    delete_ranges: vec![match path.shape.key {
+                        base::KeyShape::Words(_) => base::KeyRange::all_words(),
+                        base::KeyShape::Bytes => base::KeyRange::all_bytes(),
+                    }],
+                };
+                let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
+                let tables = paths.into_iter().map(clear).collect();
+                self.transaction.write(&store::WriteBatch { tables })?;
+                return Ok(());
+            }
+            let has_indexes = !self.engine.catalog.indexes_of(self.read(), name)?.is_empty();
+            if has_indexes || !matches!(entry, Entry::Relation(..)) {
+                let what = format!("`{name}` has other columns, and cannot be replaced");
+                let hint = format!("remove it first: ::remove {name}");
+                return Err(Error::hinted(what, mutation.relation.span, hint));
+            }
+            self.check_own(mutation)?;
+            // The transaction has rows for the first successor, which a second would drop.
+            if self.successors.contains_key(name) {
+                let what = format!("relation `{name}` gets other columns twice in one script");
+                let hint = "replace it with its last columns only, or in a script of its own";
+                return Err(Error::hinted(what, mutation.relation.span, hint));
+            }
+            let successor = self.engine.catalog.create_successor(&schema)?;
+            self.successors.insert(schema.name, successor);
+            return Ok(());
+        }
+        self.check_own(mutation)?;
+        self.engine
+            .catalog
+            .create(&schema)
+            .map_err(|error| Error::value(error.to_string(), mutation.relation.span))?;
+        self.created.push(schema.name);
+        Ok(())
+    }
+
+    /// Defaults by column: those that the script says, then those of the relation.
+    /// # Errors
+    /// Somebody else commits, and would not commit a new relation.
+    fn check_own(&self, mutation: &syntax::Mutation) -> Result<()> {
+        let name = &mutation.relation.text;
+        match self.is_callers {
+            false => Ok(()),
+            true => {
+                let what = format!("relation `{name}` cannot be made inside of a transaction");
+                let hint = "make it outside of the transaction first";
+                Err(Error::hinted(what, mutation.relation.span, hint))
+            }
+        }
+    }
+
+    fn defaults(
+        &self,
+        mutation: &syntax::Mutation,
+        schema: &Schema,
+    ) -> Result<Vec<(String, plan::Expr)>> {
+        let resolve = |expr: &syntax::Expr| {
+            plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem])
+        };
+        let mut defaults = Vec::new();
+        if let Some(spec) = &mutation.spec {
+            for column in spec.keys.iter().chain(&spec.values) {
+                if let Some(default) = &column.default {
+                    defaults.push((column.name.text.clone(), resolve(default)?));
+                }
+            }
+        }
+        let names = crate::view::columns_of(schema).into_iter().map(|column| column.name);
+        for (name, default) in names.zip(schema.defaults()) {
+            if let Some(text) = default {
+                defaults.push((name, resolve(&syntax::parse_expression(text)?)?));
+            }
+        }
+        Ok(defaults)
+    }
+
+    /// Changes a relation of the script's own.
+    fn ephemeral(&mut self, mutation: &syntax::Mutation, given: &Given<'_>) -> Result<Output> {
+        let name = &mutation.relation.text;
+        let span = mutation.relation.span;
+        let there = self.ephemeral.get(name);
+        match mutation.op {
+            MutationOp::Create if there.is_some() => {
+                return Err(Error::value(format!("relation `{name}` is there already"), span));
+            }
+            MutationOp::Create | MutationOp::Replace => {
+                let schema = schema_of(mutation, given.headers)?;
+                let columns: Vec<String> =
+                    crate::view::columns_of(&schema).into_iter().map(|c| c.name).collect();
+                let keys = schema.keys.len();
+                let empty = Ephemeral {
+                    table: Arc::new(crate::table::Table::new(columns.len(), keys)),
+                    columns,
+                    keys,
+                };
+                self.ephemeral.insert(name.clone(), empty);
+            }
+            MutationOp::Put | MutationOp::Rm if there.is_some() => {}
+            MutationOp::Put | MutationOp::Rm => {
+                return Err(Error::value(format!("no relation `{name}`"), span));
+            }
+            _ => {
+                let what =
+                    "relations of a script's own are changed by :create, :replace, :put and :rm";
+                return Err(Error::value(what, span));
+            }
+        }
+        let Some(kept) = self.ephemeral.get_mut(name) else { return Ok(Output::status("OK")) };
+        let is_removal = mutation.op == MutationOp::Rm;
+        let wanted = if is_removal { kept.keys } else { kept.columns.len() };
+        let mut columns: Vec<&[Cell]> = Vec::with_capacity(wanted);
+        for column in &kept.columns[..wanted] {
+            let place = given.headers.iter().position(|header| header == column);
+            match place {
+                Some(place) => columns.push(&given.columns[place]),
+                None if given.rows == 0 => columns.push(&[]),
+                None => {
+                    let what = format!("column `{column}` gets no value");
+                    return Err(Error::value(what, span));
+                }
+            }
+        }
+        let mut table = crate::table::Table::new(kept.columns.len(), kept.keys);
+        // New rows first: of two rows of one key the first that is inserted stays.
+        if !is_removal {
+            for row in (0..given.rows).rev() {
+                table.insert(&columns, row);
+            }
+        }
+        let mut removed = crate::table::Table::new(kept.keys, kept.keys);
+        if is_removal {
+            (0..given.rows).for_each(|row| {
+                removed.insert(&columns, row);
+            });
+        }
+        let old: Vec<&[Cell]> = (0..kept.columns.len()).map(|i| kept.table.column(i)).collect();
+        for row in (0..kept.table.rows()).filter(|&row| kept.table.is_live(row)) {
+            if !is_removal || !removed.contains(&old[..kept.keys], row) {
+                table.insert(&old, row);
+            }
+        }
+        kept.table = Arc::new(table);
+        Ok(Output::status("OK"))
+    }
+}
+
+fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Table {
+    let mut table = crate::table::Table::new(columns.len(), keys);
+    let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+    (0..rows).for_each(|row| {
+        table.insert(&slices, row);
+    });
+    table
+}
