@@ -28,6 +28,8 @@ pub(crate) struct StoredPath {
     pub shape: Shape,
     /// Of each column there, its place in the relation.
     pub columns: Vec<usize>,
+    /// A value column whose null says that the value is stored elsewhere, where scripts do not read it.
+    pub kept_elsewhere: Option<usize>,
 }
 
 /// Columns of cells, as many as were asked for, of one length.
@@ -43,7 +45,7 @@ impl StoredPath {
     /// A path whose columns are the relation's own, in order.
     pub(crate) fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
         let columns = (0..schema.columns()).collect();
-        Self { keyspace, shape: schema.shape(), schema, columns }
+        Self { keyspace, shape: schema.shape(), schema, columns, kept_elsewhere: None }
     }
 
     /// Whether all these columns of the relation are stored here.
@@ -429,6 +431,13 @@ impl StoredPath {
             },
             Column::Bytes(bytes) => {
                 if !bytes.validity.is_valid(i) {
+                    if self.kept_elsewhere == Some(value) {
+                        let what = format!(
+                            "a value of {:?} is too long for scripts\nhint: read it by its key as a blob",
+                            self.schema.name
+                        );
+                        return Err(Error::new(ErrorKind::Limit, what));
+                    }
                     return Ok(Cell::NULL);
                 }
                 let stored = bytes.get(i);

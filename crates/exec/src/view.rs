@@ -149,6 +149,10 @@ pub(crate) fn stored_paths(
     entry: &Entry,
 ) -> store::Result<Vec<StoredPath>> {
     let mut paths = vec![StoredPath::of(entry.schema(), entry.keyspace())];
+    if let Entry::Blobs(..) = entry {
+        // The first value column: long values are in another keyspace.
+        paths[0].kept_elsewhere = Some(0);
+    }
     if let Entry::Graph(def, _) = entry {
         if def.vertex == VertexType::Str {
             return Err(relation::invalid(format!(

@@ -123,3 +123,26 @@ fn a_script_says_whether_it_may_change_something() {
         assert!(quipu::may_change(script), "{script}");
     }
 }
+
+#[test]
+fn scripts_read_blobs_but_no_long_one_and_write_none() {
+    let db = memory();
+    let blobs = db.blobs("pages", quipu::BlobOptions::default()).unwrap();
+    blobs.put(1_u64, b"short").unwrap();
+    check(&db, "?[key, value] := *pages{key, value}", "[[1, 0x73686f7274]]");
+    blobs.put(2_u64, &vec![7; 1 << 20]).unwrap();
+    check(&db, "?[key, value] := key = 1, *pages{key, value}", "[[1, 0x73686f7274]]");
+    check(&db, "?[key] := *pages{key}", "[[1], [2]]");
+    let error = fails(&db, "?[key, value] := *pages{key, value}");
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    for script in [
+        "?[key] <- [[2]] :rm pages {key}",
+        "?[key, value] <- [[3, null]] :put pages {key => value}",
+    ] {
+        let error = fails(&db, script);
+        assert!(error.to_string().contains("scripts only read"), "{error}");
+    }
+    let mut out = Vec::new();
+    assert!(blobs.get(2_u64, &mut out).unwrap());
+    assert_eq!(out.len(), 1 << 20);
+}

@@ -92,6 +92,7 @@ impl Blocks for Session<'_> {
                 hint: near.map(|near| format!("did you mean `{near}`?")),
             }));
         };
+        refuse_blobs(&entry, mutation)?;
         let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
         let ambient = EnvAmbient(&*self.engine.env);
         let defaults = self.defaults(mutation, &paths[0].schema)?;
@@ -254,6 +255,7 @@ impl Session<'_> {
             return Err(Error::hinted(what, mutation.relation.span, hint));
         }
         if let Some(entry) = there {
+            refuse_blobs(&entry, mutation)?;
             let same = Schema { name: entry.schema().name, ..schema.clone() };
             if entry.schema() == same {
                 // The reverse of a graph and the indexes go with the rows.
@@ -414,4 +416,16 @@ fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Ta
         table.insert(&slices, row);
     });
     table
+}
+
+/// Long values of blobs lie elsewhere: a script would leave them there without an owner.
+fn refuse_blobs(entry: &Entry, mutation: &syntax::Mutation) -> Result<()> {
+    match entry {
+        Entry::Blobs(..) => {
+            let what = format!("`{}` holds blobs, which scripts only read", mutation.relation.text);
+            let hint = "put and delete them by the calls for blobs";
+            Err(Error::hinted(what, mutation.relation.span, hint))
+        }
+        _ => Ok(()),
+    }
 }
