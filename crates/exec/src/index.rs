@@ -12,7 +12,7 @@ use crate::stored::StoredPath;
 use crate::view::{columns_of, stored_paths};
 use base::{Batch, KeyRange, KeyShape, Kind, Projection};
 use model::Value;
-use relation::Entry;
+use relation::{CombinedDef, CountersDef, Entry};
 use store::{Read, SortedRows};
 use syntax::Ident;
 
@@ -34,6 +34,11 @@ pub(crate) fn create(
         let hint = "a graph is found from both ends without one";
         return Err(Error::hinted(what, name.span, hint));
     };
+    if CountersDef::of_schema(schema).is_some() || CombinedDef::of_schema(schema).is_some() {
+        let what = format!("the rows of `{}` may change beside scripts", schema.name);
+        let hint = "counters and combined values would leave an index behind";
+        return Err(Error::hinted(what, name.span, hint));
+    }
     let names: Vec<String> = columns.iter().map(|column| column.text.clone()).collect();
     let refused = |error: store::Error| Error::value(error.to_string(), name.span);
     let catalog = engine.catalog();

@@ -146,3 +146,11 @@ fn a_relation_that_gets_other_columns_twice_in_a_script_is_refused_by_name() {
         "relation `r` gets other columns twice in one script",
     );
 }
+
+#[test]
+fn a_protected_relation_is_not_replaced_by_no_rows_either() {
+    let made = "?[a] <- [[1]] :create p {a: Int} --- ::access_level protected p --- ";
+    let refused = "the access level of relation `p` is protected, which forbids this";
+    check(&format!("{made} ?[a] := a in [] :replace p {{a: Int}}"), refused);
+    check(&format!("{made} :replace p {{a: Int}}"), refused);
+}

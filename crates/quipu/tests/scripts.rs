@@ -146,3 +146,13 @@ fn scripts_read_blobs_but_no_long_one_and_write_none() {
     assert!(blobs.get(2_u64, &mut out).unwrap());
     assert_eq!(out.len(), 1 << 20);
 }
+
+#[test]
+fn what_changes_beside_scripts_has_no_index_that_would_miss_it() {
+    let db = memory();
+    let counters = db.counters("hits", CounterOptions::default()).unwrap();
+    counters.add(1_u64, quipu::Number::Int(3)).unwrap();
+    let error = fails(&db, "::index create hits:by_count {count}");
+    assert!(error.to_string().contains("change beside scripts"), "{error}");
+    check(&db, "?[key] := *hits{key, count: 3}", "[[1]]");
+}

@@ -76,6 +76,12 @@ impl Blocks for Session<'_> {
                 mutation.relation.span,
             ));
         }
+        // What is not there yet has the usual settings.
+        let settings = self.engine.catalog.settings(self.read(), name)?;
+        let forbidden =
+            if mutation.op == MutationOp::Replace { Access::Protected } else { Access::ReadOnly };
+        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
+        relation::check_access(name, &settings, forbidden).map_err(refused)?;
         if is_new {
             self.create(mutation, headers)?;
             if headers.is_empty() || (rows == 0 && !query.options.returning) {
@@ -96,11 +102,6 @@ impl Blocks for Session<'_> {
         let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
         let ambient = EnvAmbient(&*self.engine.env);
         let defaults = self.defaults(mutation, &paths[0].schema)?;
-        let settings = self.engine.catalog.settings(self.read(), name)?;
-        let forbidden =
-            if mutation.op == MutationOp::Replace { Access::Protected } else { Access::ReadOnly };
-        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
-        relation::check_access(name, &settings, forbidden).map_err(refused)?;
         let triggers = match self.in_trigger {
             true => &[],
             false => crate::trigger::of(&settings, mutation.op),
