@@ -139,11 +139,7 @@ impl Groups {
     }
 
     fn failed(&self, failure: function::Failure) -> Error {
-        Error::Value(syntax::Diagnostic {
-            message: failure.message,
-            span: self.span,
-            hint: failure.hint,
-        })
+        Error::failed(failure, self.span)
     }
 
     /// About how many bytes are held.
@@ -220,13 +216,9 @@ impl State {
                 }
             }
             Self::Other(state) => {
-                interner.with(cell, |value| state.add(value)).map_err(|failure| {
-                    Error::Value(syntax::Diagnostic {
-                        message: failure.message,
-                        span,
-                        hint: failure.hint,
-                    })
-                })?;
+                interner
+                    .with(cell, |value| state.add(value))
+                    .map_err(|failure| Error::failed(failure, span))?;
             }
         }
         Ok(())

@@ -184,7 +184,7 @@ impl<'p> Body<'p> {
             Step::Derived { predicate, version, bound, outputs, negated } => {
                 let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
                 let vars: Vec<usize> = bound.iter().map(|(_, var)| *var).collect();
-                let table = query.table(*predicate, &columns);
+                let table = query.table(*predicate);
                 let marks = query.marks(*predicate);
                 let rows = match version {
                     Version::Total => 0..marks.total,
@@ -206,7 +206,6 @@ impl<'p> Body<'p> {
                     let bound: Vec<_> = prefix.chain(checks.iter().copied()).collect();
                     let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
                     let vars = bound.iter().map(|(_, var)| *var).collect();
-                    let table = query.memory_table(*stored, table, &columns);
                     let rows = 0..table.rows();
                     let join = TableJoin { columns, vars, outputs, rows, negated: *negated };
                     self.join_table(at, input, &table, &join, query, emit)

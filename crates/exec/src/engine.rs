@@ -389,11 +389,7 @@ impl Engine {
                 let near = syntax::closest(&name.text, headers.iter().map(String::as_str));
                 let what =
                     format!("`:order` names `{}`, which is no column of the result", name.text);
-                return Err(Error::Value(syntax::Diagnostic {
-                    message: what,
-                    span: name.span,
-                    hint: near.map(|near| format!("did you mean `{near}`?")),
-                }));
+                return Err(Error::unknown(what, name.span, near));
             };
             order_by.push((&columns[place], *descends));
         }

@@ -32,6 +32,16 @@ impl Error {
         Self::Value(Diagnostic { message: message.into(), span, hint: Some(hint.into()) })
     }
 
+    /// A name that is not known, and one like it that is.
+    pub(crate) fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
+        Self::Value(Diagnostic::unknown(message, span, near))
+    }
+
+    /// What a function or an aggregate refuses.
+    pub(crate) fn failed(failure: function::Failure, span: Span) -> Self {
+        Self::Value(Diagnostic { message: failure.message, span, hint: failure.hint })
+    }
+
     /// The message with lines of the script and carets.
     pub fn render(&self, text: &str) -> String {
         match self {

@@ -240,11 +240,7 @@ impl Computer<'_> {
         match (function.call)(&args, self.ambient) {
             Ok(Value::Float(float)) => Ok(self.interner.float(one_nan(float))),
             Ok(value) => Ok(self.interner.take(value)),
-            Err(failure) => Err(Error::Value(syntax::Diagnostic {
-                message: failure.message,
-                span,
-                hint: failure.hint,
-            })),
+            Err(failure) => Err(Error::failed(failure, span)),
         }
     }
 }

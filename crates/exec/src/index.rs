@@ -10,7 +10,7 @@ use crate::mutate::index_rows;
 use crate::output::Output;
 use crate::stored::StoredPath;
 use crate::view::{columns_of, stored_paths};
-use base::{Batch, KeyRange, KeyShape, Kind, Projection};
+use base::{Batch, Kind, Projection};
 use model::Value;
 use relation::{CombinedDef, CountersDef, Entry};
 use store::{Read, SortedRows};
@@ -47,17 +47,12 @@ pub(crate) fn create(
     let place = |key: &relation::KeyColumn| all.iter().position(|column| column.name == key.name);
     let path = StoredPath::of(index.clone(), id);
     let path = StoredPath { columns: index.keys.iter().filter_map(place).collect(), ..path };
+    let main = StoredPath::of(schema.clone(), *keyspace);
     let snapshot = engine.store().snapshot();
-    let range = match schema.shape().key {
-        KeyShape::Words(_) => KeyRange::all_words(),
-        KeyShape::Bytes => KeyRange::all_bytes(),
-    };
-    let mut scan = snapshot.scan(*keyspace, range, Projection::ALL)?;
-    let mut rows = Batch::new(&schema.shape());
-    let mut turned = Batch::new(&path.shape);
+    let mut scan = snapshot.scan(*keyspace, main.all(), Projection::ALL)?;
+    let mut rows = Batch::new(&main.shape);
     let mut keys = Vec::new();
     while scan.next_batch(CHUNK_ROWS, &mut rows)? {
-        turned.clear();
         let more = index_rows(schema, &rows, &path)?;
         keys.extend((0..more.rows).map(|row| more.keys.get(row)));
         rows.clear();
@@ -65,9 +60,10 @@ pub(crate) fn create(
     drop(scan);
     keys.sort_unstable();
     let ready = catalog.ready_row(&index.name, Kind::Put)?;
+    let ready_keys: Vec<_> = (0..ready.rows.rows).map(|row| ready.rows.keys.get(row)).collect();
     let mut bulk = engine.store().begin_bulk()?;
-    bulk.write(id, vec![Box::new(Sorted { keys: keys.into_iter(), path })])?;
-    bulk.write(ready.keyspace, vec![Box::new(Whole(Some(ready.rows)))])?;
+    bulk.write(id, vec![Box::new(Sorted(keys.into_iter()))])?;
+    bulk.write(ready.keyspace, vec![Box::new(Sorted(ready_keys.into_iter()))])?;
     bulk.commit()?;
     Ok(Output::status("OK"))
 }
@@ -103,33 +99,15 @@ pub(crate) fn list(engine: &Engine, read: &dyn Read, entry: &Entry) -> Result<Ou
 }
 
 /// Keys in order, as rows without values.
-struct Sorted {
-    keys: std::vec::IntoIter<base::Key>,
-    path: StoredPath,
-}
+struct Sorted(std::vec::IntoIter<base::Key>);
 
 impl SortedRows for Sorted {
     fn next_rows(&mut self, out: &mut Batch) -> store::Result<bool> {
-        debug_assert!(self.path.schema.values.is_empty());
         let before = out.rows;
-        for key in self.keys.by_ref().take(CHUNK_ROWS) {
+        for key in self.0.by_ref().take(CHUNK_ROWS) {
             out.keys.push(key.as_ref());
             out.rows += 1;
         }
         Ok(out.rows > before)
-    }
-}
-
-/// Rows that are all there.
-struct Whole(Option<Batch>);
-
-impl SortedRows for Whole {
-    fn next_rows(&mut self, out: &mut Batch) -> store::Result<bool> {
-        let Some(rows) = self.0.take() else { return Ok(false) };
-        for row in 0..rows.rows {
-            out.keys.push(rows.keys.get(row).as_ref());
-            out.rows += 1;
-        }
-        Ok(true)
     }
 }

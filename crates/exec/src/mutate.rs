@@ -8,12 +8,11 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Computer, NoRows};
 use crate::stored::StoredPath;
-use crate::view::{columns_of, keys_of};
+use crate::view::columns_of;
 use base::{Batch, Kind};
 use hashbrown::HashMap;
 use model::{Type, Value};
 use relation::{KeyColumn, Schema, ValueColumn};
-use std::collections::BTreeMap;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
 
@@ -115,9 +114,6 @@ impl Writer<'_> {
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
         let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
         let looks = has_indexes || !is_blind || self.returning;
-        if !looks {
-            keep_last(&mut rows, keys);
-        }
         let old = match looks {
             true => self.old_rows(&rows)?,
             false => vec![None; rows.len()],
@@ -212,9 +208,9 @@ impl Writer<'_> {
             }
         }
         // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a conflict.
-        self.write(&self.paths[1..], Kind::Delete, stale)?;
-        self.write(self.paths, Kind::Put, puts)?;
-        self.write(self.paths, Kind::Delete, deletes)?;
+        self.write(false, Kind::Delete, stale)?;
+        self.write(true, Kind::Put, puts)?;
+        self.write(true, Kind::Delete, deletes)?;
         returned.sort_by_key(|(kind, _)| match *kind {
             "inserted" | "requested" => 0,
             _ => 1,
@@ -232,16 +228,10 @@ impl Writer<'_> {
             for column in spec.keys.iter().chain(&spec.values) {
                 if !columns.iter().any(|known| known.name == column.name.text) {
                     let names = columns.iter().map(|known| known.name.as_str());
-                    let hint = syntax::closest(&column.name.text, names)
-                        .map(|near| format!("did you mean `{near}`?"));
-                    return Err(Error::Value(syntax::Diagnostic {
-                        message: format!(
-                            "relation `{}` has no column `{}`",
-                            schema.name, column.name.text
-                        ),
-                        span: column.name.span,
-                        hint,
-                    }));
+                    let near = syntax::closest(&column.name.text, names);
+                    let what =
+                        format!("relation `{}` has no column `{}`", schema.name, column.name.text);
+                    return Err(Error::unknown(what, column.name.span, near));
                 }
             }
         }
@@ -400,7 +390,6 @@ impl Writer<'_> {
             })
             .collect();
         let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
-        let (_, kept) = keys_of(path, &slices, rows.len(), self.interner);
         let mut old = vec![None; rows.len()];
         let wanted: Vec<usize> = (0..path.schema.columns()).collect();
         let mut found = Vec::new();
@@ -410,24 +399,27 @@ impl Writer<'_> {
             let values = there.columns.iter().map(|column| self.interner.value(column[place]));
             old[row as usize] = Some(values.collect());
         }
-        debug_assert!(found.len() <= kept.len());
         Ok(old)
     }
 
-    /// Writes rows of the relation to these of the orders in which it is stored.
-    fn write(&self, paths: &[StoredPath], kind: Kind, rows: Batch) -> Result<()> {
+    /// Writes rows of the relation to its other orders and, where `is_main`, to itself.
+    fn write(&self, is_main: bool, kind: Kind, rows: Batch) -> Result<()> {
         if rows.rows == 0 {
             return Ok(());
         }
-        let mut tables = Vec::with_capacity(paths.len());
-        for path in paths {
-            let rows = match path.keyspace == self.paths[0].keyspace {
-                true => rows.clone(),
-                false => index_rows(&self.paths[0].schema, &rows, path)?,
-            };
-            let kinds = Kinds::Uniform(kind);
-            let delete_ranges = Vec::new();
-            tables.push(TableWrites { keyspace: path.keyspace, kinds, rows, delete_ranges });
+        let orders = &self.paths[1..];
+        let writes = |path: &StoredPath, rows| TableWrites {
+            keyspace: path.keyspace,
+            kinds: Kinds::Uniform(kind),
+            rows,
+            delete_ranges: Vec::new(),
+        };
+        let mut tables = Vec::with_capacity(1 + orders.len());
+        for path in orders {
+            tables.push(writes(path, index_rows(&self.paths[0].schema, &rows, path)?));
+        }
+        if is_main {
+            tables.push(writes(&self.paths[0], rows));
         }
         self.transaction.write(&WriteBatch { tables })?;
         Ok(())
@@ -446,19 +438,6 @@ pub(crate) fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Re
         path.schema.append(values, &mut other)?;
     }
     Ok(other)
-}
-
-/// Of rows with one key the last stays: it would win anyway, and an index must not hold the others.
-fn keep_last(rows: &mut Vec<Vec<Option<Value>>>, keys: usize) {
-    let mut last: BTreeMap<&[Option<Value>], usize> = BTreeMap::new();
-    for (place, row) in rows.iter().enumerate() {
-        last.insert(&row[..keys], place);
-    }
-    if last.len() < rows.len() {
-        let mut kept: Vec<usize> = last.into_values().collect();
-        kept.sort_unstable();
-        *rows = kept.into_iter().map(|place| std::mem::take(&mut rows[place])).collect();
-    }
 }
 
 fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {

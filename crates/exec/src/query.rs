@@ -137,13 +137,8 @@ impl<'a> Query<'a> {
     }
 
     /// A derived relation.
-    pub(crate) fn table(&self, predicate: usize, _: &[usize]) -> Arc<Table> {
+    pub(crate) fn table(&self, predicate: usize) -> Arc<Table> {
         Arc::clone(&self.tables[predicate])
-    }
-
-    /// An ephemeral relation.
-    pub(crate) fn memory_table(&self, _: usize, table: Arc<Table>, _: &[usize]) -> Arc<Table> {
-        table
     }
 
     /// Which rows of a derived relation its versions are.
@@ -193,7 +188,7 @@ impl<'a> Query<'a> {
                 Relation::Memory(table) => Arc::clone(table),
                 Relation::Stored(relation) => {
                     let path = &relation.paths[0];
-                    let Some(range) = path.prefix(&[], self.interner) else { return Ok(()) };
+                    let range = path.all();
                     let mut all = wanted.to_vec();
                     let keys = path.schema.keys.len();
                     if at.is_some() {
@@ -306,7 +301,6 @@ impl<'a> Query<'a> {
                         // No rows, and nothing but them would have told the columns.
                         columns = vec![Vec::new(); named];
                     }
-                    let rows = columns.first().map_or(0, Vec::len);
                     if named != 0 && named != columns.len() {
                         let what = format!(
                             "{} gives {} columns, rule `{}` has {named}",
@@ -316,12 +310,7 @@ impl<'a> Query<'a> {
                         );
                         return Err(Error::value(what, fixed.span));
                     }
-                    let mut table = Table::new(columns.len(), columns.len());
-                    let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
-                    (0..rows).for_each(|row| {
-                        table.insert(&slices, row);
-                    });
-                    self.set_table(predicate, table);
+                    self.fill(predicate, columns.len(), &columns)?;
                 }
             }
         }
@@ -577,13 +566,7 @@ fn meet_into(
     interner: &Interner,
 ) -> Result<()> {
     let plain = aggregates.iter().take_while(|one| one.is_none()).count();
-    let failed = |failure: function::Failure| {
-        Error::Value(syntax::Diagnostic {
-            message: failure.message,
-            span: Span::default(),
-            hint: failure.hint,
-        })
-    };
+    let failed = |failure| Error::failed(failure, Span::default());
     let key: Vec<Cell> = columns[..plain].iter().map(|column| column[row]).collect();
     let Some(there) = table.find(&key) else {
         let mut first: Vec<Vec<Cell>> = key.iter().map(|&cell| vec![cell]).collect();

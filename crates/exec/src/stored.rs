@@ -82,6 +82,14 @@ impl StoredPath {
         projection
     }
 
+    /// The range of all keys.
+    pub(crate) fn all(&self) -> KeyRange {
+        match self.shape.key {
+            KeyShape::Words(_) => KeyRange::all_words(),
+            KeyShape::Bytes => KeyRange::all_bytes(),
+        }
+    }
+
     /// The range of keys whose first columns are these cells; `None` where no stored row can be.
     pub(crate) fn prefix(&self, prefix: &[Cell], interner: &Interner) -> Option<KeyRange> {
         match self.shape.key {

@@ -179,14 +179,18 @@ fn not_yet(what: &str, span: Span) -> Error {
 /// # Errors
 /// There is nothing of this name.
 pub(crate) fn find(catalog: &Catalog, name: &Ident) -> Result<Entry> {
-    catalog.find(&name.text)?.ok_or_else(|| {
+    find_as(catalog, name, &name.text)
+}
+
+/// The same, of what is stored under another name at present.
+///
+/// # Errors
+/// There is nothing of this name.
+pub(crate) fn find_as(catalog: &Catalog, name: &Ident, stored_name: &str) -> Result<Entry> {
+    catalog.find(stored_name)?.ok_or_else(|| {
         let known = catalog.list().unwrap_or_default();
         let near = syntax::closest(&name.text, known.iter().map(Entry::name));
-        Error::Value(syntax::Diagnostic {
-            message: format!("no relation `{}`", name.text),
-            span: name.span,
-            hint: near.map(|near| format!("did you mean `{near}`?")),
-        })
+        Error::unknown(format!("no relation `{}`", name.text), name.span, near)
     })
 }
 

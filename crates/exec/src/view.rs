@@ -1,10 +1,9 @@
 //! The catalog as a script sees it: what is stored, and its own relations in memory.
 
-use crate::cell::Interner;
 use crate::query::{Relation, StoredRelation};
 use crate::stored::StoredPath;
 use crate::table::Table;
-use base::{Batch, KeyRange, KeyShape, Keys, Projection};
+use base::{Batch, KeyShape, Projection};
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo};
 use relation::{Access, Catalog, Entry, GraphPart, Schema, VertexType};
@@ -96,11 +95,7 @@ impl<'s> View<'s> {
         relation::check_access(name, &settings, Access::Hidden).map_err(failed)?;
         let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
         let Some(main) = paths.first() else { return Ok(None) };
-        let all = match main.shape.key {
-            KeyShape::Words(_) => KeyRange::all_words(),
-            KeyShape::Bytes => KeyRange::all_bytes(),
-        };
-        let rows = self.read.estimate(main.keyspace, &all).map_err(failed)?.rows;
+        let rows = self.read.estimate(main.keyspace, &main.all()).map_err(failed)?.rows;
         let schema = &main.schema;
         let columns = columns_of(schema);
         let is_historical = schema.keys.last().is_some_and(|key| key.column_type == Type::Validity);
@@ -220,23 +215,4 @@ impl plan::Catalog for View<'_> {
     ) -> Result<Option<usize>, syntax::Diagnostic> {
         crate::fixed::columns(name, options)
     }
-}
-
-/// Keys of one shape from columns of cells; rows whose cells are no keys are left out, and the others' numbers returned.
-pub(crate) fn keys_of(
-    path: &StoredPath,
-    columns: &[&[crate::cell::Cell]],
-    rows: usize,
-    interner: &Interner,
-) -> (Keys, Vec<usize>) {
-    let mut keys = Keys::new(path.shape.key);
-    let mut kept = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let key: Vec<_> = columns.iter().map(|column| column[row]).collect();
-        if let Some(range) = path.prefix(&key, interner) {
-            keys.push(range.lower.as_ref());
-            kept.push(row);
-        }
-    }
-    (keys, kept)
 }

@@ -73,7 +73,7 @@ pub fn resolve_over(
     expression(expr, parameters, &mut |ident| {
         columns.iter().position(|column| *column == ident.text).ok_or_else(|| {
             let hint = closest(&ident.text, columns.iter().map(String::as_str));
-            unknown(format!("no column `{}`", ident.text), ident.span, hint)
+            Diagnostic::unknown(format!("no column `{}`", ident.text), ident.span, hint)
         })
     })
 }
@@ -204,7 +204,11 @@ impl Resolver<'_> {
         let Some(aggregate) = function::aggregate(&name.text) else {
             let names = function::aggregates().iter().map(|known| known.name);
             let hint = closest(&name.text, names);
-            return Err(unknown(format!("no aggregate `{}`", name.text), name.span, hint));
+            return Err(Diagnostic::unknown(
+                format!("no aggregate `{}`", name.text),
+                name.span,
+                hint,
+            ));
         };
         if args.len() > aggregate.args_max {
             let message = format!(
@@ -273,7 +277,7 @@ impl Resolver<'_> {
                         "`{}` in the head is bound by nothing in the body",
                         item.variable.text
                     );
-                    Err(unknown(message, item.variable.span, hint))
+                    Err(Diagnostic::unknown(message, item.variable.span, hint))
                 }
             })
             .collect::<Result<_, _>>()?;
@@ -693,7 +697,8 @@ fn expression(
             let Some(function) = function::lookup(&name.text) else {
                 let names = function::functions().iter().map(|function| function.name);
                 let hint = closest(&name.text, names);
-                let mut problem = unknown(format!("no function `{}`", name.text), name.span, hint);
+                let mut problem =
+                    Diagnostic::unknown(format!("no function `{}`", name.text), name.span, hint);
                 if function::aggregate(&name.text).is_some() {
                     problem.hint = Some("it is an aggregate: those stand in a rule's head".into());
                 }
@@ -775,10 +780,6 @@ fn not_yet_searched(span: Span) -> Diagnostic {
 
 fn error(message: String, span: Span) -> Diagnostic {
     Diagnostic { message, span, hint: None }
-}
-
-fn unknown(message: String, span: Span, near: Option<&str>) -> Diagnostic {
-    Diagnostic { message, span, hint: near.map(|near| format!("did you mean `{near}`?")) }
 }
 
 fn columns_text(columns: usize) -> String {

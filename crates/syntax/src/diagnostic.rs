@@ -34,6 +34,13 @@ impl fmt::Display for Diagnostic {
 impl std::error::Error for Diagnostic {}
 
 impl Diagnostic {
+    /// A name that is not known, with the one that [`closest`] found for a hint.
+    #[must_use]
+    pub fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
+        let hint = near.map(|near| format!("did you mean `{near}`?"));
+        Self { message: message.into(), span, hint }
+    }
+
     /// The message with the line of the text that it is about; no line break at the end.
     ///
     /// A long line is shown from 80 characters before the place to 80 after its beginning.

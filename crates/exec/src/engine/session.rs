@@ -89,15 +89,7 @@ impl Blocks for Session<'_> {
             }
         }
         let stored_name = self.successors.get(name).unwrap_or(name);
-        let Some(entry) = self.engine.catalog.find(stored_name)? else {
-            let known = self.engine.catalog.list()?;
-            let near = syntax::closest(name, known.iter().map(Entry::name));
-            return Err(Error::Value(syntax::Diagnostic {
-                message: format!("no relation `{name}`"),
-                span: mutation.relation.span,
-                hint: near.map(|near| format!("did you mean `{near}`?")),
-            }));
-        };
+        let entry = crate::system::find_as(&self.engine.catalog, &mutation.relation, stored_name)?;
         refuse_blobs(&entry, mutation)?;
         let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
         let ambient = EnvAmbient(&*self.engine.env);
@@ -264,10 +256,7 @@ impl Session<'_> {
                     keyspace: path.keyspace,
                     kinds: store::Kinds::Uniform(base::Kind::Delete),
                     rows: base::Batch::new(&path.shape),
-                    delete_ranges: vec![match path.shape.key {
-                        base::KeyShape::Words(_) => base::KeyRange::all_words(),
-                        base::KeyShape::Bytes => base::KeyRange::all_bytes(),
-                    }],
+                    delete_ranges: vec![path.all()],
                 };
                 let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
                 let tables = paths.into_iter().map(clear).collect();

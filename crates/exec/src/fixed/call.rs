@@ -121,7 +121,7 @@ impl Call<'_, '_> {
     pub(super) fn arity(&self, number: usize) -> Result<usize> {
         let input = self.input(number)?;
         Ok(match input.source {
-            Source::Derived(predicate) => self.query.table(predicate, &[]).arity(),
+            Source::Derived(predicate) => self.query.table(predicate).arity(),
             Source::Stored(_) => input.columns.len(),
         })
     }
@@ -205,7 +205,7 @@ impl Call<'_, '_> {
                     self.query.plan.program.predicates[predicate].kind,
                     PredicateKind::Constant(_) | PredicateKind::Fixed(_)
                 );
-                is_data && self.query.table(predicate, &[]).live_rows() == 0
+                is_data && self.query.table(predicate).live_rows() == 0
             }
             Source::Stored(_) => false,
         })
