@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark tells the time itself")]
 
-use base::{Batch, Column, Key, KeyspaceId};
+use base::{Batch, Key, KeyspaceId};
 use env::{Env, MemoryEnv};
 use kv::{Kv, KvOptions};
 use model::{Type, Value};
@@ -14,7 +14,8 @@ use relation::{Catalog, KeyColumn, Schema, ValueColumn};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use store::{SortedRows, Store};
+use store::Store;
+use testkit::OneBatch;
 
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse::<u64>().ok());
@@ -147,29 +148,8 @@ fn load(store: &Arc<dyn Store>, users: u64, friendships: u64) {
 
 fn bulk(store: &Arc<dyn Store>, keyspace: KeyspaceId, rows: Batch) {
     let mut bulk = store.begin_bulk().expect("a bulk load");
-    bulk.write(keyspace, vec![Box::new(Rows { rows, next: 0 })]).expect("rows in order");
+    bulk.write(keyspace, vec![Box::new(OneBatch(Some(rows)))]).expect("rows in order");
     bulk.commit().expect("a commit");
-}
-
-struct Rows {
-    rows: Batch,
-    next: usize,
-}
-
-impl SortedRows for Rows {
-    fn next_rows(&mut self, out: &mut Batch) -> store::Result<bool> {
-        let end = (self.next + 8192).min(self.rows.rows);
-        for row in self.next..end {
-            out.keys.push(self.rows.keys.get(row).as_ref());
-            for (out, column) in out.values.iter_mut().zip(&self.rows.values) {
-                Column::push_from(out, column, row);
-            }
-            out.rows += 1;
-        }
-        let any = end > self.next;
-        self.next = end;
-        Ok(any)
-    }
 }
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
