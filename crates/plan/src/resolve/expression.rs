@@ -1,0 +1,125 @@
+//! Expressions with names resolved: functions found, numbers of arguments checked, variables and parameters by number.
+
+use super::{count_text, error};
+use crate::ir::{Expr, Var};
+use model::Value;
+use syntax::{Diagnostic, Ident, Span, closest};
+
+/// An expression without variables, such as an option's, on its own.
+///
+/// # Errors
+/// Unknown functions, wrong numbers of arguments, variables.
+pub fn resolve_expression(
+    expr: &syntax::Expr,
+    parameters: &mut Vec<String>,
+) -> Result<Expr, Diagnostic> {
+    expression(expr, parameters, &mut |ident| {
+        Err(error(format!("there is nothing to bind `{}` here", ident.text), ident.span))
+    })
+}
+
+/// An expression over named columns, such as an algorithm's condition: the variable's number is its column's.
+///
+/// # Errors
+/// Unknown functions and columns, wrong numbers of arguments.
+pub fn resolve_over(
+    expr: &syntax::Expr,
+    columns: &[String],
+    parameters: &mut Vec<String>,
+) -> Result<Expr, Diagnostic> {
+    expression(expr, parameters, &mut |ident| {
+        columns.iter().position(|column| *column == ident.text).ok_or_else(|| {
+            let hint = closest(&ident.text, columns.iter().map(String::as_str));
+            Diagnostic::unknown(format!("no column `{}`", ident.text), ident.span, hint)
+        })
+    })
+}
+
+pub(super) fn expression(
+    expr: &syntax::Expr,
+    parameters: &mut Vec<String>,
+    var: &mut dyn FnMut(&Ident) -> Result<Var, Diagnostic>,
+) -> Result<Expr, Diagnostic> {
+    Ok(match expr {
+        syntax::Expr::Literal(value, _) => Expr::Const(value.clone()),
+        syntax::Expr::Variable(ident) if ident.text.starts_with('_') => {
+            return Err(Diagnostic {
+                message: format!("`{}` has no value: it is a wildcard", ident.text),
+                span: ident.span,
+                hint: Some("names that begin with `_` never bind".to_owned()),
+            });
+        }
+        syntax::Expr::Variable(ident) => Expr::Var(var(ident)?),
+        syntax::Expr::Parameter(ident) => {
+            let known = parameters.iter().position(|known| *known == ident.text);
+            Expr::Param(known.unwrap_or_else(|| {
+                parameters.push(ident.text.clone());
+                parameters.len() - 1
+            }))
+        }
+        syntax::Expr::List(items, span) => {
+            let items = items.iter().map(|item| expression(item, parameters, var));
+            call("list", items.collect::<Result<_, _>>()?, *span)
+        }
+        syntax::Expr::Object(fields, span) => {
+            let mut args = Vec::new();
+            for (name, value) in fields {
+                args.push(expression(name, parameters, var)?);
+                args.push(expression(value, parameters, var)?);
+            }
+            call("json_object", args, *span)
+        }
+        syntax::Expr::Call { name, args, span } => {
+            let Some(function) = function::lookup(&name.text) else {
+                let names = function::functions().iter().map(|function| function.name);
+                let hint = closest(&name.text, names);
+                let mut problem =
+                    Diagnostic::unknown(format!("no function `{}`", name.text), name.span, hint);
+                if function::aggregate(&name.text).is_some() {
+                    problem.hint = Some("it is an aggregate: those stand in a rule's head".into());
+                }
+                return Err(problem);
+            };
+            let few = args.len() < function.args_min;
+            if few || function.args_max.is_some_and(|most| args.len() > most) {
+                let wanted = match function.args_max {
+                    Some(most) if most == function.args_min => count_text(most, "argument"),
+                    Some(most) => format!("{} to {most} arguments", function.args_min),
+                    None => format!("at least {}", count_text(function.args_min, "argument")),
+                };
+                let message =
+                    format!("function `{}` takes {wanted}, it is given {}", name.text, args.len());
+                return Err(error(message, *span));
+            }
+            let args = args.iter().map(|arg| expression(arg, parameters, var));
+            Expr::Call(function, args.collect::<Result<_, _>>()?, *span)
+        }
+    })
+}
+
+/// Takes down the parameters of an expression that is resolved later.
+pub(super) fn note_parameters(expr: &syntax::Expr, parameters: &mut Vec<String>) {
+    match expr {
+        syntax::Expr::Parameter(ident) if !parameters.contains(&ident.text) => {
+            parameters.push(ident.text.clone());
+        }
+        syntax::Expr::Literal(..) | syntax::Expr::Variable(_) | syntax::Expr::Parameter(_) => {}
+        syntax::Expr::List(items, _) | syntax::Expr::Call { args: items, .. } => {
+            items.iter().for_each(|item| note_parameters(item, parameters));
+        }
+        syntax::Expr::Object(fields, _) => {
+            for (name, value) in fields {
+                note_parameters(name, parameters);
+                note_parameters(value, parameters);
+            }
+        }
+    }
+}
+
+/// A call of a function that is always there.
+pub(crate) fn call(name: &str, args: Vec<Expr>, span: Span) -> Expr {
+    match function::lookup(name) {
+        Some(function) => Expr::Call(function, args, span),
+        None => Expr::Const(Value::Null),
+    }
+}
