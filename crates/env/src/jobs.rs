@@ -256,7 +256,8 @@ impl Signal for ThreadSignal {
 /// Applies `f` to every item on up to [`Env::parallelism`] threads; results in the order of the items.
 ///
 /// The calling thread takes part, so this finishes even when every worker is busy, and may be called
-/// from inside a job. Items should be coarse (tens of microseconds or more): each costs two locks.
+/// from inside a job. Items should be coarse (tens of microseconds or more): each costs three locks. What `f` holds is given back
+/// when this returns, though a helper may still be on its way out.
 ///
 /// # Panics
 /// When `f` panics for an item: the first such panic goes on here, after all running items ended.
@@ -276,7 +277,7 @@ where
         outcome: Mutex::new(Outcome { finished: 0, results: Vec::new(), panic: None }),
         done: env.signal(),
         count,
-        f,
+        f: Mutex::new(Some(Arc::new(f))),
     });
     for _ in 0..helpers {
         let work = Arc::clone(&work);
@@ -284,6 +285,7 @@ where
     }
     work.run();
     work.done.wait_until(&mut || locked(&work.outcome).finished == count);
+    drop(locked(&work.f).take());
     let mut outcome = locked(&work.outcome);
     if let Some(panic) = outcome.panic.take() {
         drop(outcome);
@@ -300,7 +302,8 @@ struct Parallel<T, R, F> {
     outcome: Mutex<Outcome<R>>,
     done: Arc<dyn Signal>,
     count: usize,
-    f: F,
+    /// Taken out when all is done: helpers that come late hold the rest of this.
+    f: Mutex<Option<Arc<F>>>,
 }
 
 struct Outcome<R> {
@@ -313,7 +316,11 @@ impl<T, R, F: Fn(T) -> R> Parallel<T, R, F> {
     fn run(&self) {
         loop {
             let Some((index, item)) = locked(&self.items).next() else { return };
-            let result = catch_unwind(AssertUnwindSafe(|| (self.f)(item)));
+            // Who has an item is waited for, so the work is still there.
+            let Some(f) = locked(&self.f).clone() else { return };
+            let result = catch_unwind(AssertUnwindSafe(|| f(item)));
+            // Before it counts as finished: whoever waits for that may be the one who drops the last.
+            drop(f);
             let mut outcome = locked(&self.outcome);
             outcome.finished += 1;
             match result {
@@ -334,6 +341,17 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+
+    #[test]
+    fn what_the_work_holds_is_given_back_before_its_results_are() {
+        let env = crate::MemoryEnv::new(4);
+        for _ in 0..2000 {
+            let held = Arc::new(());
+            let inside = Arc::clone(&held);
+            parallel(&env, vec![(); 4], move |()| Arc::strong_count(&inside));
+            assert_eq!(Arc::strong_count(&held), 1, "a late helper holds it still");
+        }
+    }
 
     #[test]
     fn flushes_run_while_every_other_worker_is_busy() {
