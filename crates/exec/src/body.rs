@@ -16,6 +16,7 @@ use crate::bindings::Bindings;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
+use crate::profile::Clock;
 use crate::query::{Query, Relation};
 use crate::table::Table;
 use model::Value;
@@ -38,6 +39,8 @@ pub(crate) struct Body<'p> {
     variables: usize,
     /// Rows may come out once however often they are found.
     is_set: bool,
+    /// Counts what the steps do, where somebody asks.
+    pub(crate) clock: Option<Clock>,
 }
 
 struct Ready<'p> {
@@ -108,7 +111,7 @@ impl<'p> Body<'p> {
             }
             steps.push(ready);
         }
-        Ok(Self { steps, variables, is_set })
+        Ok(Self { steps, variables, is_set, clock: None })
     }
 
     /// Runs it; `emit` gets the rows.
@@ -120,6 +123,23 @@ impl<'p> Body<'p> {
     }
 
     fn step(
+        &mut self,
+        at: usize,
+        input: Bindings,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let Some(clock) = &mut self.clock else { return self.take(at, input, query, emit) };
+        let before = clock.enter(at, input.rows, query.watch.now_us());
+        let wanted = self.take(at, input, query, emit);
+        if let Some(clock) = &mut self.clock {
+            clock.leave(before, query.watch.now_us());
+        }
+        wanted
+    }
+
+    /// What a step does with a batch.
+    fn take(
         &mut self,
         at: usize,
         input: Bindings,

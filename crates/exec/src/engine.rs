@@ -5,9 +5,11 @@ mod session;
 
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
+use crate::explain::Analysis;
 use crate::fixed::Projections;
 use crate::host::{Host, Run};
 use crate::output::Output;
+use crate::profile::Profile;
 use crate::query::{Query, Relation};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
@@ -341,7 +343,17 @@ impl Engine {
         // A follower's snapshot that is taken while it moves on may see less than its number says.
         let moment = (!self.store.is_read_only()).then(|| snapshot.seq());
         let relations = relations.clone();
-        self.run_query(query, plan, relations, read, moment, &interner, run.parameters, &watch)
+        self.run_query(
+            query,
+            plan,
+            relations,
+            read,
+            moment,
+            &interner,
+            run.parameters,
+            &watch,
+            None,
+        )
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
@@ -355,6 +367,7 @@ impl Engine {
         interner: &Arc<Interner>,
         parameters: &Parameters,
         watch: &Watch<'_>,
+        analysis: Option<&mut Analysis>,
     ) -> Result<Output> {
         let ambient = EnvAmbient(&*self.env);
         let given = cells_of(&plan.program.parameters, parameters, interner)?;
@@ -369,6 +382,7 @@ impl Engine {
         let algorithms = crate::fixed::Library { kept };
         let mut running =
             Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
+        running.profile = analysis.as_ref().map(|_| Profile::default());
         let is_ordered = !query.options.order.is_empty();
         let enough = match (options.limit, is_ordered) {
             // One row at least: an assertion may ask whether there are any.
@@ -407,6 +421,9 @@ impl Engine {
                 false => "the query is asserted to give no rows, and gives some",
             };
             return Err(Error::value(what, query.span));
+        }
+        if let Some(analysis) = analysis {
+            analysis.end(&running, order.len());
         }
         let columns = columns
             .iter()

@@ -1,36 +1,168 @@
-//! What `::explain` shows: a line for each step of each rule, in the order in which they run.
+//! What `::explain` shows: a line for each step of each rule, in the order in which they run; and what `::explain analyze` adds to it.
 
 use crate::output::Output;
+use crate::profile::{GroupFigures, Profile, StepFigures};
+use crate::query::Query;
+use crate::watch::Watch;
 use model::Value;
-use plan::{Plan, Step};
+use plan::{GroupPlan, Plan, PredicateKind, Step};
+
+const PLANNED: [&str; 8] =
+    ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "rows_estimate"];
+
+/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds, bytes held at most.
+const SEEN: [&str; 6] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max"];
 
 /// The plan as rows.
 pub(crate) fn rows(plan: &Plan) -> Output {
-    let headers =
-        ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "rows_estimate"];
     let mut rows = Vec::new();
     for (stratum, group) in plan.groups.iter().enumerate() {
-        for (number, rule) in group.rules.iter().enumerate() {
-            let definition = &plan.program.rules[rule.rule];
-            let name = &plan.program.predicates[definition.predicate].name;
-            for body in rule.first.iter().chain(&rule.rounds) {
-                for (place, planned) in body.steps.iter().enumerate() {
-                    let (op, of, on) = step_text(plan, &planned.step, &definition.variables);
-                    rows.push(vec![
-                        Value::Int(stratum as i64),
-                        Value::Int(number as i64),
-                        Value::Str(name.clone()),
-                        Value::Int(place as i64),
-                        Value::Str(op.to_owned()),
-                        Value::Str(of),
-                        Value::Str(on.join(", ")),
-                        Value::Float(planned.rows),
-                    ]);
-                }
+        each_step(plan, stratum, group, &mut |_, _, row| rows.push(row));
+    }
+    Output::of_values(&PLANNED, rows)
+}
+
+/// Calls `visit` for each step of a group, with its body and its place in it.
+fn each_step(
+    plan: &Plan,
+    stratum: usize,
+    group: &GroupPlan,
+    visit: &mut dyn FnMut(&plan::BodyPlan, usize, Vec<Value>),
+) {
+    for (number, rule) in group.rules.iter().enumerate() {
+        let definition = &plan.program.rules[rule.rule];
+        let name = &plan.program.predicates[definition.predicate].name;
+        for body in rule.first.iter().chain(&rule.rounds) {
+            for (place, planned) in body.steps.iter().enumerate() {
+                let (op, of, on) = step_text(plan, &planned.step, &definition.variables);
+                let row = vec![
+                    Value::Int(stratum as i64),
+                    Value::Int(number as i64),
+                    Value::Str(name.clone()),
+                    Value::Int(place as i64),
+                    Value::Str(op.to_owned()),
+                    Value::Str(of),
+                    Value::Str(on.join(", ")),
+                    Value::Float(planned.rows),
+                ];
+                visit(body, place, row);
             }
         }
     }
-    Output::of_values(&headers, rows)
+}
+
+/// What an analysed query did, while it does it.
+pub(crate) struct Analysis {
+    began_us: u64,
+    plan_us: u64,
+    output: Output,
+}
+
+impl Analysis {
+    /// Planning begins.
+    pub(crate) fn begin(watch: &Watch<'_>) -> Self {
+        Self { began_us: watch.now_us(), plan_us: 0, output: Output::status("OK") }
+    }
+
+    /// Planning is done.
+    pub(crate) fn planned(&mut self, watch: &Watch<'_>) {
+        self.plan_us = watch.now_us().saturating_sub(self.began_us);
+    }
+
+    /// The query is done, and gives so many rows.
+    pub(crate) fn end(&mut self, query: &Query<'_>, rows: usize) {
+        let Some(profile) = &query.profile else { return };
+        let mut lines = Vec::new();
+        for (stratum, group) in query.plan.groups.iter().enumerate() {
+            let figures = profile.groups.get(stratum).copied().unwrap_or_default();
+            steps(query.plan, stratum, group, profile, &mut lines);
+            lines.push(group_line(query, stratum, group, figures));
+        }
+        let us = query.watch.now_us().saturating_sub(self.began_us);
+        let held = profile.groups.iter().map(|group| group.held_bytes_max).max().unwrap_or(0);
+        lines.push(summary("plan", String::new(), [None, None, Some(ms(self.plan_us)), None]));
+        let seen = [Some(int(rows as u64)), None, Some(ms(us)), Some(int(held))];
+        lines.push(summary("query", String::new(), seen));
+        let headers: Vec<&str> = PLANNED.into_iter().chain(SEEN).collect();
+        self.output = Output::of_values(&headers, lines);
+    }
+
+    /// The lines.
+    pub(crate) fn into_output(self) -> Output {
+        self.output
+    }
+}
+
+/// Lines of the steps of a group's rules, and of their heads, which take what the steps find.
+fn steps(
+    plan: &Plan,
+    stratum: usize,
+    group: &GroupPlan,
+    profile: &Profile,
+    lines: &mut Vec<Vec<Value>>,
+) {
+    each_step(plan, stratum, group, &mut |body, place, mut row| {
+        let did = profile.body(body);
+        let of = |place: usize| did.steps.get(place).copied().unwrap_or_default();
+        let StepFigures { batches, rows, us } = of(place);
+        // What a step gives is what the next one gets.
+        let given = of(place + 1);
+        let mut head = row[..4].to_vec();
+        row.extend([int(given.rows), int(rows), int(batches), int(did.runs), ms(us), Value::Null]);
+        lines.push(row);
+        if place + 1 == body.steps.len() {
+            let text = |text: &str| Value::Str(text.to_owned());
+            head[3] = int(place as u64 + 1);
+            head.extend([text("head"), text(""), text(""), Value::Null, Value::Null]);
+            head.extend([int(given.rows), int(given.batches), int(did.runs), ms(given.us)]);
+            head.push(Value::Null);
+            lines.push(head);
+        }
+    });
+}
+
+/// The line of a whole group: rows of its relations, rounds, time and memory.
+fn group_line(
+    query: &Query<'_>,
+    stratum: usize,
+    group: &GroupPlan,
+    figures: GroupFigures,
+) -> Vec<Value> {
+    let predicates = &query.plan.program.predicates;
+    let names: Vec<&str> =
+        group.group.predicates.iter().map(|&one| predicates[one].name.as_str()).collect();
+    let rows: usize = group.group.predicates.iter().map(|&one| query.table(one).live_rows()).sum();
+    let kind = group.group.predicates.first().map(|&one| &predicates[one].kind);
+    let (op, of) = match kind {
+        Some(PredicateKind::Fixed(fixed)) => ("fixed_rule", fixed.name.clone()),
+        Some(PredicateKind::Constant(_)) => ("constant", String::new()),
+        _ => ("stratum", String::new()),
+    };
+    let rounds = group.group.is_recursive.then_some(int(figures.rounds));
+    let seen =
+        [Some(int(rows as u64)), rounds, Some(ms(figures.us)), Some(int(figures.held_bytes_max))];
+    let mut line = summary(op, of, seen);
+    line[0] = int(stratum as u64);
+    line[2] = Value::Str(names.join(", "));
+    line
+}
+
+/// A line that is no step's: rows, rounds, milliseconds and bytes.
+fn summary(op: &str, of: String, seen: [Option<Value>; 4]) -> Vec<Value> {
+    let [rows, rounds, ms, bytes_max] = seen.map(|value| value.unwrap_or(Value::Null));
+    let mut line = vec![Value::Null; PLANNED.len()];
+    line[4] = Value::Str(op.to_owned());
+    line[5] = Value::Str(of);
+    line.extend([rows, Value::Null, Value::Null, rounds, ms, bytes_max]);
+    line
+}
+
+fn int(number: u64) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn ms(us: u64) -> Value {
+    Value::Float(us as f64 / 1e3)
 }
 
 fn step_text(plan: &Plan, step: &Step, names: &[String]) -> (&'static str, String, Vec<String>) {

@@ -20,6 +20,7 @@ mod imperative;
 mod index;
 mod mutate;
 mod output;
+mod profile;
 mod query;
 mod sort;
 mod stored;

@@ -14,6 +14,7 @@ use crate::body::{Body, Marks};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
+use crate::profile::{Clock, Profile};
 use crate::stored::{CHUNK_ROWS, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::watch::Watch;
@@ -73,6 +74,8 @@ pub(crate) struct Query<'a> {
     hashed: HashMap<(usize, Vec<usize>, Vec<usize>), Arc<Table>>,
     /// Rows of the entry that are enough.
     enough: usize,
+    /// What it did, where somebody asks.
+    pub profile: Option<Profile>,
 }
 
 /// Takes columns and their number of rows; says how many bytes it holds.
@@ -115,6 +118,7 @@ impl<'a> Query<'a> {
             marks,
             hashed: HashMap::new(),
             enough: usize::MAX,
+            profile: None,
         }
     }
 
@@ -128,7 +132,11 @@ impl<'a> Query<'a> {
     pub(crate) fn check(&self, more_bytes: u64) -> Result<()> {
         let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
         let hashed: u64 = self.hashed.values().map(|table| table.bytes()).sum();
-        self.watch.check(tables + hashed + self.interner.bytes() + more_bytes)
+        let held = tables + hashed + self.interner.bytes() + more_bytes;
+        if let Some(profile) = &self.profile {
+            profile.held(held);
+        }
+        self.watch.check(held)
     }
 
     /// A stored relation.
@@ -258,7 +266,11 @@ impl<'a> Query<'a> {
         let plan = self.plan;
         self.enough = enough;
         for group in &plan.groups {
+            let began_us = if self.profile.is_some() { self.watch.now_us() } else { 0 };
             self.run_group(group)?;
+            if let Some(profile) = &mut self.profile {
+                profile.end_group(self.watch.now_us().saturating_sub(began_us));
+            }
         }
         Ok(())
     }
@@ -374,6 +386,9 @@ impl<'a> Query<'a> {
             plan.program.predicates.iter().map(plan::Predicate::is_meet).collect();
         let mut is_first = true;
         loop {
+            if let Some(profile) = &mut self.profile {
+                profile.round();
+            }
             let mut fresh: HashMap<usize, Table> = HashMap::new();
             for &predicate in &group.group.predicates {
                 let table = &self.tables[predicate];
@@ -469,8 +484,13 @@ impl<'a> Query<'a> {
             }
         }
         let variables = self.plan.program.rules[rule].variables.len();
-        let mut body = Body::new(body, variables, is_set, &self.computer())?;
+        let plan = body;
+        let mut body = Body::new(plan, variables, is_set, &self.computer())?;
+        body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
         body.run(self, emit)?;
+        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+            profile.add(plan, clock);
+        }
         Ok(())
     }
 

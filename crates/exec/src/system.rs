@@ -86,9 +86,10 @@ pub(crate) fn run(
             Ok(Output::of_values(&["type", "idx", "trigger"], rows.collect()))
         }
         // The session has done these.
-        SystemOp::SetTriggers { .. } | SystemOp::AccessLevel(..) | SystemOp::Describe(..) => {
-            Ok(Output::status("OK"))
-        }
+        SystemOp::SetTriggers { .. }
+        | SystemOp::AccessLevel(..)
+        | SystemOp::Describe(..)
+        | SystemOp::Analyze(_) => Ok(Output::status("OK")),
     }
 }
 
@@ -162,6 +163,7 @@ pub(crate) fn is_change(op: &SystemOp) -> bool {
         SystemOp::Relations
             | SystemOp::Columns(_)
             | SystemOp::Explain(_)
+            | SystemOp::Analyze(_)
             | SystemOp::Running
             | SystemOp::Kill(_)
             | SystemOp::FixedRules

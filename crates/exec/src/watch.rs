@@ -75,6 +75,11 @@ impl<'w> Watch<'w> {
         self.check(0).is_err()
     }
 
+    /// Microseconds of a clock that only moves on.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.env.monotonic_us()
+    }
+
     /// The machine.
     pub(crate) fn env(&self) -> &Arc<dyn Env> {
         &self.env

@@ -340,6 +340,8 @@ pub enum SystemOp {
     Kill(Expr),
     /// `::explain { query }`
     Explain(Box<Query>),
+    /// `::explain analyze { query }`
+    Analyze(Box<Query>),
     /// `::compact`
     Compact,
     /// `::fixed_rules`

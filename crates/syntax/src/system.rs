@@ -68,10 +68,14 @@ impl Parser<'_> {
             }
             "kill" => SystemOp::Kill(self.expression()?),
             "explain" => {
-                self.opening_brace("`::explain`")?;
-                let query = self.query(self.braces)?;
+                let analyzes = self.word(self.token) == "analyze";
+                if analyzes {
+                    self.bump();
+                }
+                self.opening_brace(if analyzes { "`analyze`" } else { "`::explain`" })?;
+                let query = Box::new(self.query(self.braces)?);
                 self.closing_brace()?;
-                SystemOp::Explain(Box::new(query))
+                if analyzes { SystemOp::Analyze(query) } else { SystemOp::Explain(query) }
             }
             "index" => self.index_op()?,
             "set_triggers" => self.set_triggers()?,

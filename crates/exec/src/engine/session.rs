@@ -4,6 +4,7 @@ use super::options::known;
 use super::{Engine, EnvAmbient, Parameters};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
+use crate::explain::Analysis;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, Writer, schema_of};
 use crate::output::Output;
@@ -165,6 +166,9 @@ impl Blocks for Session<'_> {
             }
             return Ok(Output::status("OK"));
         }
+        if let SystemOp::Analyze(query) = op {
+            return self.analyze(query);
+        }
         if let Some(output) = crate::system::set(&self.engine.catalog, self.transaction, op)? {
             self.engine.plans.lock().clear();
             return Ok(output);
@@ -232,7 +236,29 @@ impl Session<'_> {
             interner,
             self.parameters,
             &self.watch,
+            None,
         )
+    }
+
+    /// Runs a query and says what it did, instead of its rows. Nothing is changed, whatever it would change.
+    fn analyze(&self, query: &syntax::Query) -> Result<Output> {
+        let mut analysis = Analysis::begin(&self.watch);
+        let (plan, relations) =
+            self.engine.plan(query, self.read(), &self.ephemeral, &self.successors)?;
+        analysis.planned(&self.watch);
+        let (engine, interner) = (self.engine, &self.interner);
+        engine.run_query(
+            query,
+            &plan,
+            relations,
+            self.read(),
+            None,
+            interner,
+            self.parameters,
+            &self.watch,
+            Some(&mut analysis),
+        )?;
+        Ok(analysis.into_output())
     }
 
     fn create(&mut self, mutation: &syntax::Mutation, headers: &[String]) -> Result<()> {

@@ -42,7 +42,7 @@ fn spans(tree: &impl Debug) -> Vec<(usize, usize)> {
 fn queries(script: &Script) -> Vec<&Query> {
     match script {
         Script::Query(query) => vec![query],
-        Script::System(SystemOp::Explain(query)) => vec![query],
+        Script::System(SystemOp::Explain(query) | SystemOp::Analyze(query)) => vec![query],
         Script::System(_) => vec![],
         Script::Imperative(statements) => statements.iter().flat_map(of_statement).collect(),
     }

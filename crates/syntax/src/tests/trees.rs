@@ -312,6 +312,10 @@ fn system_ops_are_read() {
             "::explain {?[] <- 1}",
             r#"Explain(Query { rules: [Constant { name: "?", head: [], data: (Int(1)) }], options: Options {  } })"#,
         ),
+        (
+            "::explain analyze {?[] <- 1}",
+            r#"Analyze(Query { rules: [Constant { name: "?", head: [], data: (Int(1)) }], options: Options {  } })"#,
+        ),
     ] {
         check(text, &format!("System({want})"));
     }

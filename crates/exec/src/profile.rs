@@ -1,0 +1,148 @@
+//! What a query really did: rows, batches and time of each step, rounds and memory of each group.
+//!
+//! # Why batches are what is looked at
+//! A step's clock is read when a batch enters it and when it is done with it, never for a row. So the figures of an analysed query are
+//! near those of the same query when nobody looks; and a query that is not analysed asks once a batch whether it is.
+//!
+//! # Invariants
+//! 1. A moment of a body counts for one step only: the last one that a batch has entered and not left.
+
+use hashbrown::HashMap;
+use plan::BodyPlan;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What one step did. Behind the last step of a body the head is one more: what it gets is what the body finds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StepFigures {
+    /// Batches that entered it.
+    pub batches: u64,
+    /// Rows of these.
+    pub rows: u64,
+    /// Microseconds in it and in no later step.
+    pub us: u64,
+}
+
+/// What a body did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BodyFigures {
+    /// How often it ran.
+    pub runs: u64,
+    /// Of each step, and of the head.
+    pub steps: Vec<StepFigures>,
+}
+
+/// What a group did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GroupFigures {
+    /// Rounds of its recursion; 0 where it has none.
+    pub rounds: u64,
+    /// Microseconds.
+    pub us: u64,
+    /// The most bytes that the query held meanwhile.
+    pub held_bytes_max: u64,
+}
+
+/// What a query did.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    /// By the address of the plan, which is borrowed as long as the query is there.
+    bodies: HashMap<usize, BodyFigures>,
+    /// Of each group of the plan, in order.
+    pub groups: Vec<GroupFigures>,
+    group: GroupFigures,
+    held_bytes_max: AtomicU64,
+}
+
+impl Profile {
+    /// So many bytes are held.
+    pub(crate) fn held(&self, bytes: u64) {
+        self.held_bytes_max.fetch_max(bytes, Relaxed);
+    }
+
+    /// A round of the present group begins.
+    pub(crate) fn round(&mut self) {
+        self.group.rounds += 1;
+    }
+
+    /// The present group is done after so many microseconds.
+    pub(crate) fn end_group(&mut self, us: u64) {
+        let held_bytes_max = self.held_bytes_max.swap(0, Relaxed);
+        self.groups.push(GroupFigures { us, held_bytes_max, ..self.group });
+        self.group = GroupFigures::default();
+    }
+
+    /// A body ran.
+    pub(crate) fn add(&mut self, plan: &BodyPlan, clock: Clock) {
+        let body = self.bodies.entry(address(plan)).or_default();
+        body.runs += 1;
+        body.steps.resize(clock.steps.len(), StepFigures::default());
+        for (all, more) in body.steps.iter_mut().zip(clock.steps) {
+            all.batches += more.batches;
+            all.rows += more.rows;
+            all.us += more.us;
+        }
+    }
+
+    /// What a body did; nothing where it never ran.
+    pub(crate) fn body(&self, plan: &BodyPlan) -> BodyFigures {
+        self.bodies.get(&address(plan)).cloned().unwrap_or_default()
+    }
+}
+
+fn address(plan: &BodyPlan) -> usize {
+    std::ptr::from_ref(plan).addr()
+}
+
+/// Counts one run of a body.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    steps: Vec<StepFigures>,
+    /// The step that a moment counts for; none before the first batch.
+    current: Option<usize>,
+    since_us: u64,
+}
+
+impl Clock {
+    /// For a body of so many steps.
+    pub(crate) fn new(steps: usize) -> Self {
+        Self { steps: vec![StepFigures::default(); steps + 1], current: None, since_us: 0 }
+    }
+
+    /// A batch enters a step. What is returned is for [`Clock::leave`].
+    pub(crate) fn enter(&mut self, step: usize, rows: usize, now_us: u64) -> Option<usize> {
+        if let Some(figures) = self.steps.get_mut(step) {
+            figures.batches += 1;
+            figures.rows += rows as u64;
+        }
+        let before = self.current;
+        self.leave(Some(step), now_us);
+        before
+    }
+
+    /// From now on a moment counts for this step.
+    pub(crate) fn leave(&mut self, to: Option<usize>, now_us: u64) {
+        if let Some(figures) = self.current.and_then(|step| self.steps.get_mut(step)) {
+            figures.us += now_us.saturating_sub(self.since_us);
+        }
+        (self.current, self.since_us) = (to, now_us);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_counts_for_the_innermost_step() {
+        let mut clock = Clock::new(1);
+        let outer = clock.enter(0, 1, 10);
+        let inner = clock.enter(1, 5, 14);
+        clock.leave(inner, 20);
+        let inner = clock.enter(1, 2, 21);
+        clock.leave(inner, 24);
+        clock.leave(outer, 30);
+        let figures: Vec<(u64, u64, u64)> =
+            clock.steps.iter().map(|step| (step.batches, step.rows, step.us)).collect();
+        assert_eq!(figures, [(1, 1, 4 + 1 + 6), (2, 7, 6 + 3)]);
+    }
+}
