@@ -33,6 +33,7 @@ _Vertices: TypeAlias = npt.NDArray[Any]
 _Weights: TypeAlias = npt.NDArray[Any]
 """``float64`` or ``int64``, as the graph's weights are; ones of ``float64`` where it has none."""
 _Offsets: TypeAlias = npt.NDArray[np.int64]
+_Rows: TypeAlias = _ArrowArray | _ArrowStream | Mapping[str, Any] | Iterable[Sequence[Any] | Mapping[str, Any]]
 _Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
 _BytesProgress: TypeAlias = bool | Callable[[int, int], object] | None
@@ -219,6 +220,40 @@ class Database:
             TypeError: A parameter is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
         """
+    def export_relations(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return all rows of some relations as of one moment, in the form that :meth:`import_relations` takes.
+
+        >>> db.export_relations(["city"])
+        {'city': {'headers': ['name', 'people'], 'rows': [['Cusco', 428450], ['Lima', 10092000]]}}
+
+        Args:
+            names: Names of relations; graphs of numbers and counters are relations too.
+
+        Raises:
+            InvalidInputError: There is none of a name, or its access level hides it.
+        """
+    def import_relations(self, data: Mapping[str, _Rows]) -> None:
+        """Put rows into relations: all of them, or none.
+
+        A relation's rows are ``{"headers": […], "rows": […]}``, a dict of columns, a list of rows (tuples in the order
+        of the relation's columns, or dicts), a :class:`Result`, or anything that speaks Arrow's PyCapsule interface: a
+        pyarrow table, a pandas or Polars frame. Columns are found by name. A column that has a default may be missing;
+        one that the relation does not have is passed over. Values are coerced to the columns' types. Indexes are kept;
+        triggers are not fired.
+
+        >>> db.import_relations({"city": frame, "-visited": {"headers": ["name"], "rows": [["Cusco"]]}})
+
+        Args:
+            data: Rows by relation. Those of a name with a leading ``-`` are deleted by their keys, present or not.
+
+        Raises:
+            InvalidInputError: No such relation, its access level, a missing column, or a value that its column does not
+                take; the message names relation, row and column.
+            LimitError: The rows outgrow a transaction's memory, a quarter of ``memory_limit``.
+            ConflictError: Another commit won. Run it again.
+            TypeError: A value is of a type that no value is.
+            KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
+        """
     def drop(self, name: str) -> bool:
         """Drop whatever has this name, at once and durably; return whether it was there.
 
@@ -365,6 +400,28 @@ class Transaction:
             CancelledError: As for :meth:`Database.run`.
             LimitError: As for :meth:`Database.run`, or the transaction has outgrown its memory.
             TypeError: A parameter is of a type that no value is.
+            KeyboardInterrupt: Ctrl-C stopped it.
+        """
+    def export_relations(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return all rows of some relations as the transaction sees them; see :meth:`Database.export_relations`.
+
+        Args:
+            names: Names of relations.
+
+        Raises:
+            InvalidInputError: As for :meth:`Database.export_relations`, or the transaction has ended.
+        """
+    def import_relations(self, data: Mapping[str, _Rows]) -> None:
+        """Put rows into relations inside of the transaction; see :meth:`Database.import_relations`.
+
+        Args:
+            data: Rows by relation, as there.
+
+        Raises:
+            InvalidInputError: As there, or the transaction has ended. What was written before, here and in the cases
+                below, is still in the transaction: roll it back.
+            LimitError: The transaction has outgrown its memory.
+            TypeError: A value is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it.
         """
     def commit(self) -> None:

@@ -1,6 +1,8 @@
 //! Scripts from text to rows.
 
+mod frames;
 mod options;
+mod rows;
 mod session;
 
 use crate::cell::{Cell, Interner};
@@ -16,12 +18,14 @@ use crate::watch::Watch;
 use base::SeqNo;
 use env::Env;
 use env::sync::{Mutex, RwLock};
+pub use frames::{ColumnOf, Frames};
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
 use options::{Options, cells_of};
 use plan::Plan;
 use relation::Catalog;
+pub use rows::{Change, ChangeKind};
 use session::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -182,10 +186,20 @@ impl Engine {
             self.index_changes.fetch_add(1, Relaxed);
             return output;
         }
+        self.in_transaction(run, &cancelled, |session| session.run(&script))
+    }
+
+    /// Does something in a transaction of its own, and what is left to be done when it is committed.
+    fn in_transaction<T>(
+        &self,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+        act: impl FnOnce(&mut Session<'_>) -> Result<T>,
+    ) -> Result<T> {
         let _shared = self.changing.read();
         let transaction = self.store.begin(Isolation::Snapshot);
-        let mut session = self.session(&*transaction, run, &cancelled);
-        let outcome = session.run(&script);
+        let mut session = self.session(&*transaction, run, cancelled);
+        let outcome = act(&mut session);
         let Session { created, dropped, successors, renamed, .. } = session;
         let undo = || {
             for name in &created {
@@ -196,8 +210,8 @@ impl Engine {
                 let _ = self.catalog.abandon_successor(successor);
             }
         };
-        let output = match outcome {
-            Ok(output) => output,
+        let done = match outcome {
+            Ok(done) => done,
             Err(error) => {
                 drop(transaction);
                 undo();
@@ -221,7 +235,7 @@ impl Engine {
             self.catalog.rename(&renamed)?;
             self.plans.lock().clear();
         }
-        Ok(output)
+        Ok(done)
     }
 
     /// Runs a script in a transaction of the caller's, who commits or rolls back. Relations are neither created nor

@@ -31,7 +31,7 @@ mod view;
 mod watch;
 
 pub use cell::{Cell, Interner};
-pub use engine::{Engine, Parameters};
+pub use engine::{Change, ChangeKind, ColumnOf, Engine, Frames, Parameters};
 pub use error::{Error, Result};
 pub use host::{GoOn, Host, Run, may_change};
 pub use output::Output;

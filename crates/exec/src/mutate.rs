@@ -305,45 +305,11 @@ impl Writer<'_> {
     }
 
     fn coerce(&self, of: &Type, name: &str, value: Value) -> Result<Value> {
-        let refused = |why: String| {
-            let what =
-                format!("column `{name}` of relation `{}`: {why}", self.paths[0].schema.name);
+        let schema = &self.paths[0].schema;
+        coerced(of, value, self.computer.ambient).map_err(|why| {
+            let what = format!("column `{name}` of relation `{}`: {why}", schema.name);
             Error::value(what, Span::default())
-        };
-        if *of == Type::Any && value == Value::Null {
-            return Err(refused("expected a value, found null".to_owned()));
-        }
-        if *of.without_null() == Type::Validity
-            && let Some(validity) = self.validity(&value)?
-        {
-            return Ok(validity);
-        }
-        of.coerce(value).map_err(|error| refused(error.to_string()))
-    }
-
-    /// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~` before a time that retracts,
-    /// and a list of microseconds and a truth value.
-    fn validity(&self, value: &Value) -> Result<Option<Value>> {
-        let make = |timestamp_us, assert| {
-            Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })))
-        };
-        let ambient = self.computer.ambient;
-        match value {
-            Value::Str(text) => match text.as_str() {
-                "ASSERT" => make(ambient.now_us(), true),
-                "RETRACT" => make(ambient.now_us(), false),
-                text => match text.strip_prefix('~') {
-                    Some(text) => make(crate::history::microseconds(text, ambient)?, false),
-                    None => make(crate::history::microseconds(text, ambient)?, true),
-                },
-            },
-            Value::List(items) => match items.as_slice() {
-                [Value::Int(timestamp_us), Value::Bool(assert)] => make(*timestamp_us, *assert),
-                _ => Ok(None),
-            },
-            Value::Int(timestamp_us) => make(*timestamp_us, true),
-            _ => Ok(None),
-        }
+        })
     }
 
     /// Values for columns that a delete does not name.
@@ -438,6 +404,46 @@ pub(crate) fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Re
         path.schema.append(values, &mut other)?;
     }
     Ok(other)
+}
+
+/// A value as a column of this type holds it, or why it holds none such.
+pub(crate) fn coerced(
+    of: &Type,
+    value: Value,
+    ambient: &dyn function::Ambient,
+) -> std::result::Result<Value, String> {
+    if *of == Type::Any && value == Value::Null {
+        return Err("expected a value, found null".to_owned());
+    }
+    if *of.without_null() == Type::Validity
+        && let Some(validity) = validity(&value, ambient).map_err(|error| error.to_string())?
+    {
+        return Ok(validity);
+    }
+    of.coerce(value).map_err(|error| error.to_string())
+}
+
+/// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~` before a time that retracts,
+/// and a list of microseconds and a truth value.
+fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Value>> {
+    let make =
+        |timestamp_us, assert| Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })));
+    match value {
+        Value::Str(text) => match text.as_str() {
+            "ASSERT" => make(ambient.now_us(), true),
+            "RETRACT" => make(ambient.now_us(), false),
+            text => match text.strip_prefix('~') {
+                Some(text) => make(crate::history::microseconds(text, ambient)?, false),
+                None => make(crate::history::microseconds(text, ambient)?, true),
+            },
+        },
+        Value::List(items) => match items.as_slice() {
+            [Value::Int(timestamp_us), Value::Bool(assert)] => make(*timestamp_us, *assert),
+            _ => Ok(None),
+        },
+        Value::Int(timestamp_us) => make(*timestamp_us, true),
+        _ => Ok(None),
+    }
 }
 
 fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {

@@ -7,6 +7,7 @@
 
 mod encode;
 mod number;
+mod series;
 mod types;
 mod value;
 mod words;
@@ -14,6 +15,7 @@ mod words;
 pub use encode::{
     DecodeError, decode_text, decode_tuple, decode_value, encode_text, encode_tuple, encode_value,
 };
+pub use series::{Frame, FrameError, Series, Values};
 pub use types::{Type, TypeError, VectorKind};
 pub use value::{Json, Validity, Value, Vector};
 pub use words::{value_of_word, word_of_value};

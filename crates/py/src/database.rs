@@ -203,6 +203,21 @@ impl Database {
         })
     }
 
+    fn export_relations<'py>(
+        &self,
+        py: Python<'py>,
+        names: Vec<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        crate::relations::export(py, names, |names| self.database.export_relations(names))
+    }
+
+    fn import_relations(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let columns = |name: &str| crate::relations::column_names(&self.database, name);
+        crate::relations::import(py, data, columns, |frames, options| {
+            self.database.import_relations_with(frames, options)
+        })
+    }
+
     fn drop(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         py.detach(|| self.database.drop_entry(name)).or_raise()
     }

@@ -14,7 +14,7 @@ use env::sync::Mutex;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
-use quipu::{AnswerColumn, AnswerValues, BytesColumn, RunOptions, ValidRows};
+use quipu::{AnswerColumn, AnswerValues, BytesColumn, Frame, RunOptions, Series, ValidRows};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +46,19 @@ pub(crate) fn run(
 }
 
 impl Answer {
+    /// The same rows, to be written.
+    pub(crate) fn frame(&self) -> PyResult<Frame> {
+        let columns = 0..self.answer.columns().len();
+        let column = |column| -> Series {
+            (0..self.answer.len())
+                .map(|row| self.answer.value(row, column))
+                .collect::<Vec<_>>()
+                .into()
+        };
+        Frame::new(self.answer.columns().to_vec(), columns.map(column).collect())
+            .map_err(|error| invalid(&error.to_string()))
+    }
+
     fn tuple<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
         let columns = 0..self.answer.columns().len();
         let values =

@@ -6,7 +6,7 @@ use crate::error::OrRaise;
 use crate::graph::Graph;
 use crate::result::Answer;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 /// A transaction.
 #[pyclass(module = "quipu", frozen)]
@@ -42,6 +42,21 @@ impl Transaction {
     ) -> PyResult<Answer> {
         crate::result::run(py, params, timeout, |parameters, options| {
             self.transaction.run_with(script, parameters, options)
+        })
+    }
+
+    fn export_relations<'py>(
+        &self,
+        py: Python<'py>,
+        names: Vec<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        crate::relations::export(py, names, |names| self.transaction.export_relations(names))
+    }
+
+    fn import_relations(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let columns = |name: &str| crate::relations::column_names(&self.database, name);
+        crate::relations::import(py, data, columns, |frames, options| {
+            self.transaction.import_relations_with(frames, options)
         })
     }
 

@@ -10,6 +10,7 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
 use quipu::{Json, Parameters, Value, Vector};
+use std::fmt;
 
 /// How deep lists may stand in lists, on both ways: JSON's limit too.
 const DEPTH_MAX: usize = 128;
@@ -51,16 +52,34 @@ pub(crate) fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Parameter
             return Err(PyTypeError::new_err(what));
         };
         let name = name.to_str()?;
-        parameters.insert(name.to_owned(), value(&item, name, 0)?);
+        parameters.insert(name.to_owned(), value(&item, Called::Parameter(name), 0)?);
     }
     Ok(parameters)
 }
 
-/// A value; `name` is what it is called in messages.
-fn value(given: &Bound<'_, PyAny>, name: &str, depth: usize) -> PyResult<Value> {
+/// What a value is called in messages.
+#[derive(Clone, Copy)]
+pub(crate) enum Called<'n> {
+    /// The parameter of a script.
+    Parameter(&'n str),
+    /// A value of a column.
+    Column(&'n str),
+}
+
+impl fmt::Display for Called<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter(name) => write!(f, "parameter `${name}`"),
+            Self::Column(name) => write!(f, "a value of column `{name}`"),
+        }
+    }
+}
+
+/// A value.
+pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) -> PyResult<Value> {
     let py = given.py();
     if depth > DEPTH_MAX {
-        return Err(invalid(&format!("parameter `${name}` is nested deeper than {DEPTH_MAX}")));
+        return Err(invalid(&format!("{name} is nested deeper than {DEPTH_MAX}")));
     }
     if given.is_none() {
         return Ok(Value::Null);
@@ -96,7 +115,7 @@ fn value(given: &Bound<'_, PyAny>, name: &str, depth: usize) -> PyResult<Value> 
     }
     if given.is_instance(DATETIME.get(py)?)? {
         if given.call_method0("utcoffset")?.is_none() {
-            let what = format!("parameter `${name}` is a time without a time zone");
+            let what = format!("{name} is a time without a time zone");
             return Err(invalid(&format!("{what}\nhint: datetime.now(timezone.utc) has one")));
         }
         return Ok(Value::Str(given.call_method0("isoformat")?.extract()?));
@@ -108,26 +127,25 @@ fn value(given: &Bound<'_, PyAny>, name: &str, depth: usize) -> PyResult<Value> 
             return value(&plain, name, depth + 1);
         }
     }
-    let what = format!("parameter `${name}` cannot be a {}", given.get_type().name()?);
+    let what = format!("{name} cannot be a {}", given.get_type().name()?);
     let hint =
         "None, bool, int, float, str, bytes, list, tuple, dict, UUID, datetime and NumPy's can";
     Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")))
 }
 
-fn int(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Value> {
+fn int(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
     if let Ok(int) = given.extract::<i64>() {
         return Ok(Value::Int(int));
     }
-    let what = format!("parameter `${name}` is an integer from -2**63 to 2**64 - 1");
+    let what = format!("{name} is an integer from -2**63 to 2**64 - 1");
     given.extract::<u64>().map(Value::id).map_err(|error| explain(given, error, &what))
 }
 
-fn json(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Value> {
+fn json(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
     let py = given.py();
     let arguments = PyDict::new(py);
     arguments.set_item("allow_nan", false)?;
-    let wrong =
-        |why: String| invalid(&format!("parameter `${name}` is a dict, but no JSON: {why}"));
+    let wrong = |why: String| invalid(&format!("{name} is a dict, but no JSON: {why}"));
     let text = DUMPS.get(py)?.call((given,), Some(&arguments));
     let text: String = text.map_err(|error| wrong(error.value(py).to_string()))?.extract()?;
     Ok(Value::Json(Json::parse(&text).map_err(|error| wrong(error.to_string()))?))

@@ -28,6 +28,7 @@ mod database;
 mod export;
 mod options;
 mod repair;
+mod rows;
 mod script;
 mod size;
 
@@ -36,10 +37,10 @@ pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, res
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use exec::{GoOn, may_change};
+pub use exec::{ColumnOf, GoOn, may_change};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
-pub use model::{Json, Validity, Value, Vector};
+pub use model::{Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector};
 pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 pub use relation::Entry;
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};

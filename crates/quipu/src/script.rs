@@ -102,7 +102,7 @@ impl Database {
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
         let output = self.engine().run_with(script, &run_of(parameters, options));
-        output.map(Answer::new).map_err(|error| said(error, script))
+        output.map(Answer::new).map_err(|error| said(error, Some(script)))
     }
 }
 
@@ -130,19 +130,26 @@ impl Tx {
         let engine = self.database().engine();
         self.for_script().with(|transaction| {
             let output = engine.run_in(transaction, script, &run);
-            output.map(Answer::new).map_err(|error| said(error, script))
+            output.map(Answer::new).map_err(|error| said(error, Some(script)))
         })
     }
 }
 
-fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -> Run<'r> {
+pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -> Run<'r> {
     let timeout_s = options.timeout.map(|timeout| timeout.as_secs_f64());
     Run { parameters, timeout_s, go_on: options.go_on }
 }
 
-/// The error as the database says it.
-fn said(error: exec::Error, script: &str) -> Error {
-    let message = error.render(script);
+/// No parameters.
+pub(crate) fn no_parameters() -> &'static Parameters {
+    static NONE: Parameters = Parameters::new();
+    &NONE
+}
+
+/// The error as the database says it, of a script or of something else that has no text.
+pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
+    let text = script.unwrap_or_default();
+    let message = error.render(text);
     let first = match error {
         exec::Error::Store(error) => return error,
         exec::Error::Stopped(_) => return Error::new(ErrorKind::Cancelled, message),
@@ -154,9 +161,9 @@ fn said(error: exec::Error, script: &str) -> Error {
         exec::Error::Value(problem) => Some(problem),
     };
     // A mistake that is nowhere in the text, a missing parameter say, has an empty span at its begin.
-    let is_placed = |span| span != syntax::Span::default() || script.is_empty();
+    let is_placed = |span| span != syntax::Span::default() || script.is_some_and(str::is_empty);
     let place = first.as_ref().filter(|first| is_placed(first.span));
-    let place = place.map(|first| syntax::line_and_column(script, first.span.start));
+    let place = place.map(|first| syntax::line_and_column(text, first.span.start));
     let hint = first.and_then(|first| first.hint);
     Error::caused(ErrorKind::InvalidInput, ScriptError { message, place, hint })
 }

@@ -10,6 +10,7 @@ mod combined_def;
 mod counters_def;
 mod definition;
 mod graph_def;
+mod rows;
 mod schema;
 mod settings;
 
@@ -19,5 +20,6 @@ pub use combined_def::CombinedDef;
 pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
+pub use rows::{Coerce, Refused};
 pub use schema::{KeyColumn, Schema, ValueColumn};
 pub use settings::{Access, Settings, check_access};

@@ -237,7 +237,7 @@ fn depth(of: &Type) -> usize {
 }
 
 /// Appends a value that its column has coerced.
-fn push(of: &Type, value: &Value, nullable: bool, out: &mut Column) {
+pub(crate) fn push(of: &Type, value: &Value, nullable: bool, out: &mut Column) {
     match (out, value) {
         // A column of any type stores its nulls as values where it may not be without one.
         (out, Value::Null) if nullable => out.push_null(),

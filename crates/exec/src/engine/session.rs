@@ -6,7 +6,7 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
 use crate::imperative::Blocks;
-use crate::mutate::{Given, Writer, schema_of};
+use crate::mutate::{Given, Returned, Writer, schema_of};
 use crate::output::Output;
 use crate::stored::StoredPath;
 use crate::view::{Ephemeral, stored_paths};
@@ -49,7 +49,7 @@ impl Session<'_> {
         }
     }
 
-    fn read(&self) -> &dyn Read {
+    pub(super) fn read(&self) -> &dyn Read {
         self.transaction
     }
 }
@@ -91,46 +91,13 @@ impl Blocks for Session<'_> {
         }
         let stored_name = self.successors.get(name).unwrap_or(name);
         let entry = crate::system::find_as(&self.engine.catalog, &mutation.relation, stored_name)?;
-        refuse_blobs(&entry, mutation)?;
+        refuse_blobs(&entry, mutation.relation.span)?;
         let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
-        let ambient = EnvAmbient(&*self.engine.env);
-        let defaults = self.defaults(mutation, &paths[0].schema)?;
         let triggers = match self.in_trigger {
             true => &[],
             false => crate::trigger::of(&settings, mutation.op),
         };
-        let writer = Writer {
-            transaction: self.transaction,
-            interner: &self.interner,
-            computer: crate::expr::Computer {
-                interner: &self.interner,
-                parameters: &[],
-                ambient: &ambient,
-            },
-            paths: &paths,
-            defaults: &defaults,
-            returning: (query.options.returning || !triggers.is_empty())
-                && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
-        };
-        let returned = writer.apply(mutation, &given)?;
-        if !triggers.is_empty() {
-            let columns = crate::view::columns_of(&paths[0].schema);
-            let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
-            let keys = paths[0].schema.keys.len();
-            for text in triggers {
-                let query = crate::trigger::query(text, mutation.op, &columns, keys, &returned)?;
-                self.in_trigger = true;
-                let outcome = self.query(&query);
-                self.in_trigger = false;
-                outcome.map_err(|error| {
-                    let what = format!("a trigger of relation `{name}` failed: {error}");
-                    match error {
-                        error @ (Error::Stopped(_) | Error::Limit(_) | Error::Store(_)) => error,
-                        _ => Error::value(what, mutation.relation.span),
-                    }
-                })?;
-            }
-        }
+        let returned = self.write(mutation, &given, &paths, triggers, query.options.returning)?;
         if !query.options.returning {
             return Ok(Output::status("OK"));
         }
@@ -223,6 +190,64 @@ impl Blocks for Session<'_> {
 }
 
 impl Session<'_> {
+    /// Applies a change to a relation that is there, and runs what it sets off; what was done to each row, where somebody asks.
+    pub(super) fn write(
+        &mut self,
+        mutation: &syntax::Mutation,
+        given: &Given<'_>,
+        paths: &[StoredPath],
+        triggers: &[String],
+        returning: bool,
+    ) -> Result<Returned> {
+        let ambient = EnvAmbient(&*self.engine.env);
+        let defaults = self.defaults(mutation, &paths[0].schema)?;
+        let writer = Writer {
+            transaction: self.transaction,
+            interner: &self.interner,
+            computer: crate::expr::Computer {
+                interner: &self.interner,
+                parameters: &[],
+                ambient: &ambient,
+            },
+            paths,
+            defaults: &defaults,
+            returning: (returning || !triggers.is_empty())
+                && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
+        };
+        let returned = writer.apply(mutation, given)?;
+        if !triggers.is_empty() {
+            self.fire(mutation, &paths[0].schema, triggers, &returned)?;
+        }
+        Ok(returned)
+    }
+
+    fn fire(
+        &mut self,
+        mutation: &syntax::Mutation,
+        schema: &Schema,
+        triggers: &[String],
+        returned: &Returned,
+    ) -> Result<()> {
+        let name = &mutation.relation.text;
+        let columns = crate::view::columns_of(schema);
+        let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
+        for text in triggers {
+            let keys = schema.keys.len();
+            let query = crate::trigger::query(text, mutation.op, &columns, keys, returned)?;
+            self.in_trigger = true;
+            let outcome = self.query(&query);
+            self.in_trigger = false;
+            outcome.map_err(|error| {
+                let what = format!("a trigger of relation `{name}` failed: {error}");
+                match error {
+                    error @ (Error::Stopped(_) | Error::Limit(_) | Error::Store(_)) => error,
+                    _ => Error::value(what, mutation.relation.span),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     fn select(&self, query: &syntax::Query) -> Result<Output> {
         let (plan, relations) =
             self.engine.plan(query, self.read(), &self.ephemeral, &self.successors)?;
@@ -274,7 +299,7 @@ impl Session<'_> {
             return Err(Error::hinted(what, mutation.relation.span, hint));
         }
         if let Some(entry) = there {
-            refuse_blobs(&entry, mutation)?;
+            refuse_blobs(&entry, mutation.relation.span)?;
             let same = Schema { name: entry.schema().name, ..schema.clone() };
             if entry.schema() == same {
                 // The reverse of a graph and the indexes go with the rows.
@@ -330,7 +355,7 @@ impl Session<'_> {
         }
     }
 
-    fn defaults(
+    pub(super) fn defaults(
         &self,
         mutation: &syntax::Mutation,
         schema: &Schema,
@@ -435,12 +460,12 @@ fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Ta
 }
 
 /// Long values of blobs lie elsewhere: a script would leave them there without an owner.
-fn refuse_blobs(entry: &Entry, mutation: &syntax::Mutation) -> Result<()> {
+pub(super) fn refuse_blobs(entry: &Entry, span: Span) -> Result<()> {
     match entry {
-        Entry::Blobs(..) => {
-            let what = format!("`{}` holds blobs, which scripts only read", mutation.relation.text);
+        Entry::Blobs(def, _) => {
+            let what = format!("`{}` holds blobs, which scripts only read", def.name);
             let hint = "put and delete them by the calls for blobs";
-            Err(Error::hinted(what, mutation.relation.span, hint))
+            Err(Error::hinted(what, span, hint))
         }
         _ => Ok(()),
     }

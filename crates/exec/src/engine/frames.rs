@@ -1,0 +1,157 @@
+//! Stored relations as columns: whole, or some rows at a time.
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::stored::StoredPath;
+use crate::view::stored_paths;
+use base::{Batch, Projection};
+use model::{Frame, Type};
+use relation::{Access, Schema};
+use std::sync::Arc;
+use store::{ErrorKind, Read, Scan, Snapshot};
+use syntax::{Ident, Span};
+
+/// A column of a relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnOf {
+    /// Its name.
+    pub name: String,
+    /// What it holds; with `?` where it may hold nothing.
+    pub column_type: Type,
+    /// Whether rows are found by it.
+    pub is_key: bool,
+    /// The expression that gives its value where a row says nothing.
+    pub default: Option<String>,
+}
+
+/// A relation's rows in key order, as of one moment.
+pub struct Frames {
+    scan: Box<dyn Scan>,
+    path: StoredPath,
+}
+
+impl std::fmt::Debug for Frames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frames").field("relation", &self.path.schema.name).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// The present moment, with all that was acknowledged before it.
+    ///
+    /// # Errors
+    /// Failed writes.
+    pub fn moment(&self) -> Result<Arc<dyn Snapshot>> {
+        if let Some(host) = &self.host {
+            host.write_waiting(None)?;
+        }
+        Ok(self.store.snapshot())
+    }
+
+    /// The columns of a relation, keys first.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn columns(&self, name: &str) -> Result<Vec<ColumnOf>> {
+        let schema = self.entry(name)?.schema();
+        let columns = crate::view::columns_of(&schema).into_iter().zip(schema.defaults());
+        Ok(columns
+            .enumerate()
+            .map(|(place, (column, default))| ColumnOf {
+                name: column.name,
+                column_type: column.column_type,
+                is_key: place < schema.keys.len(),
+                default: default.map(str::to_owned),
+            })
+            .collect())
+    }
+
+    /// The rows of a relation, as a reader sees them.
+    ///
+    /// # Errors
+    /// There is none of this name, or its access level forbids it.
+    pub fn frames(&self, read: &dyn Read, name: &str) -> Result<Frames> {
+        let path = self.readable(read, name)?;
+        let scan = read.scan(path.keyspace, path.all(), Projection::ALL)?;
+        Ok(Frames { scan, path })
+    }
+
+    /// How many rows a relation has, as a reader sees them.
+    ///
+    /// # Errors
+    /// As [`Engine::frames`].
+    pub fn count(&self, read: &dyn Read, name: &str) -> Result<u64> {
+        Ok(read.count(self.readable(read, name)?.keyspace)?)
+    }
+
+    fn entry(&self, name: &str) -> Result<relation::Entry> {
+        let ident = Ident { text: name.to_owned(), span: Span::default() };
+        crate::system::find(&self.catalog, &ident)
+    }
+
+    fn readable(&self, read: &dyn Read, name: &str) -> Result<StoredPath> {
+        let entry = self.entry(name)?;
+        let settings = self.catalog.settings(read, name)?;
+        relation::check_access(name, &settings, Access::Hidden)
+            .map_err(|error| Error::value(error.to_string(), Span::default()))?;
+        Ok(stored_paths(&self.catalog, read, &entry)?.swap_remove(0))
+    }
+}
+
+impl Frames {
+    /// Some rows; `None` at the end.
+    ///
+    /// # Errors
+    /// Corruption, or a value that is no row of a script's.
+    pub fn next_rows(&mut self, rows_max: usize) -> Result<Option<Frame>> {
+        let mut rows = Batch::new(&self.path.shape);
+        if !self.scan.next_batch(rows_max.max(1), &mut rows)? {
+            return Ok(None);
+        }
+        self.path.check_readable(&rows)?;
+        Ok(Some(self.schema().frame(rows)?))
+    }
+
+    /// All rows that are left.
+    ///
+    /// # Errors
+    /// As [`Frames::next_rows`].
+    pub fn all(mut self) -> Result<Frame> {
+        let mut rows = Batch::new(&self.path.shape);
+        while self.scan.next_batch(1 << 16, &mut rows)? {}
+        self.path.check_readable(&rows)?;
+        Ok(self.schema().frame(rows)?)
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.path.schema
+    }
+}
+
+impl StoredPath {
+    /// Refuses values that are not what they were: sums that left their range, and what is stored elsewhere.
+    fn check_readable(&self, rows: &Batch) -> Result<()> {
+        for (place, (column, stored)) in self.schema.values.iter().zip(&rows.values).enumerate() {
+            if let (Some(merge), Some(words)) = (column.merge, stored.as_words())
+                && (0..rows.rows).any(|row| words.get(row).is_some_and(|w| merge.overflowed(w)))
+            {
+                let what = format!(
+                    "a sum in column {:?} of relation {:?} left the range of Int",
+                    column.name, self.schema.name
+                );
+                return Err(store::Error::new(ErrorKind::InvalidInput, what).into());
+            }
+            if self.kept_elsewhere == Some(place)
+                && let Some(bytes) = stored.as_bytes()
+                && (0..rows.rows).any(|row| !bytes.validity.is_valid(row))
+            {
+                let what = format!("a value of {:?} is too long for scripts", self.schema.name);
+                let hint = "read it by its key as a blob";
+                return Err(
+                    store::Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}")).into()
+                );
+            }
+        }
+        Ok(())
+    }
+}

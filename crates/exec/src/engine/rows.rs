@@ -1,0 +1,340 @@
+//! Changes of stored relations by rows that the caller has, without a script: imports, and puts of whole tables.
+//!
+//! # Two ways
+//! Rows that are put or removed whatever was there before, as an import's are, go from columns to the store's words and bytes
+//! column after column. Where what was there matters (an insertion, an index of values, a trigger), they go the way of a script's
+//! rows. Either takes so many rows at a time that memory does not grow with the import.
+
+use super::session::{Session, refuse_blobs};
+use super::{Engine, EnvAmbient};
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::host::Run;
+use crate::imperative::Blocks;
+use crate::mutate::{Given, coerced};
+use crate::stored::StoredPath;
+use crate::view::{columns_of, stored_paths};
+use base::{Batch, Kind};
+use model::{Frame, Series, Type, Value};
+use relation::{Access, Refused, Schema};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use store::{Kinds, TableWrites, Transaction, WriteBatch};
+use syntax::{Ident, Mutation, MutationOp, Span};
+
+/// Rows that are written at once.
+const CHUNK_ROWS: usize = 65_536;
+
+/// What is done with rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// They are put, whatever their keys held before.
+    Put,
+    /// They are put; no key may be there.
+    Insert,
+    /// Some of their columns are put; each key must be there.
+    Update,
+    /// They are removed, where they are there.
+    Rm,
+    /// They are removed; each key must be there.
+    Delete,
+}
+
+/// Rows that change a relation.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'c> {
+    /// Its name.
+    pub relation: &'c str,
+    /// What is done.
+    pub kind: ChangeKind,
+    /// The rows: the key columns, and unless they are removed the value columns, in any order. A column that is not there has its
+    /// default.
+    pub rows: &'c Frame,
+    /// Whether it is an import: no trigger is fired, and columns that the relation does not have are passed over.
+    pub is_import: bool,
+}
+
+impl ChangeKind {
+    fn op(self) -> MutationOp {
+        match self {
+            Self::Put => MutationOp::Put,
+            Self::Insert => MutationOp::Insert,
+            Self::Update => MutationOp::Update,
+            Self::Rm => MutationOp::Rm,
+            Self::Delete => MutationOp::Delete,
+        }
+    }
+
+    fn is_removal(self) -> bool {
+        matches!(self, Self::Rm | Self::Delete)
+    }
+}
+
+impl Engine {
+    /// Applies changes, one after the other, in a transaction of their own.
+    ///
+    /// # Errors
+    /// No such relation, its access level, columns that are missing, a value that a column does not take (named with its relation,
+    /// row and column), rows that must be there or must not. Nothing was changed then.
+    pub fn change(&self, changes: &[Change<'_>], run: &Run<'_>) -> Result<()> {
+        if let Some(host) = &self.host {
+            host.write_waiting(None)?;
+        }
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let _running = self.register(&said(changes).into(), &cancelled);
+        self.in_transaction(run, &cancelled, |session| session.change_all(changes))
+    }
+
+    /// The same in a transaction of the caller's.
+    ///
+    /// # Errors
+    /// As [`Engine::change`]. What was written before an error is still in the transaction.
+    pub fn change_in(
+        &self,
+        transaction: &dyn Transaction,
+        changes: &[Change<'_>],
+        run: &Run<'_>,
+    ) -> Result<()> {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let _running = self.register(&said(changes).into(), &cancelled);
+        let mut session = self.session(transaction, run, &cancelled);
+        session.is_callers = true;
+        session.change_all(changes)
+    }
+}
+
+/// What `::running` shows of them.
+fn said(changes: &[Change<'_>]) -> String {
+    let names: Vec<&str> = changes.iter().map(|change| change.relation).collect();
+    format!("rows for {}", names.join(", "))
+}
+
+/// Where a column of a relation gets its values.
+enum Source<'f> {
+    Given(&'f Series),
+    /// Made for this change.
+    Made(Series),
+    /// Nothing is written.
+    Missing,
+}
+
+impl Source<'_> {
+    fn series(&self) -> Option<&Series> {
+        match self {
+            Self::Given(series) => Some(series),
+            Self::Made(series) => Some(series),
+            Self::Missing => None,
+        }
+    }
+}
+
+impl Session<'_> {
+    fn change_all(&mut self, changes: &[Change<'_>]) -> Result<()> {
+        changes.iter().try_for_each(|change| self.change(change))
+    }
+
+    fn change(&mut self, change: &Change<'_>) -> Result<()> {
+        let engine = self.engine;
+        let refused = |why: String| Error::value(why, Span::default());
+        if engine.store.is_read_only() {
+            return Err(refused("the database is open for reading only".to_owned()));
+        }
+        let name = Ident { text: change.relation.to_owned(), span: Span::default() };
+        if let Some((relation, _)) = name.text.split_once(':') {
+            let hint = "indexes, and the reverse of a graph, are kept with their relation";
+            let what = format!("`{}` is written by writing `{relation}`", name.text);
+            return Err(Error::hinted(what, Span::default(), hint));
+        }
+        let entry = crate::system::find(&engine.catalog, &name)?;
+        refuse_blobs(&entry, Span::default())?;
+        let settings = engine.catalog.settings(self.read(), &name.text)?;
+        relation::check_access(&name.text, &settings, Access::ReadOnly)
+            .map_err(|error| refused(error.to_string()))?;
+        let paths = stored_paths(&engine.catalog, self.read(), &entry)?;
+        let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
+        let triggers = match change.is_import {
+            true => &[],
+            false => crate::trigger::of(&settings, mutation.op),
+        };
+        let schema = &paths[0].schema;
+        let sources = self.sources(change, &mutation, schema)?;
+        let keys = schema.keys.len();
+        let has_value_index =
+            paths[1..].iter().any(|path| path.columns.iter().any(|&column| column >= keys));
+        let is_blind = matches!(change.kind, ChangeKind::Put | ChangeKind::Rm)
+            && triggers.is_empty()
+            && (!has_value_index || is_graph(&entry));
+        let rows = change.rows.len();
+        // A trigger sees all that changed at once.
+        let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
+        let mut from = 0;
+        while from < rows {
+            let to = from.saturating_add(step).min(rows);
+            self.check()?;
+            match is_blind {
+                true => self.write_columns(change.kind, &paths, &sources, from..to)?,
+                false => self.write_rows(&mutation, &paths, &sources, triggers, from..to)?,
+            }
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Of each column, what it gets.
+    fn sources<'f>(
+        &self,
+        change: &Change<'f>,
+        mutation: &Mutation,
+        schema: &Schema,
+    ) -> Result<Vec<Source<'f>>> {
+        let columns = columns_of(schema);
+        if !change.is_import {
+            let unknown =
+                change.rows.names().iter().find(|name| !columns.iter().any(|c| c.name == **name));
+            if let Some(unknown) = unknown {
+                let names = columns.iter().map(|column| column.name.as_str());
+                let near = syntax::closest(unknown, names);
+                let what = format!("relation `{}` has no column `{unknown}`", schema.name);
+                return Err(Error::unknown(what, Span::default(), near));
+            }
+        }
+        let ambient = EnvAmbient(&*self.engine.env);
+        let defaults = self.defaults(mutation, schema)?;
+        let mut sources = Vec::with_capacity(columns.len());
+        for (place, column) in columns.iter().enumerate() {
+            let is_value = place >= schema.keys.len();
+            if is_value && change.kind.is_removal() {
+                sources.push(Source::Missing);
+                continue;
+            }
+            if let Some(series) = change.rows.column(&column.name) {
+                // A time may be `NOW`, which is to be the same in every index.
+                sources.push(match column.column_type.without_null() {
+                    Type::Validity => Source::Made(self.coerce(schema, place, series, &ambient)?),
+                    _ => Source::Given(series),
+                });
+                continue;
+            }
+            if is_value && change.kind == ChangeKind::Update {
+                sources.push(Source::Missing);
+                continue;
+            }
+            let default = defaults.iter().find(|(name, _)| *name == column.name);
+            let Some((_, default)) = default else {
+                let what = format!(
+                    "the rows for relation `{}` have no column `{}`",
+                    schema.name, column.name
+                );
+                let given = change.rows.names().iter().map(|name| format!("`{name}`"));
+                let hint = format!("they have {}", given.collect::<Vec<_>>().join(", "));
+                return Err(Error::hinted(what, Span::default(), hint));
+            };
+            let (interner, parameters) = (&*self.interner, &[][..]);
+            let computer = crate::expr::Computer { interner, parameters, ambient: &ambient };
+            let compiled = computer.compile(default)?;
+            let mut values = Vec::with_capacity(change.rows.len());
+            // Computed for each row: a default may be random.
+            for _ in 0..change.rows.len() {
+                let cell = computer.compute(&compiled, &crate::expr::NoRows, 0)?;
+                values.push(interner.value(cell));
+            }
+            let series = Series::from(values);
+            sources.push(Source::Made(self.coerce(schema, place, &series, &ambient)?));
+        }
+        Ok(sources)
+    }
+
+    /// All values of a column as it holds them.
+    fn coerce(
+        &self,
+        schema: &Schema,
+        column: usize,
+        series: &Series,
+        ambient: &EnvAmbient<'_>,
+    ) -> Result<Series> {
+        let of = &columns_of(schema)[column].column_type;
+        let value = |row| {
+            coerced(of, series.value(row), ambient)
+                .map_err(|why| wrong(schema, &Refused { row, column, why }))
+        };
+        let values: Result<Vec<Value>> = (0..series.len()).map(value).collect();
+        Ok(Series::from(values?))
+    }
+
+    /// Writes rows whatever was there.
+    fn write_columns(
+        &self,
+        kind: ChangeKind,
+        paths: &[StoredPath],
+        sources: &[Source<'_>],
+        rows: std::ops::Range<usize>,
+    ) -> Result<()> {
+        let ambient = EnvAmbient(&*self.engine.env);
+        let coerce = |of: &Type, value: Value| coerced(of, value, &ambient);
+        let schema = &paths[0].schema;
+        let kind = if kind.is_removal() { Kind::Delete } else { Kind::Put };
+        let mut tables = Vec::with_capacity(paths.len());
+        for path in paths {
+            let columns: Vec<Option<&Series>> =
+                path.columns.iter().map(|&column| sources[column].series()).collect();
+            let mut batch = Batch::new(&path.shape);
+            path.schema.append_columns(&columns, rows.clone(), &coerce, &mut batch).map_err(
+                |refused| {
+                    wrong(schema, &Refused { column: path.columns[refused.column], ..refused })
+                },
+            )?;
+            tables.push(TableWrites {
+                keyspace: path.keyspace,
+                kinds: Kinds::Uniform(kind),
+                rows: batch,
+                delete_ranges: Vec::new(),
+            });
+        }
+        self.transaction.write(&WriteBatch { tables })?;
+        Ok(())
+    }
+
+    /// Writes rows as a script does.
+    fn write_rows(
+        &mut self,
+        mutation: &Mutation,
+        paths: &[StoredPath],
+        sources: &[Source<'_>],
+        triggers: &[String],
+        rows: std::ops::Range<usize>,
+    ) -> Result<()> {
+        let schema = &paths[0].schema;
+        let engine = self.engine;
+        let ambient = EnvAmbient(&*engine.env);
+        let all = columns_of(schema);
+        let (mut headers, mut columns) = (Vec::new(), Vec::new());
+        // The values of one chunk are forgotten with it.
+        self.interner = Arc::<Interner>::default();
+        for (place, (source, column)) in sources.iter().zip(&all).enumerate() {
+            let Some(series) = source.series() else { continue };
+            let cell = |row: usize| -> Result<Cell> {
+                let value = coerced(&column.column_type, series.value(row), &ambient)
+                    .map_err(|why| wrong(schema, &Refused { row, column: place, why }))?;
+                Ok(self.interner.take(value))
+            };
+            columns.push(rows.clone().map(cell).collect::<Result<Vec<Cell>>>()?);
+            headers.push(column.name.clone());
+        }
+        let given = Given { headers: &headers, columns: &columns, rows: rows.len() };
+        self.write(mutation, &given, paths, triggers, false)?;
+        Ok(())
+    }
+}
+
+/// A graph's weight stands in both directions, found by the key alone.
+fn is_graph(entry: &relation::Entry) -> bool {
+    matches!(entry, relation::Entry::Graph(..))
+}
+
+/// A value that is refused, with its place.
+fn wrong(schema: &Schema, refused: &Refused) -> Error {
+    let column = &columns_of(schema)[refused.column].name;
+    let Refused { row, why, .. } = refused;
+    let what = format!("relation `{}`, row {row}, column `{column}`: {why}", schema.name);
+    Error::hinted(what, Span::default(), "rows are counted from 0")
+}

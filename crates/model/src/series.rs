@@ -1,0 +1,296 @@
+//! Rows of the caller's in columns, without a box for each value where a column's are of one kind.
+
+use crate::{Type, Value};
+use base::{BytesColumn, Validity};
+use std::fmt;
+
+/// Named columns of one length.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    names: Vec<String>,
+    columns: Vec<Series>,
+    rows: usize,
+}
+
+/// Why something is no [`Frame`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameError(String);
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for FrameError {}
+
+/// Values of one column.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The values; a filler where a row holds null.
+    pub values: Values,
+    /// Which rows hold a value. Says nothing of [`Values::Any`] and [`Values::Null`].
+    pub valid: Validity,
+}
+
+/// Values of one kind, or of any.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// So many nulls.
+    Null(usize),
+    /// Booleans.
+    Bool(Vec<bool>),
+    /// Integers.
+    Int(Vec<i64>),
+    /// Integers that are not negative, some of them perhaps past 2^63.
+    Id(Vec<u64>),
+    /// Floats.
+    Float(Vec<f64>),
+    /// Texts, which are UTF-8.
+    Str(BytesColumn),
+    /// Byte strings.
+    Bytes(BytesColumn),
+    /// Anything, nulls included.
+    Any(Vec<Value>),
+}
+
+impl Frame {
+    /// Columns with these names.
+    ///
+    /// # Errors
+    /// Another number of names than of columns, a name twice, or columns of several lengths.
+    pub fn new(names: Vec<String>, columns: Vec<Series>) -> Result<Self, FrameError> {
+        if names.len() != columns.len() {
+            let what = format!("{} names for {} columns", names.len(), columns.len());
+            return Err(FrameError(what));
+        }
+        check_names(&names)?;
+        let rows = columns.first().map_or(0, Series::len);
+        for (name, column) in names.iter().zip(&columns) {
+            if column.len() != rows {
+                let what =
+                    format!("column `{name}` has {} rows, the first has {rows}", column.len());
+                return Err(FrameError(what));
+            }
+        }
+        Ok(Self { names, columns, rows })
+    }
+
+    /// Rows of values.
+    ///
+    /// # Errors
+    /// A row with more or fewer values than there are names, or a name twice.
+    pub fn of_rows(names: Vec<String>, rows: Vec<Vec<Value>>) -> Result<Self, FrameError> {
+        check_names(&names)?;
+        let count = rows.len();
+        let mut columns: Vec<Vec<Value>> =
+            names.iter().map(|_| Vec::with_capacity(count)).collect();
+        for (place, row) in rows.into_iter().enumerate() {
+            if row.len() != names.len() {
+                let what = format!("row {place} has {} values for {}", row.len(), names.len());
+                return Err(FrameError(format!("{what} columns")));
+            }
+            columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+        }
+        Ok(Self { names, columns: columns.into_iter().map(Series::from).collect(), rows: count })
+    }
+
+    /// Names of the columns.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn columns(&self) -> &[Series] {
+        &self.columns
+    }
+
+    /// The column of a name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&Series> {
+        self.names.iter().position(|one| one == name).map(|place| &self.columns[place])
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// A row's values; nulls where there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Vec<Value> {
+        self.columns.iter().map(|column| column.value(row)).collect()
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> {
+        (0..self.len()).map(|row| self.row(row))
+    }
+}
+
+fn check_names(names: &[String]) -> Result<(), FrameError> {
+    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    match twice {
+        Some((_, name)) => Err(FrameError(format!("two columns are named `{name}`"))),
+        None => Ok(()),
+    }
+}
+
+impl Series {
+    /// Rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Null(rows) => *rows,
+            Values::Bool(values) => values.len(),
+            Values::Int(values) => values.len(),
+            Values::Id(values) => values.len(),
+            Values::Float(values) => values.len(),
+            Values::Str(values) | Values::Bytes(values) => values.len(),
+            Values::Any(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// No rows, of the kind that this type's values are of.
+    #[must_use]
+    pub fn of_type(of: &Type) -> Self {
+        Self::from(match of.without_null() {
+            Type::Bool => Values::Bool(Vec::new()),
+            Type::Int => Values::Int(Vec::new()),
+            Type::Id => Values::Id(Vec::new()),
+            Type::Float => Values::Float(Vec::new()),
+            Type::String => Values::Str(BytesColumn::default()),
+            Type::Bytes => Values::Bytes(BytesColumn::default()),
+            _ => Values::Any(Vec::new()),
+        })
+    }
+
+    /// Appends a value. One of another kind than the others makes it a column of any values.
+    pub fn push(&mut self, value: Value) {
+        let row = self.len();
+        let is_there = value != Value::Null;
+        match (&mut self.values, value) {
+            (Values::Any(values), value) => return values.push(value),
+            (Values::Null(rows), Value::Null) => return *rows += 1,
+            (Values::Bool(values), Value::Bool(value)) => values.push(value),
+            (Values::Bool(values), Value::Null) => values.push(false),
+            (Values::Int(values), Value::Int(value)) => values.push(value),
+            (Values::Int(values), Value::Null) => values.push(0),
+            (Values::Id(values), Value::Id(value)) => values.push(value),
+            (Values::Id(values), Value::Int(value)) if value >= 0 => {
+                values.push(value.cast_unsigned());
+            }
+            (Values::Id(values), Value::Null) => values.push(0),
+            (Values::Float(values), Value::Float(value)) => values.push(value),
+            (Values::Float(values), Value::Null) => values.push(0.0),
+            (Values::Str(values), Value::Str(text)) => values.push(Some(text.as_bytes())),
+            (Values::Bytes(values), Value::Bytes(bytes)) => values.push(Some(&bytes)),
+            (Values::Str(values) | Values::Bytes(values), Value::Null) => values.push(None),
+            (_, value) => {
+                let mut values: Vec<Value> = (0..row).map(|row| self.value(row)).collect();
+                values.push(value);
+                *self = values.into();
+                return;
+            }
+        }
+        self.valid.push(row, is_there);
+    }
+
+    /// The value of a row; null where there is no such row, and for text that is not UTF-8.
+    #[must_use]
+    pub fn value(&self, row: usize) -> Value {
+        if !self.valid.is_valid(row) || row >= self.len() {
+            return Value::Null;
+        }
+        match &self.values {
+            Values::Null(_) => Value::Null,
+            Values::Bool(values) => Value::Bool(values[row]),
+            Values::Int(values) => Value::Int(values[row]),
+            Values::Id(values) => Value::id(values[row]),
+            Values::Float(values) => Value::Float(values[row]),
+            Values::Str(texts) => match str::from_utf8(texts.get(row)) {
+                Ok(text) => Value::Str(text.to_owned()),
+                Err(_) => Value::Null,
+            },
+            Values::Bytes(bytes) => Value::Bytes(bytes.get(row).to_vec()),
+            Values::Any(values) => values[row].clone(),
+        }
+    }
+}
+
+impl From<Vec<Value>> for Series {
+    fn from(values: Vec<Value>) -> Self {
+        Values::Any(values).into()
+    }
+}
+
+impl From<Values> for Series {
+    fn from(values: Values) -> Self {
+        Self { values, valid: Validity::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            (-2_i64..5).prop_map(Value::Int),
+            any::<u64>().prop_map(Value::id),
+            (-2_i32..5).prop_map(|float| Value::Float(f64::from(float))),
+            "[ab]{0,2}".prop_map(Value::Str),
+            prop::collection::vec(any::<u8>(), 0..3).prop_map(Value::Bytes),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_pushed_is_there(
+            values in prop::collection::vec(value(), 0..80),
+            more in prop::collection::vec(value(), 0..3),
+            kind in 0..7_usize,
+        ) {
+            let of = [Type::Any, Type::Bool, Type::Int, Type::Id, Type::Float, Type::String, Type::Bytes];
+            let mut series = Series::of_type(&of[kind]);
+            let is_its = |value: &Value| *value == Value::Null || of[kind].coerce(value.clone()).as_ref() == Ok(value);
+            let mut all: Vec<Value> = values.into_iter().filter(is_its).collect();
+            all.extend(more);
+            all.iter().for_each(|value| series.push(value.clone()));
+            prop_assert_eq!(series.len(), all.len());
+            let found: Vec<Value> = (0..all.len()).map(|row| series.value(row)).collect();
+            prop_assert_eq!(found, all);
+        }
+    }
+
+    #[test]
+    fn a_frame_is_even_and_names_each_column_once() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let rows = vec![vec![Value::Int(1), Value::Null], vec![Value::Int(2)]];
+        let uneven = Frame::of_rows(names(&["a", "b"]), rows).unwrap_err();
+        assert_eq!(uneven.to_string(), "row 1 has 1 values for 2 columns");
+        let twice = Frame::of_rows(names(&["a", "a"]), Vec::new()).unwrap_err();
+        assert_eq!(twice.to_string(), "two columns are named `a`");
+        let columns = vec![Values::Null(2).into(), Values::Int(vec![1]).into()];
+        let lengths = Frame::new(names(&["a", "b"]), columns).unwrap_err();
+        assert_eq!(lengths.to_string(), "column `b` has 1 rows, the first has 2");
+    }
+}

@@ -1,0 +1,387 @@
+//! Rows on the way in: anything Arrow, columns by name, lists of rows, `{"headers": …, "rows": …}`.
+
+use crate::error::invalid;
+use crate::result::Answer;
+use crate::table::{arrow_arrays, arrow_error, batches, speaks_arrow};
+use crate::values::{Called, value};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
+use arrow_schema::DataType;
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use quipu::{BytesColumn, Frame, FrameError, Json, Series, ValidRows, Value, Values};
+
+/// How deep lists may stand in lists.
+const DEPTH_MAX: usize = 128;
+
+/// The rows of a Python object. `columns` are the relation's, for rows without names.
+pub(crate) fn frame(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
+    if let Ok(answer) = data.cast::<Answer>() {
+        return answer.get().frame();
+    }
+    if let Ok(columns) = data.cast::<PyDict>() {
+        return of_columns(columns);
+    }
+    if is_pandas(data)? && data.py().import("pyarrow").is_err() {
+        return of_pandas(data);
+    }
+    if speaks_arrow(data)? {
+        return of_arrow(data);
+    }
+    if data.is_instance_of::<PyString>() || data.try_iter().is_err() {
+        let what = format!("rows cannot be a {}", data.get_type().name()?);
+        let hint =
+            "an Arrow table, a pandas or Polars frame, a dict of columns and a list of rows can";
+        return Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")));
+    }
+    of_rows(data, columns)
+}
+
+/// The same, and `{"headers": […], "rows": […]}`.
+pub(crate) fn frame_to_import(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
+    if let Ok(dict) = data.cast::<PyDict>()
+        && let Some(rows) = dict.get_item("rows")?
+        && let Some(headers) = dict.get_item("headers")?
+    {
+        let names: Vec<String> = headers.extract()?;
+        let mut columns: Vec<Vec<Value>> = vec![Vec::new(); names.len()];
+        for (place, row) in rows.try_iter()?.enumerate() {
+            let row = row?;
+            let mut given = 0;
+            for (column, item) in row.try_iter()?.enumerate() {
+                let item = item?;
+                given += 1;
+                if let (Some(values), Some(name)) = (columns.get_mut(column), names.get(column)) {
+                    values.push(value(&item, Called::Column(name), 0)?);
+                }
+            }
+            if given != names.len() {
+                let what = format!("row {place} has {given} values for {} headers", names.len());
+                return Err(invalid(&what));
+            }
+        }
+        let columns = columns.into_iter().map(Series::from).collect();
+        return Frame::new(names, columns).map_err(wrong);
+    }
+    frame(data, columns)
+}
+
+fn wrong(error: FrameError) -> PyErr {
+    invalid(&error.to_string())
+}
+
+fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Frame> {
+    let mut names = Vec::new();
+    let mut all = Vec::new();
+    for (name, column) in columns {
+        let Ok(name) = name.cast::<PyString>() else {
+            let what = format!("names of columns are texts, not {}", name.get_type());
+            return Err(PyTypeError::new_err(what));
+        };
+        let name = name.to_str()?.to_owned();
+        all.push(series(&column, &name)?);
+        names.push(name);
+    }
+    Frame::new(names, all).map_err(wrong)
+}
+
+/// A column: an Arrow array, a NumPy array, or anything with items.
+fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
+    if column.is_instance_of::<PyString>() {
+        let what = format!("column `{name}` is a list of values, not one text");
+        return Err(PyTypeError::new_err(what));
+    }
+    if column.hasattr("__arrow_c_array__")? {
+        let mut whole = None;
+        for array in arrow_arrays(column)? {
+            append(&mut whole, &array, name)?;
+        }
+        return Ok(whole.unwrap_or_else(|| Values::Null(0).into()));
+    }
+    if let Ok(array) = column.cast::<PyArray1<i64>>() {
+        return Ok(Values::Int(array.readonly().as_array().to_vec()).into());
+    }
+    if let Ok(array) = column.cast::<PyArray1<f64>>() {
+        return Ok(Values::Float(array.readonly().as_array().to_vec()).into());
+    }
+    let mut values = Vec::new();
+    for item in column.try_iter()? {
+        values.push(value(&item?, Called::Column(name), 0)?);
+    }
+    Ok(values.into())
+}
+
+fn of_rows(rows: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
+    let mut names: Option<Vec<String>> = None;
+    let mut all: Vec<Vec<Value>> = Vec::new();
+    for (place, row) in rows.try_iter()?.enumerate() {
+        let row = row?;
+        if let Ok(row) = row.cast::<PyDict>() {
+            let names = match &mut names {
+                Some(names) => names,
+                none => {
+                    let keys: Vec<String> = row.keys().extract()?;
+                    all = vec![Vec::new(); keys.len()];
+                    none.insert(keys)
+                }
+            };
+            for (name, values) in names.iter().zip(&mut all) {
+                let Some(item) = row.get_item(name)? else {
+                    return Err(invalid(&format!("row {place} has no `{name}`, the first has")));
+                };
+                values.push(value(&item, Called::Column(name), 0)?);
+            }
+            if row.len() != names.len() {
+                let what = format!("row {place} has other names than the first");
+                return Err(invalid(&what));
+            }
+            continue;
+        }
+        if row.is_instance_of::<PyString>() || row.try_iter().is_err() {
+            let what = format!("row {place} is a {}", row.get_type().name()?);
+            let hint = "a row is a tuple, a list or a dict";
+            return Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")));
+        }
+        let mut given = 0;
+        let items: Vec<Bound<'_, PyAny>> = row.try_iter()?.collect::<PyResult<_>>()?;
+        let names = match &mut names {
+            Some(names) => names,
+            none => {
+                let first = columns.get(..items.len()).unwrap_or(columns);
+                all = vec![Vec::new(); first.len()];
+                none.insert(first.to_vec())
+            }
+        };
+        if items.len() != names.len() {
+            let what = format!("row {place} has {} values for {}", items.len(), names.len());
+            return Err(invalid(&format!("{what} columns")));
+        }
+        for ((item, name), values) in items.iter().zip(names.iter()).zip(&mut all) {
+            values.push(value(item, Called::Column(name), 0)?);
+            given += 1;
+        }
+        debug_assert_eq!(given, names.len());
+    }
+    // No rows have all the columns.
+    let names = names.unwrap_or_else(|| columns.to_vec());
+    all.resize(names.len(), Vec::new());
+    Frame::new(names, all.into_iter().map(Series::from).collect()).map_err(wrong)
+}
+
+fn is_pandas(data: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = data.get_type().module()?;
+    Ok(module.to_str()?.starts_with("pandas"))
+}
+
+/// Without pyarrow pandas does not speak Arrow: column by column, what is missing as nulls.
+fn of_pandas(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
+    let py = data.py();
+    let columns = PyDict::new(py);
+    for name in data.getattr("columns")?.try_iter()? {
+        let name = name?;
+        let column = data.get_item(&name)?;
+        let there = column.call_method0("notna")?.call_method0("tolist")?;
+        let values = column.call_method0("tolist")?;
+        let values: Vec<Bound<'_, PyAny>> = values.extract()?;
+        let there: Vec<bool> = there.extract()?;
+        let none = py.None().into_bound(py);
+        let values: Vec<_> = values
+            .into_iter()
+            .zip(there)
+            .map(|(value, there)| if there { value } else { none.clone() })
+            .collect();
+        columns.set_item(name, values)?;
+    }
+    of_columns(&columns)
+}
+
+fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
+    let mut names: Vec<String> = Vec::new();
+    let mut columns: Vec<Option<Series>> = Vec::new();
+    let stream = batches(data)?;
+    for batch in stream {
+        let batch = batch.map_err(arrow_error)?;
+        if columns.is_empty() {
+            let schema = batch.schema();
+            names = schema.fields().iter().map(|field| field.name().clone()).collect();
+            columns = vec![None; names.len()];
+        }
+        for ((column, name), array) in columns.iter_mut().zip(&names).zip(batch.columns()) {
+            append(column, array, name)?;
+        }
+    }
+    let columns = columns.into_iter().map(|one| one.unwrap_or_else(|| Values::Null(0).into()));
+    Frame::new(names, columns.collect()).map_err(wrong)
+}
+
+/// Appends an Arrow array to what came before of its column.
+fn append(column: &mut Option<Series>, array: &ArrayRef, name: &str) -> PyResult<()> {
+    let more = of_array(array, name, 0)?;
+    let Some(column) = column else {
+        *column = Some(more);
+        return Ok(());
+    };
+    let before = column.len();
+    let rows = more.len();
+    match (&mut column.values, &more.values) {
+        (Values::Bool(all), Values::Bool(more)) => all.extend_from_slice(more),
+        (Values::Int(all), Values::Int(more)) => all.extend_from_slice(more),
+        (Values::Id(all), Values::Id(more)) => all.extend_from_slice(more),
+        (Values::Float(all), Values::Float(more)) => all.extend_from_slice(more),
+        (Values::Str(all), Values::Str(more)) | (Values::Bytes(all), Values::Bytes(more)) => {
+            let base = all.heap.len() as u64;
+            all.heap.extend_from_slice(&more.heap);
+            all.offsets.extend(more.offsets[1..].iter().map(|offset| base + offset));
+        }
+        (Values::Any(all), Values::Any(more)) => all.extend_from_slice(more),
+        _ => {
+            (0..rows).for_each(|row| column.push(more.value(row)));
+            return Ok(());
+        }
+    }
+    if column.valid.0.is_some() || more.valid.0.is_some() {
+        (0..rows).for_each(|row| column.valid.push(before + row, more.valid.is_valid(row)));
+    }
+    Ok(())
+}
+
+fn valid_rows(array: &dyn Array) -> ValidRows {
+    let mut valid = ValidRows::default();
+    if array.null_count() > 0 {
+        (0..array.len()).for_each(|row| valid.push(row, !array.is_null(row)));
+    }
+    valid
+}
+
+fn cast(array: &ArrayRef, to: &DataType) -> PyResult<ArrayRef> {
+    arrow_cast::cast(array, to).map_err(arrow_error)
+}
+
+fn texts<O: OffsetSizeTrait>(offsets: &[O], heap: &[u8], valid: ValidRows) -> BytesColumn {
+    let first = offsets.first().map_or(0, |offset| offset.as_usize());
+    let last = offsets.last().map_or(0, |offset| offset.as_usize());
+    BytesColumn {
+        offsets: offsets.iter().map(|offset| (offset.as_usize() - first) as u64).collect(),
+        heap: heap[first..last].to_vec(),
+        validity: valid,
+    }
+}
+
+/// An Arrow array as a column of values.
+fn of_array(array: &ArrayRef, name: &str, depth: usize) -> PyResult<Series> {
+    if depth > DEPTH_MAX {
+        return Err(invalid(&format!("column `{name}` is nested deeper than {DEPTH_MAX}")));
+    }
+    let valid = valid_rows(array);
+    let values = match array.data_type() {
+        DataType::Null => Values::Null(array.len()),
+        DataType::Boolean => Values::Bool(array.as_boolean().values().iter().collect()),
+        DataType::Int64 => Values::Int(array.as_primitive::<Int64Type>().values().to_vec()),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 => {
+            return of_array(&cast(array, &DataType::Int64)?, name, depth + 1);
+        }
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => {
+            return of_array(&cast(array, &DataType::Int64)?, name, depth + 1);
+        }
+        DataType::UInt64 => Values::Id(array.as_primitive::<UInt64Type>().values().to_vec()),
+        DataType::Float64 => Values::Float(array.as_primitive::<Float64Type>().values().to_vec()),
+        DataType::Float16 | DataType::Float32 => {
+            return of_array(&cast(array, &DataType::Float64)?, name, depth + 1);
+        }
+        DataType::Utf8 => {
+            let array = array.as_string::<i32>();
+            Values::Str(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::LargeUtf8 => {
+            let array = array.as_string::<i64>();
+            Values::Str(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::Binary => {
+            let array = array.as_binary::<i32>();
+            Values::Bytes(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::LargeBinary => {
+            let array = array.as_binary::<i64>();
+            Values::Bytes(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::Utf8View => {
+            return of_array(&cast(array, &DataType::LargeUtf8)?, name, depth + 1);
+        }
+        DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            return of_array(&cast(array, &DataType::LargeBinary)?, name, depth + 1);
+        }
+        DataType::Dictionary(_, of) => return of_array(&cast(array, of)?, name, depth + 1),
+        DataType::RunEndEncoded(_, of) => {
+            return of_array(&cast(array, of.data_type())?, name, depth + 1);
+        }
+        // As a date or a time with a zone is given as a parameter: as text.
+        DataType::Date32 | DataType::Date64 => {
+            return of_array(&cast(array, &DataType::Utf8)?, name, depth + 1);
+        }
+        DataType::Timestamp(unit, Some(_)) => {
+            // Whatever the zone is, what is stored counts from 1970 in UTC.
+            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+            let text = cast(&cast(&cast(array, &DataType::Int64)?, &utc)?, &DataType::Utf8)?;
+            return of_array(&text, name, depth + 1);
+        }
+        DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::FixedSizeList(..)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::Struct(_) => {
+            let nested = (0..array.len())
+                .map(|row| nested(array, row, name, depth))
+                .collect::<PyResult<_>>();
+            Values::Any(nested?)
+        }
+        DataType::Timestamp(_, None) => {
+            let what = format!("column `{name}` holds times without a time zone");
+            return Err(invalid(&format!("{what}\nhint: say of which zone they are, UTC say")));
+        }
+        other => {
+            let what = format!("column `{name}` is of the Arrow type {other}");
+            return Err(invalid(&format!("{what}\nhint: cast it to numbers or text")));
+        }
+    };
+    Ok(Series { values, valid })
+}
+
+/// A row of lists, or of fields, as one value.
+fn nested(array: &ArrayRef, row: usize, name: &str, depth: usize) -> PyResult<Value> {
+    if array.is_null(row) {
+        return Ok(Value::Null);
+    }
+    let list = |items: ArrayRef| {
+        let items = of_array(&items, name, depth + 1)?;
+        Ok(Value::List((0..items.len()).map(|item| items.value(item)).collect()))
+    };
+    match array.data_type() {
+        DataType::List(_) => list(array.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => list(array.as_list::<i64>().value(row)),
+        DataType::ListView(_) => list(array.as_list_view::<i32>().value(row)),
+        DataType::LargeListView(_) => list(array.as_list_view::<i64>().value(row)),
+        DataType::FixedSizeList(..) => list(array.as_fixed_size_list().value(row)),
+        _ => {
+            let fields = array.as_struct();
+            let mut text = String::from("{");
+            for (place, (field, column)) in fields.fields().iter().zip(fields.columns()).enumerate()
+            {
+                let value = of_array(&column.slice(row, 1), name, depth + 1)?.value(0);
+                if place > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::Str(field.name().clone()).to_string());
+                text.push(':');
+                text.push_str(&value.to_string());
+            }
+            text.push('}');
+            let json = Json::parse(&text);
+            json.map(Value::Json)
+                .map_err(|error| invalid(&format!("column `{name}`, row {row}: no JSON: {error}")))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Relations as columns, in and out: exports and imports.
+
+use crate::database::{Database, Tx};
+use crate::script::{RunOptions, no_parameters, run_of, said};
+use exec::{Change, ChangeKind, ColumnOf, Engine};
+use model::Frame;
+use std::collections::BTreeMap;
+use store::{Read, Result};
+
+/// What a name has before it where the rows are to be deleted.
+const DELETES: char = '-';
+
+impl Database {
+    /// The columns of a relation, keys first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is no such relation.
+    pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
+        self.engine().columns(name).map_err(|error| said(error, None))
+    }
+
+    /// All rows of some relations, as of one moment.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, or its access level forbids it.
+    pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
+        let moment = self.engine().moment().map_err(|error| said(error, None))?;
+        export(self.engine(), &*moment, names)
+    }
+
+    /// Puts rows into relations, all or none; those of a name with a leading `-` are deleted by their keys, present or not.
+    ///
+    /// Rows need the relation's columns in any order. Columns with a default may be missing, columns that the relation does not have
+    /// are passed over. Indexes are kept, triggers are not fired.
+    ///
+    /// ```
+    /// use quipu::{Database, Frame, Options, Parameters, Value};
+    /// use std::collections::BTreeMap;
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.run(":create city {name: String => people: Int}", &Parameters::new())?;
+    /// let row = |name: &str, people| vec![Value::Str(name.into()), Value::Int(people)];
+    /// let names = vec!["name".into(), "people".into()];
+    /// let rows = Frame::of_rows(names, vec![row("Cusco", 428_450), row("Lima", 10_092_000)]).unwrap();
+    /// db.import_relations(&BTreeMap::from([("city".to_owned(), rows)]))?;
+    ///
+    /// let all = db.export_relations(&["city"])?;
+    /// assert_eq!(all["city"].row(0), row("Cusco", 428_450));
+    /// # Ok::<(), quipu::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, its access level, a missing column, a value that
+    /// its column does not take (with relation, row and column); [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows outgrow
+    /// a transaction's memory; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
+    pub fn import_relations(&self, data: &BTreeMap<String, Frame>) -> Result<()> {
+        self.import_relations_with(data, &RunOptions::default())
+    }
+
+    /// The same, stopped from outside.
+    ///
+    /// # Errors
+    /// As [`Database::import_relations`].
+    pub fn import_relations_with(
+        &self,
+        data: &BTreeMap<String, Frame>,
+        options: &RunOptions<'_>,
+    ) -> Result<()> {
+        let run = run_of(no_parameters(), options);
+        self.engine().change(&imports(data), &run).map_err(|error| said(error, None))
+    }
+}
+
+impl Tx {
+    /// All rows of some relations, as the transaction sees them.
+    ///
+    /// # Errors
+    /// As [`Database::export_relations`].
+    pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
+        self.for_script().with(|transaction| export(self.database().engine(), transaction, names))
+    }
+
+    /// Puts rows into relations inside of the transaction; see [`Database::import_relations`].
+    ///
+    /// # Errors
+    /// As [`Database::import_relations`]. What was written before an error is still in the transaction: roll it back.
+    pub fn import_relations(&self, data: &BTreeMap<String, Frame>) -> Result<()> {
+        self.import_relations_with(data, &RunOptions::default())
+    }
+
+    /// The same, stopped from outside.
+    ///
+    /// # Errors
+    /// As [`Tx::import_relations`].
+    pub fn import_relations_with(
+        &self,
+        data: &BTreeMap<String, Frame>,
+        options: &RunOptions<'_>,
+    ) -> Result<()> {
+        let run = run_of(no_parameters(), options);
+        let engine = self.database().engine();
+        self.for_script().with(|transaction| {
+            let changed = engine.change_in(transaction, &imports(data), &run);
+            changed.map_err(|error| said(error, None))
+        })
+    }
+}
+
+fn export<S: AsRef<str>>(
+    engine: &Engine,
+    read: &dyn Read,
+    names: &[S],
+) -> Result<BTreeMap<String, Frame>> {
+    let frame = |name: &S| {
+        let name = name.as_ref();
+        let frame = engine.frames(read, name)?.all()?;
+        Ok((name.to_owned(), frame))
+    };
+    let frames: exec::Result<_> = names.iter().map(frame).collect();
+    frames.map_err(|error| said(error, None))
+}
+
+fn imports(data: &BTreeMap<String, Frame>) -> Vec<Change<'_>> {
+    let change = |(name, rows)| {
+        let name: &String = name;
+        let (relation, kind) = match name.strip_prefix(DELETES) {
+            Some(name) => (name, ChangeKind::Rm),
+            None => (name.as_str(), ChangeKind::Put),
+        };
+        Change { relation, kind, rows, is_import: true }
+    };
+    data.iter().map(change).collect()
+}

@@ -1,0 +1,392 @@
+//! Columns of values to the words and bytes of a relation, column after column.
+//!
+//! # Why beside [`Schema::append`]
+//! A row at a time costs a list and a match for each value. Where a column holds values of its own kind already, as most that are
+//! imported do, its words are made in one loop, and its texts are copied from one heap to the other.
+
+use crate::Schema;
+use crate::schema::push;
+use base::{Batch, Column, Keys, Validity};
+use base::{float_to_word, int_to_word, word_to_float, word_to_int};
+use model::{Frame, Series, Type, Value, Values, encode_text, encode_value};
+use std::ops::Range;
+
+/// A value that a column does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Its row among those given, from 0.
+    pub row: usize,
+    /// Its column, keys first.
+    pub column: usize,
+    /// Why.
+    pub why: String,
+}
+
+/// Makes a value one of a column's type, or says why it is none.
+pub type Coerce<'c> = &'c dyn Fn(&Type, Value) -> Result<Value, String>;
+
+impl Schema {
+    /// Appends some rows of columns to a batch of this shape. `columns` has one for each of the relation's, keys first; value columns
+    /// may be missing where rows are deleted, which hold fillers then. `coerce` is asked for values that are not of their column's kind
+    /// already.
+    ///
+    /// # Errors
+    /// The first value that is refused; the batch is then of no use.
+    pub fn append_columns(
+        &self,
+        columns: &[Option<&Series>],
+        rows: Range<usize>,
+        coerce: Coerce<'_>,
+        out: &mut Batch,
+    ) -> Result<(), Refused> {
+        let column = |place: usize| columns.get(place).copied().flatten();
+        match &mut out.keys {
+            Keys::Words(words) => {
+                for (place, (key, words)) in self.keys.iter().zip(words).enumerate() {
+                    let Some(series) = column(place) else { continue };
+                    append_words(&key.column_type, false, series, rows.clone(), coerce, &mut |w| {
+                        words.push(w.unwrap_or_default());
+                    })
+                    .map_err(|(row, why)| Refused {
+                        row,
+                        column: place,
+                        why,
+                    })?;
+                }
+            }
+            Keys::Bytes(bytes) => {
+                let mut encoded = Vec::new();
+                for row in rows.clone() {
+                    encoded.clear();
+                    for (place, key) in self.keys.iter().enumerate() {
+                        let Some(series) = column(place) else { continue };
+                        encode(&key.column_type, series, row, coerce, &mut encoded)
+                            .map_err(|why| Refused { row, column: place, why })?;
+                    }
+                    bytes.push(Some(&encoded));
+                }
+            }
+        }
+        for (place, (value, out)) in self.values.iter().zip(&mut out.values).enumerate() {
+            let place = self.keys.len() + place;
+            let refused = |(row, why)| Refused { row, column: place, why };
+            let of = &value.column_type;
+            match (column(place), out) {
+                (None, Column::Words(out)) => {
+                    rows.clone().for_each(|_| out.push(Some(0)));
+                }
+                (None, Column::Bytes(out)) => rows.clone().for_each(|_| out.push(Some(&[]))),
+                (Some(series), Column::Words(out)) => {
+                    let mut take = |word| out.push(word);
+                    append_words(of, value.nullable, series, rows.clone(), coerce, &mut take)
+                        .map_err(refused)?;
+                }
+                (Some(series), out) => {
+                    append_bytes(of, value.nullable, series, rows.clone(), coerce, out)
+                        .map_err(refused)?;
+                }
+            }
+        }
+        out.rows += rows.len();
+        Ok(())
+    }
+}
+
+/// Columns from the store.
+impl Schema {
+    /// All rows of a batch of this shape as columns, keys first: of their own kind where their type has one, else of any values.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Corruption`] where stored bytes are no value of their column.
+    pub fn frame(&self, rows: Batch) -> store::Result<Frame> {
+        let wrong = |column: &str, why: &str| {
+            let what =
+                format!("column {column:?} of relation {:?} holds no value: {why}", self.name);
+            store::Error::new(store::ErrorKind::Corruption, what)
+        };
+        let mut columns = Vec::with_capacity(self.columns());
+        match rows.keys {
+            Keys::Words(words) => {
+                for (key, words) in self.keys.iter().zip(words) {
+                    let series = of_words(&key.column_type, words, Validity::default());
+                    columns.push(series.ok_or_else(|| wrong(&key.name, "not a word of its type"))?);
+                }
+            }
+            Keys::Bytes(bytes) => {
+                let mut keys: Vec<Series> =
+                    self.keys.iter().map(|key| Series::of_type(&key.column_type)).collect();
+                let first = &self.keys[0].name;
+                for row in 0..bytes.len() {
+                    let values = model::decode_tuple(bytes.get(row))
+                        .map_err(|error| wrong(first, &error.to_string()))?;
+                    if values.len() != keys.len() {
+                        return Err(wrong(first, "the key has another number of columns"));
+                    }
+                    keys.iter_mut().zip(values).for_each(|(series, value)| series.push(value));
+                }
+                columns.append(&mut keys);
+            }
+        }
+        for (column, stored) in self.values.iter().zip(rows.values) {
+            let (name, of) = (&column.name, &column.column_type);
+            if !column.nullable && !stored_whole(&stored, rows.rows) {
+                return Err(wrong(name, "it is null"));
+            }
+            columns.push(match stored {
+                Column::Words(words) => of_words(of, words.words, words.validity)
+                    .ok_or_else(|| wrong(name, "not a word of its type"))?,
+                Column::Bytes(texts) if *of == Type::String => {
+                    // Each by itself: a character that begins in one text and ends in the next is none.
+                    if (0..texts.len()).any(|row| str::from_utf8(texts.get(row)).is_err()) {
+                        return Err(wrong(name, "it is not UTF-8"));
+                    }
+                    let valid = texts.validity.clone();
+                    Series { values: Values::Str(texts), valid }
+                }
+                Column::Bytes(bytes) if *of == Type::Bytes => {
+                    let valid = bytes.validity.clone();
+                    Series { values: Values::Bytes(bytes), valid }
+                }
+                Column::Bytes(bytes) => {
+                    let mut values = Vec::with_capacity(bytes.len());
+                    for row in 0..bytes.len() {
+                        let mut rest = bytes.get(row);
+                        values.push(match bytes.validity.is_valid(row) {
+                            false => Value::Null,
+                            true => model::decode_value(&mut rest)
+                                .map_err(|error| wrong(name, &error.to_string()))?,
+                        });
+                    }
+                    values.into()
+                }
+            });
+        }
+        let keys = self.keys.iter().map(|column| column.name.clone());
+        let names = keys.chain(self.values.iter().map(|column| column.name.clone())).collect();
+        Frame::new(names, columns).map_err(|error| wrong("", &error.to_string()))
+    }
+}
+
+fn stored_whole(column: &Column, rows: usize) -> bool {
+    let validity = match column {
+        Column::Words(words) => &words.validity,
+        Column::Bytes(bytes) => &bytes.validity,
+    };
+    validity.0.is_none() || (0..rows).all(|row| validity.is_valid(row))
+}
+
+fn of_words(of: &Type, words: Vec<u64>, valid: Validity) -> Option<Series> {
+    let values = match of {
+        Type::Int => Values::Int(words.into_iter().map(word_to_int).collect()),
+        Type::Id => Values::Id(words),
+        Type::Float => Values::Float(words.into_iter().map(word_to_float).collect()),
+        Type::Bool => Values::Bool(
+            words
+                .into_iter()
+                .map(|word| (word <= 1).then_some(word == 1))
+                .collect::<Option<_>>()?,
+        ),
+        _ => return None,
+    };
+    Some(Series { values, valid })
+}
+
+/// The words of rows of a column, in one loop where it is of this type.
+fn append_words(
+    of: &Type,
+    nullable: bool,
+    series: &Series,
+    rows: Range<usize>,
+    coerce: Coerce<'_>,
+    take: &mut dyn FnMut(Option<u64>),
+) -> Result<(), (usize, String)> {
+    if series.valid.0.is_none() && rows.end <= series.len() {
+        let rows = rows.clone();
+        match (of, &series.values) {
+            (Type::Int, Values::Int(ints)) => {
+                ints[rows].iter().for_each(|&int| take(Some(int_to_word(int))));
+                return Ok(());
+            }
+            (Type::Id, Values::Id(ids)) => {
+                ids[rows].iter().for_each(|&id| take(Some(id)));
+                return Ok(());
+            }
+            (Type::Float, Values::Float(floats)) => {
+                floats[rows].iter().for_each(|&float| take(Some(float_to_word(float))));
+                return Ok(());
+            }
+            (Type::Bool, Values::Bool(bools)) => {
+                bools[rows].iter().for_each(|&bool| take(Some(u64::from(bool))));
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    for row in rows {
+        let value = series.value(row);
+        if nullable && value == Value::Null {
+            take(None);
+            continue;
+        }
+        let value = coerce(of, value).map_err(|why| (row, why))?;
+        take(model::word_of_value(of, &value));
+    }
+    Ok(())
+}
+
+/// Rows of a column that is stored as bytes.
+fn append_bytes(
+    of: &Type,
+    nullable: bool,
+    series: &Series,
+    rows: Range<usize>,
+    coerce: Coerce<'_>,
+    out: &mut Column,
+) -> Result<(), (usize, String)> {
+    for row in rows {
+        if let Column::Bytes(out) = out
+            && series.valid.is_valid(row)
+            && let (Type::String, Values::Str(texts)) | (Type::Bytes, Values::Bytes(texts)) =
+                (of, &series.values)
+            && row < texts.len()
+        {
+            let text = texts.get(row);
+            if *of == Type::String && str::from_utf8(text).is_err() {
+                return Err((row, "the text is not UTF-8".to_owned()));
+            }
+            out.push(Some(text));
+            continue;
+        }
+        let value = series.value(row);
+        if nullable && value == Value::Null {
+            out.push_null();
+            continue;
+        }
+        let value = coerce(of, value).map_err(|why| (row, why))?;
+        push(of, &value, nullable, out);
+    }
+    Ok(())
+}
+
+/// One value of a key that is a byte string.
+fn encode(
+    of: &Type,
+    series: &Series,
+    row: usize,
+    coerce: Coerce<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    if let (Type::String, Values::Str(texts)) = (of, &series.values)
+        && series.valid.is_valid(row)
+        && row < texts.len()
+        && let Ok(text) = str::from_utf8(texts.get(row))
+    {
+        encode_text(text, out);
+        return Ok(());
+    }
+    encode_value(&coerce(of, series.value(row))?, out);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KeyColumn, ValueColumn};
+    use base::BytesColumn;
+    use proptest::prelude::*;
+
+    fn coerce(of: &Type, value: Value) -> Result<Value, String> {
+        of.coerce(value).map_err(|error| error.to_string())
+    }
+
+    fn schema(key: Type) -> Schema {
+        let nullable =
+            |name: &str, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
+        Schema {
+            name: "r".into(),
+            keys: vec![KeyColumn::new("k", Type::Int), KeyColumn::new("l", key)],
+            values: vec![
+                ValueColumn::new("f", Type::Float),
+                nullable("n", Type::Int),
+                nullable("s", Type::String),
+                ValueColumn::new("a", Type::Any),
+            ],
+        }
+    }
+
+    /// Typed columns and the same as values.
+    fn columns(
+        rows: usize,
+        seed: &[(i64, Option<i64>, Option<String>)],
+        key: &Type,
+    ) -> Vec<Series> {
+        let row = |i: usize| &seed[i % seed.len()];
+        let (mut valid, mut texts) = (Validity::default(), BytesColumn::default());
+        for i in 0..rows {
+            valid.push(i, row(i).1.is_some());
+            texts.push(row(i).2.as_deref().map(str::as_bytes));
+        }
+        let text_valid = texts.validity.clone();
+        let key: Series = match key {
+            Type::String => {
+                let mut keys = BytesColumn::default();
+                (0..rows).for_each(|i| keys.push(Some(format!("k{}", row(i).0).as_bytes())));
+                Values::Str(keys).into()
+            }
+            _ => Values::Int((0..rows).map(|i| row(i).0 / 2).collect()).into(),
+        };
+        vec![
+            Values::Int((0..rows).map(|i| row(i).0).collect()).into(),
+            key,
+            Values::Int((0..rows).map(|i| row(i).0 / 3).collect()).into(),
+            Series {
+                values: Values::Int((0..rows).map(|i| row(i).1.unwrap_or(0)).collect()),
+                valid,
+            },
+            Series { values: Values::Str(texts), valid: text_valid },
+            (0..rows).map(|i| Value::List(vec![Value::Int(row(i).0)])).collect::<Vec<_>>().into(),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn columns_become_what_their_rows_become(
+            rows in 0..130_usize,
+            from in 0..70_usize,
+            is_text in any::<bool>(),
+            seed in prop::collection::vec((-9_i64..9, prop::option::of(-9_i64..9), prop::option::of("[a\0]{0,3}")), 1..9),
+        ) {
+            let key = if is_text { Type::String } else { Type::Int };
+            let schema = schema(key.clone());
+            let columns = columns(rows, &seed, &key);
+            let (mut want, mut found) = (Batch::new(&schema.shape()), Batch::new(&schema.shape()));
+            let from = from.min(rows);
+            for row in from..rows {
+                let values = columns.iter().map(|column| column.value(row)).collect();
+                schema.append(values, &mut want).unwrap();
+            }
+            let given: Vec<Option<&Series>> = columns.iter().map(Some).collect();
+            schema.append_columns(&given, from..rows, &coerce, &mut found).unwrap();
+            prop_assert_eq!(&found, &want);
+            let back = schema.frame(found).unwrap();
+            for row in from..rows {
+                prop_assert_eq!(back.row(row - from), schema.row(&want, row - from).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_refused_is_told_by_row_and_column() {
+        let schema = schema(Type::String);
+        let mut columns = columns(5, &[(1, None, None)], &Type::String);
+        columns[2] = [1, 2, 3, 4, 5].map(Value::Int).to_vec().into();
+        if let Values::Any(values) = &mut columns[2].values {
+            values[3] = Value::Str("x".into());
+        }
+        let given: Vec<Option<&Series>> = columns.iter().map(Some).collect();
+        let mut out = Batch::new(&schema.shape());
+        let refused = schema.append_columns(&given, 1..5, &coerce, &mut out).unwrap_err();
+        let why = "expected Float, found a String (\"x\")".to_owned();
+        assert_eq!(refused, Refused { row: 3, column: 2, why });
+    }
+}
