@@ -25,6 +25,9 @@ class _ArrowArray(Protocol):
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+class _ArrowSchema(Protocol):
+    def __arrow_c_schema__(self) -> object: ...
+
 _Path: TypeAlias = str | PathLike[str]
 _Vertex: TypeAlias = int | str
 _Column: TypeAlias = npt.ArrayLike | _ArrowArray
@@ -220,6 +223,28 @@ class Database:
             TypeError: A parameter is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
         """
+    def relation(
+        self,
+        name: str,
+        *,
+        create: str | _ArrowSchema | _ArrowStream | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> Relation:
+        """Open a relation, or create it.
+
+        >>> db.relation("city", create="{name: String => people: Int, height: Float? default 0}")
+        >>> db.relation("town", create=frame, keys=["name"])
+
+        Args:
+            name: Its name. Graphs of numbers and counters are relations too.
+            create: The columns it has, and gets where it is not there: as scripts write them after ``:create``, or an
+                Arrow schema or table. ``None``: it must be there.
+            keys: With an Arrow schema, the columns that rows are found by.
+
+        Raises:
+            InvalidInputError: There is none of this name; or, with ``create``, it has other columns, or the name or the
+                columns cannot be.
+        """
     def export_relations(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return all rows of some relations as of one moment, in the form that :meth:`import_relations` takes.
 
@@ -401,6 +426,15 @@ class Transaction:
             LimitError: As for :meth:`Database.run`, or the transaction has outgrown its memory.
             TypeError: A parameter is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it.
+        """
+    def relation(self, name: str) -> Relation:
+        """Open a relation, seen through the transaction.
+
+        Args:
+            name: Its name. Relations are created outside of transactions.
+
+        Raises:
+            InvalidInputError: There is none of this name.
         """
     def export_relations(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return all rows of some relations as the transaction sees them; see :meth:`Database.export_relations`.
@@ -1170,6 +1204,118 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...
+
+@final
+class Column:
+    """A column of a relation."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def type(self) -> str:
+        """What it holds, as scripts write it: ``Int``, ``String?``, ``[Float; 3]``."""
+    @property
+    def is_key(self) -> bool:
+        """Whether rows are found by it."""
+    @property
+    def default(self) -> str | None:
+        """The expression that gives its value where a row says nothing."""
+
+@final
+class Relation:
+    """A relation by its name: its columns, its rows as Arrow, and changes of it by whole tables of rows.
+
+    >>> city = db.relation("city", create="{name: String => people: Int}")
+    >>> city.put({"name": ["Lima", "Cusco"], "people": [10092000, 428450]})
+    >>> city.to_polars()
+
+    Rows to write are anything that speaks Arrow's PyCapsule interface (a pyarrow table, a pandas or Polars frame), a
+    dict of columns, a list of rows (tuples in the order of the columns, or dicts) or a :class:`Result`. Columns are
+    found by name; one that has a default may be missing. Each change is all or nothing, in a transaction of its own
+    unless the relation is a transaction's. Indexes are kept, triggers are fired.
+
+    Any call raises :class:`quipu.InvalidInputError` when the relation is gone, its access level forbids the call, its
+    database is closed or its transaction has ended. Any change does so for a column that is missing or that the
+    relation does not have, and for a value that its column does not take, named with relation, row and column; it
+    raises :class:`quipu.LimitError` where the rows outgrow a transaction's memory, :class:`quipu.ConflictError` where
+    another commit won, :class:`TypeError` where a value is of a type that no value is, :class:`KeyboardInterrupt` on
+    Ctrl-C.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def columns(self) -> list[Column]:
+        """Its columns when it was opened, keys first."""
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return all rows in the order of their keys; the values are as in :meth:`Result.rows`."""
+    def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+    def put(self, data: _Rows) -> None:
+        """Put rows, whatever their keys held before.
+
+        Args:
+            data: The rows.
+        """
+    def insert(self, data: _Rows) -> None:
+        """Put rows whose keys are not there.
+
+        Args:
+            data: The rows.
+
+        Raises:
+            InvalidInputError: A key is there already.
+        """
+    def update(self, data: _Rows) -> None:
+        """Put some value columns of rows that are there; the other columns stay as they are.
+
+        Args:
+            data: The key columns, and the value columns that change.
+
+        Raises:
+            InvalidInputError: A key is not there.
+        """
+    def rm(self, data: _Rows) -> None:
+        """Remove rows by their keys, whether they are there or not.
+
+        Args:
+            data: The key columns; value columns are passed over.
+        """
+    def delete(self, data: _Rows) -> None:
+        """Remove rows that are there by their keys.
+
+        Args:
+            data: The key columns; value columns are passed over.
+
+        Raises:
+            InvalidInputError: A key is not there.
+        """
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``.
+
+        ``Int`` is int64, ``Float`` float64, ``Bool`` bool, ``String`` string, ``Bytes`` binary, anything else text as
+        the language writes it. A column of ``Any`` is what its values are, as in :meth:`Result.to_arrow`.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``: through pyarrow where it is there, else row by row.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame``.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Result:

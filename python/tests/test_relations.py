@@ -154,3 +154,171 @@ def test_without_pyarrow_a_pandas_frame_goes_column_by_column(city: quipu.Databa
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     city.import_relations({"city": frame})
     assert rows(city) == [["a", 1, 0.5, None], ["b", 2, None, "x"]]
+
+
+@pytest.fixture
+def town(city: quipu.Database) -> quipu.Relation:
+    return city.relation("city")
+
+
+def test_a_relation_knows_its_columns(town: quipu.Relation) -> None:
+    assert town.name == "city"
+    columns = [(column.name, column.type, column.is_key, column.default) for column in town.columns]
+    assert columns == [
+        ("name", "String", True, None),
+        ("people", "Int", False, None),
+        ("height", "Float?", False, "0"),
+        ("more", "Any?", False, None),
+    ]
+    assert [repr(column) for column in town.columns][::2] == ["<key name: String>", "<height: Float? default 0>"]
+    assert repr(town) == "<quipu.Relation city {name: String => people: Int, height: Float?, more: Any?}>"
+    assert len(town) == 0
+    assert town
+    assert town.rows() == list(town) == []
+
+
+def test_rows_are_put_inserted_updated_and_removed(town: quipu.Relation) -> None:
+    town.put(pd.DataFrame({**FRAME, "more": [None, "x"]}))
+    town.insert({"name": ["Tacna"], "people": [1], "more": [[1]]})
+    with pytest.raises(quipu.InvalidInputError, match='row \\["Tacna"\\] of relation `city` is there already'):
+        town.insert([("Puno", 2, None, None), ("Tacna", 3, None, None)])
+    town.update([{"name": "Tacna", "people": 7}])
+    with pytest.raises(quipu.InvalidInputError, match='row \\["Puno"\\] of relation `city` is not there'):
+        town.update([("Puno", 2, None, None)])
+    assert len(town) == 3
+    assert town.rows()[1:] == [("Lima", 10092000, None, "x"), ("Tacna", 7, 0.0, [1])]
+    town.rm([("Lima",), ("nobody",)])
+    with pytest.raises(quipu.InvalidInputError, match="is not there"):
+        town.delete(pl.DataFrame({"name": ["Tacna", "nobody"]}))
+    town.delete(pl.DataFrame({"name": ["Tacna"]}))
+    assert town.rows() == [("Cusco", 428450, 3399.0, None)]
+    with pytest.raises(quipu.InvalidInputError, match="has no column `peopel`\nhint: did you mean `people`"):
+        town.put({"name": ["x"], "peopel": [1]})
+
+
+def test_typed_columns_come_out_as_their_arrow_types(db: quipu.Database) -> None:
+    spec = "{k: Int, s: String => f: Float?, b: Bool, y: Bytes, l: [Int], a: Any?, n: Any?, e: String?}"
+    relation = db.relation("r", create=spec)
+    text = pa.string()
+    types = [pa.int64(), text, pa.float64(), pa.bool_(), pa.binary(), text, pa.null(), pa.null(), text]
+    assert relation.to_arrow().schema.types == types
+    relation.put([(2, "b", None, True, b"x", [1], 7, None, None), (1, "a", 0.5, False, b"", [], 8.5, None, None)])
+    types[6] = pa.float64()
+    table = relation.to_arrow()
+    assert table.schema.types == types
+    assert table.to_pylist()[0] == dict(
+        zip(table.column_names, (1, "a", 0.5, False, b"", "[]", 8.5, None, None), strict=True)
+    )
+    assert relation.to_polars()["k"].to_list() == relation.to_pandas()["k"].to_list() == [1, 2]
+
+
+def test_a_typed_relation_streams(db: quipu.Database) -> None:
+    relation = db.relation("r", create="{k: Int => v: Float?}")
+    relation.put({"k": np.arange(100_000), "v": np.arange(100_000) / 2})
+    reader = pa.RecordBatchReader.from_stream(relation)
+    relation.rm([(0,)])
+    batches = list(reader)
+    assert len(batches) > 1
+    table = pa.Table.from_batches(batches)
+    assert table["k"].to_pylist() == list(range(100_000))
+    assert table["v"].to_numpy()[-1] == 49_999.5
+    assert len(relation) == 99_999
+    other = db.relation("s", create=relation, keys=["k"])
+    other.put(relation)
+    assert other.to_arrow() == relation.to_arrow()
+
+
+def test_a_relation_is_created_once(db: quipu.Database) -> None:
+    spec = "{k: Int => v: String?, w default 1}"
+    assert db.relation("r", create=spec).columns[2].default == "1"
+    db.relation("r", create=" { k : Int => v: String?, w default 1 } ").put([(1, "x", 2)])
+    with pytest.raises(
+        quipu.InvalidInputError, match=r"with other columns\nhint: it has {k: Int => v: String\?, w: Any\?}"
+    ):
+        db.relation("r", create="{k: Int => v: String}")
+    with pytest.raises(quipu.InvalidInputError, match="no relation `rr`"):
+        db.relation("rr")
+    assert db.relation("r").rows() == [(1, "x", 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "create", "why"),
+    [
+        ("a b", "{k}", '"a b" cannot be a relation\'s name'),
+        ("_a", "{k}", "cannot be a relation's name"),
+        ("true", "{k}", "cannot be a relation's name"),
+        ("r:x", "{k}", "cannot be a relation's name"),
+        ("r", "{k: Itn}", "the columns .*Itn"),
+        ("r", "", "such as {key: Int"),
+        ("r", "{k} ?[a] <- [[1]]", "the columns"),
+        ("r", "{k, k}", "`k` is there twice"),
+        ("r", "{ => v}", "no key column"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(db: quipu.Database, name: str, create: str, why: str) -> None:
+    with pytest.raises(quipu.InvalidInputError, match=why):
+        db.relation(name, create=create)
+    assert db.run("::relations").rows() == []
+
+
+def test_a_relation_is_created_from_an_arrow_schema(db: quipu.Database) -> None:
+    vector = pa.list_(pa.float32(), 3)
+    schema = pa.schema(
+        [
+            pa.field("v", pa.int32(), nullable=False),
+            ("k", pa.string()),
+            ("f", pa.float32()),
+            ("w", vector),
+            ("s", pa.struct([("a", pa.int64())])),
+            ("t", pa.timestamp("us", "UTC")),
+        ]
+    )
+    relation = db.relation("r", create=schema, keys=["k"])
+    types = {column.name: (column.type, column.is_key) for column in relation.columns}
+    assert types == {
+        "k": ("String", True),
+        "v": ("Int", False),
+        "f": ("Float?", False),
+        "w": ("<F32; 3>?", False),
+        "s": ("Json?", False),
+        "t": ("String?", False),
+    }
+    frame = pd.DataFrame(FRAME)
+    assert [column.type for column in db.relation("s", create=frame, keys=["name"]).columns] == [
+        "String",
+        "Int?",
+        "Float?",
+    ]
+    with pytest.raises(quipu.InvalidInputError, match="the key `x` is none of the columns"):
+        db.relation("t", create=schema, keys=["x"])
+    with pytest.raises(quipu.InvalidInputError, match="keys are needed"):
+        db.relation("t", create=schema)
+    with pytest.raises(quipu.InvalidInputError, match='"a b" cannot be a column'):
+        db.relation("t", create=pa.schema([("a b", pa.int64())]), keys=["a b"])
+    with pytest.raises(TypeError, match="create cannot be a int"):
+        db.relation("t", create=7, keys=["x"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_triggers_fire_and_transactions_hold_back(city: quipu.Database, town: quipu.Relation) -> None:
+    city.run(":create log {k => n}")
+    city.run("::set_triggers city on put { ?[k, n] := _new[k, n, _, _] :put log {k => n} }")
+    with city.transaction() as tx:
+        tx.relation("city").put(ROWS)
+        assert len(tx.relation("city")) == 2
+        assert len(tx.relation("log")) == 2
+        assert len(town) == 0
+        tx.rollback()
+    with pytest.raises(quipu.InvalidInputError, match="has ended"):
+        tx.relation("city").rows()
+    town.put(ROWS)
+    assert city.relation("log").rows() == [("Cusco", 428450), ("Lima", 10092000)]
+
+
+def test_graphs_and_counters_are_relations(db: quipu.Database) -> None:
+    cites = db.graph("cites", weight="float64")
+    relation = db.relation("cites")
+    relation.put({"src": [1, 3], "dst": [2, 2], "weight": [0.5, 1.5]})
+    assert cites.predecessors(2).tolist() == [1, 3]
+    assert relation.to_arrow().to_pylist()[1] == {"src": 3, "dst": 2, "weight": 1.5}
+    db.counters("seen").add(7, 5)
+    assert db.relation("seen").rows() == [(7, 5)]

@@ -107,6 +107,12 @@ impl Frame {
         &self.columns
     }
 
+    /// The columns, and nothing else.
+    #[must_use]
+    pub fn into_columns(self) -> Vec<Series> {
+        self.columns
+    }
+
     /// The column of a name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Series> {

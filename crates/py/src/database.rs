@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::{OrRaise, invalid};
 use crate::graph::Graph;
+use crate::relation::Relation;
 use crate::result::Answer;
 use crate::transaction::Transaction;
 use pyo3::prelude::*;
@@ -201,6 +202,17 @@ impl Database {
         crate::result::run(py, params, timeout, |parameters, options| {
             self.database.run_with(script, parameters, options)
         })
+    }
+
+    #[pyo3(signature = (name, *, create=None, keys=None))]
+    fn relation(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        create: Option<&Bound<'_, PyAny>>,
+        keys: Option<Vec<String>>,
+    ) -> PyResult<Relation> {
+        crate::relation::open(py, &self.database, name, create, keys)
     }
 
     fn export_relations<'py>(

@@ -20,6 +20,7 @@ mod frames;
 mod graph;
 mod import;
 mod keys;
+mod relation;
 mod relations;
 mod repair;
 mod result;
@@ -39,6 +40,8 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<blob_stream::BlobReader>()?;
     module.add_class::<blob_stream::BlobWriter>()?;
     module.add_class::<counters::Counters>()?;
+    module.add_class::<relation::Relation>()?;
+    module.add_class::<relation::Column>()?;
     module.add_class::<result::Answer>()?;
     module.add_class::<table::TableStream>()?;
     module.add_class::<transaction::Transaction>()?;

@@ -193,7 +193,7 @@ fn batch(answer: &quipu::Answer) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
 }
 
-fn array(column: AnswerColumn, rows: usize) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn array(column: AnswerColumn, rows: usize) -> Result<ArrayRef, ArrowError> {
     let valid = nulls(column.valid, rows);
     Ok(match column.values {
         AnswerValues::Null(rows) => Arc::new(NullArray::new(rows)),

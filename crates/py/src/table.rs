@@ -259,7 +259,7 @@ pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> 
 }
 
 #[allow(unsafe_code)]
-// SAFETY of this module's two blocks: the capsules' contents follow the Arrow C data interface by
+// SAFETY of this module's three blocks: the capsules' contents follow the Arrow C data interface by
 // the name they were asked for under; each is taken (replaced by an empty, released one) once.
 fn array_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let pair = value.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
@@ -305,8 +305,21 @@ fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
 }
 
+/// The columns of a schema, or of a table.
+#[allow(unsafe_code)]
+pub(crate) fn schema_of(value: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    if !value.hasattr("__arrow_c_schema__")? {
+        return Ok(stream_of(value)?.schema().as_ref().clone());
+    }
+    let capsule = value.call_method0("__arrow_c_schema__")?;
+    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_schema"))?;
+    // SAFETY: see `array_of`.
+    let schema = unsafe { FFI_ArrowSchema::from_raw(pointer.as_ptr().cast()) };
+    Schema::try_from(&schema).map_err(arrow_error)
+}
+
 /// What hands out the next batch.
-type NextBatch = Box<dyn FnMut() -> quipu::Result<Option<RecordBatch>> + Send>;
+pub(crate) type NextBatch = Box<dyn FnMut() -> quipu::Result<Option<RecordBatch>> + Send>;
 
 /// Tables one after another, as of the moment the stream began.
 #[pyclass(module = "quipu", frozen)]
@@ -347,7 +360,7 @@ impl TableStream {
     }
 
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
+    pub(crate) fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,

@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::OrRaise;
 use crate::graph::Graph;
+use crate::relation::Relation;
 use crate::result::Answer;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -43,6 +44,10 @@ impl Transaction {
         crate::result::run(py, params, timeout, |parameters, options| {
             self.transaction.run_with(script, parameters, options)
         })
+    }
+
+    fn relation(&self, name: &str) -> PyResult<Relation> {
+        Ok(Relation { relation: self.transaction.relation(name).or_raise()? })
     }
 
     fn export_relations<'py>(

@@ -2,7 +2,7 @@
 
 use base::{BytesColumn, Validity as ValidRows};
 use exec::{Cell, Interner, Output};
-use model::Value;
+use model::{Series, Type, Value, Values};
 use std::fmt;
 
 /// Characters of a cell that a table shows.
@@ -201,6 +201,32 @@ impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (columns, rows) = (self.columns(), self.len());
         f.debug_struct("Answer").field("columns", &columns).field("rows", &rows).finish()
+    }
+}
+
+impl AnswerColumn {
+    /// A column of a relation as one of its type: what is no boolean, number, text or byte string as literals. A column of any values
+    /// is what the column of an answer would be.
+    #[must_use]
+    pub fn of(series: Series, of: &Type) -> Self {
+        let values = match series.values {
+            Values::Null(rows) => AnswerValues::Null(rows),
+            Values::Bool(values) => AnswerValues::Bool(values),
+            Values::Int(values) => AnswerValues::Int(values),
+            Values::Id(values) => AnswerValues::Id(values),
+            Values::Float(values) => AnswerValues::Float(values),
+            Values::Str(values) => AnswerValues::Str(values),
+            Values::Bytes(values) => AnswerValues::Bytes(values),
+            Values::Any(values) => {
+                let interner = Interner::default();
+                let cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
+                let mut seen = Seen::default();
+                cells.iter().for_each(|&cell| seen.look(cell, &interner));
+                seen.other |= *of.without_null() != Type::Any;
+                return seen.column(&cells, &interner);
+            }
+        };
+        Self { values, valid: series.valid }
     }
 }
 

@@ -27,22 +27,26 @@ mod check;
 mod database;
 mod export;
 mod options;
+mod relation;
 mod repair;
 mod rows;
 mod script;
 mod size;
 
+pub use self::relation::{Relation, RowScan};
+pub use ::relation::Entry;
 pub use answer::{Answer, AnswerColumn, AnswerValues};
 pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use exec::{ColumnOf, GoOn, may_change};
+pub use exec::{ChangeKind, ColumnOf, GoOn, may_change};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
-pub use model::{Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector};
+pub use model::{
+    Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,
+};
 pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
-pub use relation::Entry;
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use script::{Parameters, RunOptions, ScriptError};
 pub use size::parse_bytes;

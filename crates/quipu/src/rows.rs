@@ -2,7 +2,7 @@
 
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
-use exec::{Change, ChangeKind, ColumnOf, Engine};
+use exec::{Change, ChangeKind, Engine};
 use model::Frame;
 use std::collections::BTreeMap;
 use store::{Read, Result};
@@ -11,14 +11,6 @@ use store::{Read, Result};
 const DELETES: char = '-';
 
 impl Database {
-    /// The columns of a relation, keys first.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is no such relation.
-    pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        self.engine().columns(name).map_err(|error| said(error, None))
-    }
-
     /// All rows of some relations, as of one moment.
     ///
     /// # Errors

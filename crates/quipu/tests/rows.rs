@@ -181,3 +181,40 @@ fn more_rows_than_are_written_at_once_arrive() {
     }
     check(&db, "?[count(v), min(v)] := *s:by_v{v}", "[35000, 35000]");
 }
+
+#[test]
+fn a_relation_is_changed_by_tables_of_rows() {
+    let db = memory();
+    let relation = db.create_relation("r", "{k: Int => v: String, w default 7}").unwrap();
+    relation.put(&frame(&db, "v k", "[['a', 1], ['b', 2]]")).unwrap();
+    relation.insert(&frame(&db, "k v w", "[[3, 'c', 1]]")).unwrap();
+    relation.update(&frame(&db, "k w", "[[1, 'x'], [3, null]]")).unwrap();
+    relation.rm(&frame(&db, "k", "[[2], [99]]")).unwrap();
+    assert_eq!(relation.len().unwrap(), 2);
+    check(&db, "?[k, v, w] := *r[k, v, w]", r#"[1, "a", "x"] [3, "c", null]"#);
+    for (wrong, want) in [
+        (
+            relation.insert(&frame(&db, "k v", "[[9, 'c'], [3, 'c']]")),
+            "row [3] of relation `r` is there already",
+        ),
+        (relation.update(&frame(&db, "k", "[[1], [2]]")), "row [2] of relation `r` is not there"),
+        (relation.delete(&frame(&db, "k", "[[1], [2]]")), "row [2] of relation `r` is not there"),
+        (
+            relation.put(&frame(&db, "k v w u", "[[1, 'a', 1, 1]]")),
+            "relation `r` has no column `u`",
+        ),
+    ] {
+        assert!(wrong.unwrap_err().to_string().starts_with(want), "{want}");
+    }
+    check(&db, "?[k, v, w] := *r[k, v, w]", r#"[1, "a", "x"] [3, "c", null]"#);
+    let mut scan = relation.scan().unwrap();
+    relation.delete(&frame(&db, "k", "[[1], [3]]")).unwrap();
+    assert!(relation.is_empty().unwrap());
+    assert_eq!(scan.next_rows(10).unwrap().unwrap().len(), 2);
+    assert!(scan.next_rows(10).unwrap().is_none());
+    assert!(db.create_relation("r", "{k: Int => v: String, w default 8}").is_err());
+    let tx = db.transaction(Isolation::Snapshot);
+    tx.relation("r").unwrap().put(&frame(&db, "k v", "[[1, 'a']]")).unwrap();
+    assert_eq!(tx.relation("r").unwrap().len().unwrap(), 1);
+    assert!(relation.is_empty().unwrap());
+}

@@ -6,10 +6,10 @@ use crate::stored::StoredPath;
 use crate::view::stored_paths;
 use base::{Batch, Projection};
 use model::{Frame, Type};
-use relation::{Access, Schema};
+use relation::{Access, KeyColumn, Schema, ValueColumn};
 use std::sync::Arc;
 use store::{ErrorKind, Read, Scan, Snapshot};
-use syntax::{Ident, Span};
+use syntax::{Diagnostic, Expr, Ident, Script, Span};
 
 /// A column of a relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,17 +53,84 @@ impl Engine {
     /// # Errors
     /// There is none of this name.
     pub fn columns(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        let schema = self.entry(name)?.schema();
-        let columns = crate::view::columns_of(&schema).into_iter().zip(schema.defaults());
-        Ok(columns
-            .enumerate()
-            .map(|(place, (column, default))| ColumnOf {
-                name: column.name,
-                column_type: column.column_type,
-                is_key: place < schema.keys.len(),
-                default: default.map(str::to_owned),
-            })
-            .collect())
+        Ok(columns(&self.entry(name)?.schema()))
+    }
+
+    /// The columns that a spec says, written as after `:create name`.
+    ///
+    /// # Errors
+    /// Text that is no spec, or columns that cannot be stored.
+    pub fn columns_of_spec(&self, spec: &str) -> Result<Vec<ColumnOf>> {
+        let text = format!(":create relation {spec}");
+        // Lines and columns are those of the spec.
+        let wrong = |problems: Vec<Diagnostic>| {
+            let what = problems.first().map_or("", |problem| problem.message.as_str());
+            let hint = problems.iter().find_map(|problem| problem.hint.clone());
+            let hint = hint.unwrap_or_else(|| "such as {key: Int => value: String?}".to_owned());
+            Error::hinted(format!("the columns {spec:?}: {what}"), Span::default(), hint)
+        };
+        let mutation = match syntax::parse(&text).map_err(wrong)? {
+            Script::Query(query) if query.rules.is_empty() => query.options.mutation,
+            _ => None,
+        };
+        let Some(mutation) = mutation.filter(|mutation| mutation.spec.is_some()) else {
+            return Err(wrong(Vec::new()));
+        };
+        Ok(columns(&crate::mutate::schema_of(&mutation, &[])?))
+    }
+
+    /// Sees to it that there is a relation with these columns.
+    ///
+    /// # Errors
+    /// It is there with others, a name that scripts could not write, or columns that cannot be stored.
+    pub fn create(&self, name: &str, columns: &[ColumnOf]) -> Result<()> {
+        let refused = |what: String, hint: &str| Error::hinted(what, Span::default(), hint);
+        let is_word = |name: &str| matches!(syntax::parse_expression(name), Ok(Expr::Variable(ident)) if ident.text == name);
+        if !is_word(name) || name.starts_with('_') {
+            let hint = "a letter, then letters, digits and `_`, and no word of the language";
+            return Err(refused(format!("{name:?} cannot be a relation's name"), hint));
+        }
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for column in columns {
+            let ColumnOf { name, column_type, is_key, default } = column;
+            if !is_word(name) {
+                let hint = "letters, digits and `_`; rename it where the rows come from";
+                return Err(refused(format!("{name:?} cannot be a column's name"), hint));
+            }
+            if let Some(default) = default {
+                syntax::parse_expression(default)?;
+            }
+            if *is_key {
+                let key = KeyColumn::new(name, column_type.clone());
+                keys.push(KeyColumn { default: default.clone(), ..key });
+            } else {
+                let value = ValueColumn::new(name, column_type.without_null().clone());
+                let nullable = matches!(column_type, Type::Nullable(_));
+                values.push(ValueColumn { nullable, default: default.clone(), ..value });
+            }
+        }
+        let schema = Schema { name: name.to_owned(), keys, values };
+        let there = match self.catalog.find(name)? {
+            Some(there) => there,
+            None => match self.catalog.create(&schema) {
+                Ok(_) => return Ok(()),
+                // Somebody else may have made it meanwhile.
+                Err(error) => self.catalog.find(name)?.ok_or(error)?,
+            },
+        };
+        if there.schema() != schema {
+            let shown = |schema: &Schema| {
+                let text = |column: ColumnOf| format!("{}: {}", column.name, column.column_type);
+                let all: Vec<String> = self::columns(schema).into_iter().map(text).collect();
+                let (keys, values) = all.split_at(schema.keys.len());
+                let arrow = if values.is_empty() { "" } else { " => " };
+                format!("{{{}{arrow}{}}}", keys.join(", "), values.join(", "))
+            };
+            let what = format!("relation `{name}` is there with other columns");
+            let hint = format!("it has {}, not {}", shown(&there.schema()), shown(&schema));
+            return Err(refused(what, &hint));
+        }
+        Ok(())
     }
 
     /// The rows of a relation, as a reader sees them.
@@ -96,6 +163,17 @@ impl Engine {
             .map_err(|error| Error::value(error.to_string(), Span::default()))?;
         Ok(stored_paths(&self.catalog, read, &entry)?.swap_remove(0))
     }
+}
+
+fn columns(schema: &Schema) -> Vec<ColumnOf> {
+    let columns = crate::view::columns_of(schema).into_iter().zip(schema.defaults());
+    let column = |(place, (column, default)): (usize, (plan::ColumnInfo, Option<&str>))| ColumnOf {
+        name: column.name,
+        column_type: column.column_type,
+        is_key: place < schema.keys.len(),
+        default: default.map(str::to_owned),
+    };
+    columns.enumerate().map(column).collect()
 }
 
 impl Frames {

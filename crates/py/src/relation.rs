@@ -1,0 +1,324 @@
+//! `Relation`: a relation by its name, from and to columns.
+
+use crate::error::{OrRaise, invalid};
+use crate::frames::frame;
+use crate::result::array;
+use crate::table::{NextBatch, Table, TableStream, arrow_error, schema_of, speaks_arrow};
+use crate::values::object;
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
+use quipu::{AnswerColumn, ChangeKind, ColumnOf, ErrorKind, Frame, RunOptions, Type, VectorKind};
+use std::sync::Arc;
+
+/// Rows of a batch of a stream.
+const ROWS_A_BATCH: usize = 1 << 16;
+
+/// A relation, or as a transaction sees it.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct Relation {
+    pub(crate) relation: quipu::Relation,
+}
+
+/// A column of a relation.
+#[pyclass(module = "quipu", frozen, get_all)]
+pub(crate) struct Column {
+    name: String,
+    r#type: String,
+    is_key: bool,
+    default: Option<String>,
+}
+
+#[pymethods]
+impl Column {
+    fn __repr__(&self) -> String {
+        let key = if self.is_key { "key " } else { "" };
+        let default = self.default.as_ref().map(|text| format!(" default {text}"));
+        format!("<{key}{}: {}{}>", self.name, self.r#type, default.unwrap_or_default())
+    }
+}
+
+/// Opens a relation, or makes it.
+pub(crate) fn open(
+    py: Python<'_>,
+    database: &quipu::Database,
+    name: &str,
+    create: Option<&Bound<'_, PyAny>>,
+    keys: Option<Vec<String>>,
+) -> PyResult<Relation> {
+    let relation = match (create, keys) {
+        (None, None) => py.detach(|| database.relation(name)).or_raise()?,
+        (None, Some(_)) => return Err(invalid("keys name the columns of create")),
+        (Some(create), keys) => match create.cast::<PyString>() {
+            Ok(_) if keys.is_some() => return Err(invalid("the text of create says the keys")),
+            Ok(spec) => {
+                let spec = spec.to_str()?.to_owned();
+                py.detach(|| database.create_relation(name, &spec)).or_raise()?
+            }
+            Err(_) => {
+                let keys = keys.ok_or_else(|| {
+                    invalid("keys are needed: the names of the columns that rows are found by")
+                })?;
+                let columns = columns_of(create, &keys)?;
+                py.detach(|| database.create_relation_of(name, &columns)).or_raise()?
+            }
+        },
+    };
+    Ok(Relation { relation })
+}
+
+/// The columns of a relation for what an Arrow schema describes.
+fn columns_of(schema: &Bound<'_, PyAny>, keys: &[String]) -> PyResult<Vec<ColumnOf>> {
+    if !schema.hasattr("__arrow_c_schema__")? && !speaks_arrow(schema)? {
+        let what = format!("create cannot be a {}", schema.get_type().name()?);
+        let hint =
+            "a text such as \"{key: Int => value: String?}\" and an Arrow schema or table can";
+        return Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")));
+    }
+    let schema = schema_of(schema)?;
+    if let Some(unknown) = keys.iter().find(|key| schema.field_with_name(key).is_err()) {
+        return Err(invalid(&format!("the key `{unknown}` is none of the columns")));
+    }
+    let column = |field: &Field, is_key: bool| -> PyResult<ColumnOf> {
+        let of = type_of(field.data_type(), field.name())?;
+        let nullable = !is_key && field.is_nullable() && !matches!(of, Type::Nullable(_));
+        let column_type = if nullable { Type::Nullable(Box::new(of)) } else { of };
+        Ok(ColumnOf { name: field.name().clone(), column_type, is_key, default: None })
+    };
+    let mut columns = Vec::new();
+    for key in keys {
+        columns.push(column(schema.field_with_name(key).map_err(arrow_error)?, true)?);
+    }
+    for field in schema.fields().iter().filter(|field| !keys.contains(field.name())) {
+        columns.push(column(field, false)?);
+    }
+    Ok(columns)
+}
+
+fn type_of(of: &DataType, name: &str) -> PyResult<Type> {
+    Ok(match of {
+        DataType::Null => Type::Nullable(Box::new(Type::Any)),
+        DataType::Boolean => Type::Bool,
+        of if of.is_integer() => Type::Int,
+        of if of.is_floating() => Type::Float,
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Date32
+        | DataType::Date64
+        | DataType::Timestamp(_, Some(_)) => Type::String,
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => Type::Bytes,
+        DataType::Dictionary(_, of) => return type_of(of, name),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => Type::List(Box::new(item_type(item, name)?), None),
+        DataType::FixedSizeList(item, len) => {
+            let len = u64::try_from(*len).unwrap_or_default();
+            match item.data_type() {
+                DataType::Float32 => Type::Vector(VectorKind::F32, len),
+                DataType::Float64 => Type::Vector(VectorKind::F64, len),
+                _ => Type::List(Box::new(item_type(item, name)?), Some(len)),
+            }
+        }
+        DataType::Struct(_) => Type::Json,
+        other => {
+            let what = format!("column `{name}` is of the Arrow type {other}");
+            return Err(invalid(&format!("{what}\nhint: cast it to numbers or text")));
+        }
+    })
+}
+
+fn item_type(item: &Field, name: &str) -> PyResult<Type> {
+    let of = type_of(item.data_type(), name)?;
+    let is_nullable = item.is_nullable() && !matches!(of, Type::Nullable(_));
+    Ok(if is_nullable { Type::Nullable(Box::new(of)) } else { of })
+}
+
+/// The Arrow type of a column's values; `None` where only the values tell it.
+fn arrow_type(of: &Type) -> Option<DataType> {
+    Some(match of.without_null() {
+        Type::Any => return None,
+        Type::Bool => DataType::Boolean,
+        Type::Int => DataType::Int64,
+        Type::Id => DataType::UInt64,
+        Type::Float => DataType::Float64,
+        Type::Bytes => DataType::Binary,
+        _ => DataType::Utf8,
+    })
+}
+
+/// The rows of a batch as Arrow has them.
+fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch> {
+    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+    let count = rows.len();
+    let failed = |error| quipu::Error::caused(ErrorKind::InvalidInput, error);
+    for (column, series) in columns.iter().zip(rows.into_columns()) {
+        let array = array(AnswerColumn::of(series, &column.column_type), count).map_err(failed)?;
+        // A column of nulls only is one of its type all the same.
+        let array = match arrow_type(&column.column_type) {
+            Some(of) if of != *array.data_type() => {
+                arrow_cast::cast(&array, &of).map_err(failed)?
+            }
+            _ => array,
+        };
+        fields.push(Field::new(&column.name, array.data_type().clone(), true));
+        arrays.push(array);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+        .map_err(failed)
+}
+
+impl Relation {
+    fn change(&self, data: &Bound<'_, PyAny>, kind: ChangeKind) -> PyResult<()> {
+        let names: Vec<String> =
+            self.relation.columns().iter().map(|column| column.name.clone()).collect();
+        let rows = frame(data, &names)?;
+        crate::import::interruptible(data.py(), |go_on| {
+            let options = RunOptions { timeout: None, go_on: Some(go_on) };
+            self.relation.change(kind, &rows, &options)
+        })
+    }
+
+    /// The Arrow types of its columns, where they tell them.
+    fn schema(&self) -> Option<Schema> {
+        let field = |column: &ColumnOf| {
+            arrow_type(&column.column_type).map(|of| Field::new(&column.name, of, true))
+        };
+        let fields: Option<Vec<Field>> = self.relation.columns().iter().map(field).collect();
+        fields.map(Schema::new)
+    }
+
+    /// All rows as one table.
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        let batch = py.detach(|| record_batch(self.relation.columns(), self.relation.to_frame()?));
+        Ok(Table::of_batch(batch.or_raise()?))
+    }
+}
+
+#[pymethods]
+impl Relation {
+    #[getter]
+    fn name(&self) -> &str {
+        self.relation.name()
+    }
+
+    #[getter]
+    fn columns(&self) -> Vec<Column> {
+        let column = |column: &ColumnOf| Column {
+            name: column.name.clone(),
+            r#type: column.column_type.to_string(),
+            is_key: column.is_key,
+            default: column.default.clone(),
+        };
+        self.relation.columns().iter().map(column).collect()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let rows = py.detach(|| self.relation.len()).or_raise()?;
+        Ok(usize::try_from(rows)?)
+    }
+
+    /// A relation is there also where it has no rows.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let frame = py.detach(|| self.relation.to_frame()).or_raise()?;
+        let rows = PyList::empty(py);
+        for row in 0..frame.len() {
+            let values = frame.columns().iter().map(|column| object(py, &column.value(row)));
+            rows.append(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?)?;
+        }
+        Ok(rows)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method0("__iter__")
+    }
+
+    fn put(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.change(data, ChangeKind::Put)
+    }
+
+    fn insert(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.change(data, ChangeKind::Insert)
+    }
+
+    fn update(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.change(data, ChangeKind::Update)
+    }
+
+    fn rm(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.change(data, ChangeKind::Rm)
+    }
+
+    fn delete(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.change(data, ChangeKind::Delete)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        match self.schema() {
+            Some(schema) => Table::new(Vec::new(), Arc::new(schema)).__arrow_c_schema__(py),
+            None => self.table(py)?.__arrow_c_schema__(py),
+        }
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let Some(schema) = self.schema() else {
+            return self.table(py)?.__arrow_c_stream__(py, requested_schema);
+        };
+        let mut scan = py.detach(|| self.relation.scan()).or_raise()?;
+        let columns = self.relation.columns().to_vec();
+        let next: NextBatch = Box::new(move || match scan.next_rows(ROWS_A_BATCH)? {
+            Some(rows) => record_batch(&columns, rows).map(Some),
+            None => Ok(None),
+        });
+        TableStream::new(Arc::new(schema), next).__arrow_c_stream__(py, requested_schema)
+    }
+
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+    }
+
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        // Through pyarrow where it is there, else row by row.
+        if py.import("pyarrow").is_ok() {
+            return Self::to_arrow(slf)?.call_method0("to_pandas");
+        }
+        let names: Vec<&str> =
+            slf.get().relation.columns().iter().map(|column| column.name.as_str()).collect();
+        let arguments = PyDict::new(py);
+        arguments.set_item("columns", names)?;
+        let rows = slf.get().rows(py)?;
+        py.import("pandas")?.getattr("DataFrame")?.call((rows,), Some(&arguments))
+    }
+
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
+    }
+
+    fn __repr__(&self) -> String {
+        let text = |column: &ColumnOf| format!("{}: {}", column.name, column.column_type);
+        let (keys, values): (Vec<_>, Vec<_>) =
+            self.relation.columns().iter().partition(|column| column.is_key);
+        let of =
+            |columns: Vec<&ColumnOf>| columns.into_iter().map(text).collect::<Vec<_>>().join(", ");
+        let (keys, values) = (of(keys), of(values));
+        let arrow = if values.is_empty() { "" } else { " => " };
+        format!("<quipu.Relation {} {{{keys}{arrow}{values}}}>", self.relation.name())
+    }
+}

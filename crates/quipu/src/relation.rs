@@ -1,0 +1,217 @@
+//! A relation by its name: its columns, its rows, and changes of it by whole tables of rows.
+
+use crate::database::{Database, Tx};
+use crate::script::{RunOptions, no_parameters, run_of, said};
+use exec::{Change, ChangeKind, ColumnOf, Frames};
+use model::Frame;
+use store::{Read, Result};
+
+/// A relation of a database, or as a transaction sees it: one that a script made, a graph with numbers for vertices, counters.
+///
+/// Changes are all or nothing, each in a transaction of its own unless the relation is a transaction's. Rows have their columns in any
+/// order; a column that has a default may be missing. Indexes are kept, triggers are fired.
+///
+/// ```
+/// use quipu::{Database, Frame, Options, Value};
+///
+/// let db = Database::in_memory(Options::default())?;
+/// let city = db.create_relation("city", "{name: String => people: Int}")?;
+/// let row = |name: &str, people| vec![Value::Str(name.into()), Value::Int(people)];
+/// let names = vec!["name".into(), "people".into()];
+/// city.put(&Frame::of_rows(names, vec![row("Lima", 10_092_000), row("Cusco", 428_450)]).unwrap())?;
+/// assert_eq!(city.len()?, 2);
+/// assert_eq!(city.to_frame()?.row(0), row("Cusco", 428_450));
+/// # Ok::<(), quipu::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Relation {
+    database: Database,
+    transaction: Option<Tx>,
+    name: String,
+    columns: Vec<ColumnOf>,
+}
+
+/// A relation's rows in key order, as of one moment.
+#[derive(Debug)]
+pub struct RowScan {
+    frames: Frames,
+}
+
+impl Database {
+    /// A relation that must be there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is none of this name.
+    pub fn relation(&self, name: &str) -> Result<Relation> {
+        let columns = self.columns_of(name)?;
+        Ok(Relation { database: self.clone(), transaction: None, name: name.to_owned(), columns })
+    }
+
+    /// The columns of a relation, keys first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is no such relation.
+    pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
+        self.engine().columns(name).map_err(|error| said(error, None))
+    }
+
+    /// A relation with these columns, written as after `:create name`; it is made where it is not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): it is there with other columns, or the name or the columns
+    /// cannot be.
+    pub fn create_relation(&self, name: &str, spec: &str) -> Result<Relation> {
+        let columns = self.engine().columns_of_spec(spec).map_err(|error| said(error, None))?;
+        self.create_relation_of(name, &columns)
+    }
+
+    /// The same, with columns that the caller has.
+    ///
+    /// # Errors
+    /// As [`Database::create_relation`].
+    pub fn create_relation_of(&self, name: &str, columns: &[ColumnOf]) -> Result<Relation> {
+        self.engine().create(name, columns).map_err(|error| said(error, None))?;
+        self.relation(name)
+    }
+}
+
+impl Tx {
+    /// A relation seen through the transaction. It must be there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is none of this name.
+    pub fn relation(&self, name: &str) -> Result<Relation> {
+        let relation = self.database().relation(name)?;
+        Ok(Relation { transaction: Some(self.clone()), ..relation })
+    }
+}
+
+impl Relation {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its columns when it was opened, keys first.
+    #[must_use]
+    pub fn columns(&self) -> &[ColumnOf] {
+        &self.columns
+    }
+
+    /// How many rows it has.
+    ///
+    /// # Errors
+    /// The relation is gone or hidden; failures of the store.
+    pub fn len(&self) -> Result<u64> {
+        self.read(|read| {
+            self.database.engine().count(read, &self.name).map_err(|error| said(error, None))
+        })
+    }
+
+    /// Whether it has no rows.
+    ///
+    /// # Errors
+    /// As [`Relation::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        self.len().map(|rows| rows == 0)
+    }
+
+    /// Its rows, some at a time.
+    ///
+    /// # Errors
+    /// As [`Relation::len`].
+    pub fn scan(&self) -> Result<RowScan> {
+        self.read(|read| {
+            let frames = self.database.engine().frames(read, &self.name);
+            frames.map(|frames| RowScan { frames }).map_err(|error| said(error, None))
+        })
+    }
+
+    /// All its rows.
+    ///
+    /// # Errors
+    /// As [`Relation::len`].
+    pub fn to_frame(&self) -> Result<Frame> {
+        self.scan()?.frames.all().map_err(|error| said(error, None))
+    }
+
+    /// Puts rows, whatever their keys held.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): a column that is missing or that the relation does not have, a
+    /// value that its column does not take, the relation's access level; [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows
+    /// outgrow a transaction's memory; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
+    pub fn put(&self, rows: &Frame) -> Result<()> {
+        self.change(ChangeKind::Put, rows, &RunOptions::default())
+    }
+
+    /// Puts rows whose keys are not there.
+    ///
+    /// # Errors
+    /// As [`Relation::put`], and where a key is there.
+    pub fn insert(&self, rows: &Frame) -> Result<()> {
+        self.change(ChangeKind::Insert, rows, &RunOptions::default())
+    }
+
+    /// Puts some value columns of rows that are there.
+    ///
+    /// # Errors
+    /// As [`Relation::put`], and where a key is not there.
+    pub fn update(&self, rows: &Frame) -> Result<()> {
+        self.change(ChangeKind::Update, rows, &RunOptions::default())
+    }
+
+    /// Removes rows by their keys, present or not.
+    ///
+    /// # Errors
+    /// As [`Relation::put`].
+    pub fn rm(&self, rows: &Frame) -> Result<()> {
+        self.change(ChangeKind::Rm, rows, &RunOptions::default())
+    }
+
+    /// Removes rows that are there by their keys.
+    ///
+    /// # Errors
+    /// As [`Relation::put`], and where a key is not there.
+    pub fn delete(&self, rows: &Frame) -> Result<()> {
+        self.change(ChangeKind::Delete, rows, &RunOptions::default())
+    }
+
+    /// Any of these, stopped from outside.
+    ///
+    /// # Errors
+    /// As they.
+    pub fn change(&self, kind: ChangeKind, rows: &Frame, options: &RunOptions<'_>) -> Result<()> {
+        let changes = [Change { relation: &self.name, kind, rows, is_import: false }];
+        let run = run_of(no_parameters(), options);
+        let engine = self.database.engine();
+        match &self.transaction {
+            None => engine.change(&changes, &run).map_err(|error| said(error, None)),
+            Some(transaction) => transaction.for_script().with(|transaction| {
+                let changed = engine.change_in(transaction, &changes, &run);
+                changed.map_err(|error| said(error, None))
+            }),
+        }
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&dyn Read) -> Result<T>) -> Result<T> {
+        match &self.transaction {
+            None => {
+                let moment = self.database.engine().moment().map_err(|error| said(error, None))?;
+                read(&*moment)
+            }
+            Some(transaction) => transaction.for_script().with(|transaction| read(transaction)),
+        }
+    }
+}
+
+impl RowScan {
+    /// About so many rows; `None` at the end.
+    ///
+    /// # Errors
+    /// Failures of the store, and values that scripts do not read.
+    pub fn next_rows(&mut self, rows_max: usize) -> Result<Option<Frame>> {
+        self.frames.next_rows(rows_max).map_err(|error| said(error, None))
+    }
+}
