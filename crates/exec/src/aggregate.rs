@@ -1,4 +1,8 @@
 //! Groups of rows, and what aggregates make of them.
+//!
+//! # How
+//! A batch at a time: first the group of each row, then one aggregate after the other, a loop each. What was looked for last is
+//! remembered: few groups are found without the table, and rows that come in order of their group as well.
 
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
@@ -12,48 +16,44 @@ use syntax::Span;
 /// Groups that are asked how much they hold.
 const SAMPLED_STATES: usize = 4096;
 
+/// Groups that are found without the table; a power of two.
+const REMEMBERED: usize = 512;
+
 /// Rows of a rule's head on the way to one row a group.
 pub(crate) struct Groups {
     /// One row a group: the plain columns.
     keys: Table,
     /// Places of the plain columns in the head.
     plain: Vec<usize>,
-    /// Places of the aggregates, and how each begins.
-    makers: Vec<(usize, Maker)>,
-    /// One of each aggregate a group.
-    states: Vec<State>,
+    /// Places of the aggregates in the head, and where each stands.
+    aggregates: Vec<(usize, States)>,
+    /// Groups found lately, by their only column.
+    remembered: Vec<(Cell, u32)>,
+    /// Of a batch, the group of each row.
+    numbers: Vec<u32>,
     arity: usize,
     span: Span,
     /// For aggregates that draw.
     seed: u64,
 }
 
-enum Maker {
-    Count,
-    Sum,
-    Mean,
-    Least,
-    Greatest,
-    Other(AggregateUse, Vec<Value>),
+/// Where an aggregate stands in each group.
+enum States {
+    Count(Vec<u64>),
+    Sum(Vec<Sum>),
+    Mean(Vec<Sum>),
+    Least(Vec<Cell>),
+    Greatest(Vec<Cell>),
+    Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
 }
 
-/// Where one group's aggregate stands.
-enum State {
-    Count(i64),
-    /// Whole numbers exactly, fractions beside them.
-    Sum {
-        ints: i128,
-        floats: f64,
-        has_floats: bool,
-    },
-    Mean {
-        ints: i128,
-        floats: f64,
-        rows: u64,
-    },
-    Least(Cell),
-    Greatest(Cell),
-    Other(Box<dyn Accumulate>),
+/// Whole numbers exactly, fractions beside them.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    ints: i128,
+    floats: f64,
+    has_floats: bool,
+    rows: u64,
 }
 
 impl Groups {
@@ -67,21 +67,22 @@ impl Groups {
         let plain: Vec<usize> =
             (0..aggregates.len()).filter(|&i| aggregates[i].is_none()).collect();
         let used = aggregates.iter().enumerate().filter_map(|(i, used)| Some((i, used.as_ref()?)));
-        let makers = used.zip(args).map(|((i, used), args)| {
-            let maker = match used.aggregate.name {
-                "count" => Maker::Count,
-                "sum" => Maker::Sum,
-                "mean" => Maker::Mean,
-                "min" => Maker::Least,
-                "max" => Maker::Greatest,
-                _ => Maker::Other(used.clone(), args),
+        let states = used.zip(args).map(|((i, used), args)| {
+            let states = match used.aggregate.name {
+                "count" => States::Count(Vec::new()),
+                "sum" => States::Sum(Vec::new()),
+                "mean" => States::Mean(Vec::new()),
+                "min" => States::Least(Vec::new()),
+                "max" => States::Greatest(Vec::new()),
+                _ => States::Other { used: used.clone(), args, states: Vec::new() },
             };
-            (i, maker)
+            (i, states)
         });
         Self {
             keys: Table::new(plain.len(), plain.len()),
-            makers: makers.collect(),
-            states: Vec::new(),
+            aggregates: states.collect(),
+            remembered: vec![(Cell::NULL, u32::MAX); REMEMBERED],
+            numbers: Vec::new(),
             arity: aggregates.len(),
             plain,
             span,
@@ -89,69 +90,151 @@ impl Groups {
         }
     }
 
-    /// Adds a row: `columns` of the head.
+    /// Adds rows: `columns` of the head, each row as often as its weight says; no weights are ones. Columns that are only counted may be
+    /// empty.
     ///
     /// # Errors
     /// A value that an aggregate does not take.
     pub(crate) fn add(
         &mut self,
         columns: &[&[Cell]],
-        row: usize,
+        rows: usize,
+        weights: &[u64],
         interner: &Interner,
     ) -> Result<()> {
-        let key: Vec<&[Cell]> = self.plain.iter().map(|&i| columns[i]).collect();
-        let group = match self.keys.insert(&key, row) {
-            true => {
-                self.begin()?;
-                self.keys.rows() - 1
-            }
-            false => {
-                let cells: Vec<Cell> = key.iter().map(|column| column[row]).collect();
-                self.keys.find(&cells).unwrap_or_default()
-            }
-        };
-        let first = group * self.makers.len();
-        for (i, (place, _)) in self.makers.iter().enumerate() {
-            self.states[first + i].add(columns[*place][row], interner, self.span)?;
+        if rows == 0 {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        for (_, maker) in &self.makers {
-            self.states.push(match maker {
-                Maker::Count => State::Count(0),
-                Maker::Sum => State::Sum { ints: 0, floats: 0.0, has_floats: false },
-                Maker::Mean => State::Mean { ints: 0, floats: 0.0, rows: 0 },
-                Maker::Least => State::Least(Cell::NULL),
-                Maker::Greatest => State::Greatest(Cell::NULL),
-                Maker::Other(used, args) => {
-                    let started = (used.aggregate.start)(args);
-                    let mut state = started.map_err(|failure| self.failed(failure))?;
-                    // An odd multiplier: each state draws its own.
-                    let place = (self.states.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                    state.seed(self.seed.wrapping_add(place));
-                    State::Other(state)
+        let span = self.span;
+        if weights.contains(&u64::MAX) {
+            let what = "more rows are aggregated than 64 bits can count";
+            return Err(Error::value(what, span));
+        }
+        self.find(columns, rows);
+        self.begin()?;
+        let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
+        for (place, states) in &mut self.aggregates {
+            let cells = columns[*place];
+            let numbered = self.numbers.iter().map(|&number| number as usize).enumerate();
+            match states {
+                States::Count(counts) if weights.is_empty() && counts.len() == 1 => {
+                    counts[0] = counts[0].saturating_add(rows as u64);
                 }
-            });
+                States::Count(counts) => {
+                    for (row, group) in numbered {
+                        counts[group] = counts[group].saturating_add(weight(row));
+                    }
+                }
+                States::Sum(sums) => {
+                    for (row, group) in numbered {
+                        sums[group].add(cells[row], weight(row), interner, "sum", span)?;
+                    }
+                }
+                States::Mean(sums) => {
+                    for (row, group) in numbered {
+                        sums[group].add(cells[row], weight(row), interner, "mean", span)?;
+                    }
+                }
+                States::Least(least) => {
+                    for (row, group) in numbered {
+                        let (cell, least) = (cells[row], &mut least[group]);
+                        if cell != *least
+                            && cell != Cell::NULL
+                            && (*least == Cell::NULL || interner.cmp(cell, *least).is_lt())
+                        {
+                            *least = cell;
+                        }
+                    }
+                }
+                States::Greatest(greatest) => {
+                    for (row, group) in numbered {
+                        let (cell, greatest) = (cells[row], &mut greatest[group]);
+                        if cell != *greatest
+                            && cell != Cell::NULL
+                            && (*greatest == Cell::NULL || interner.cmp(cell, *greatest).is_gt())
+                        {
+                            *greatest = cell;
+                        }
+                    }
+                }
+                States::Other { states, .. } => {
+                    for (row, group) in numbered {
+                        interner
+                            .with(cells[row], |value| states[group].add(value))
+                            .map_err(|failure| Error::failed(failure, span))?;
+                    }
+                }
+            }
         }
         Ok(())
     }
 
-    fn failed(&self, failure: function::Failure) -> Error {
-        Error::failed(failure, self.span)
+    /// Writes the group of each row into `numbers`.
+    fn find(&mut self, columns: &[&[Cell]], rows: usize) {
+        let Self { keys, plain, remembered, numbers, .. } = self;
+        numbers.clear();
+        match plain.as_slice() {
+            [] => {
+                keys.find_or_insert(&[], 0);
+                numbers.resize(rows, 0);
+            }
+            &[only] => {
+                let key = [columns[only]];
+                for row in 0..rows {
+                    let cell = columns[only][row];
+                    // Fibonacci hashing: the product's high bits depend on all bits of the cell.
+                    let mixed = cell.word().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+                    let slot = &mut remembered[mixed as usize % REMEMBERED];
+                    if slot.0 != cell || slot.1 == u32::MAX {
+                        *slot = (cell, keys.find_or_insert(&key, row) as u32);
+                    }
+                    numbers.push(slot.1);
+                }
+            }
+            several => {
+                let key: Vec<&[Cell]> = several.iter().map(|&i| columns[i]).collect();
+                let mut last = 0;
+                for row in 0..rows {
+                    let is_same =
+                        row > 0 && key.iter().all(|column| column[row] == column[row - 1]);
+                    if !is_same {
+                        last = keys.find_or_insert(&key, row) as u32;
+                    }
+                    numbers.push(last);
+                }
+            }
+        }
+    }
+
+    /// Lets each aggregate begin in groups that are new.
+    fn begin(&mut self) -> Result<()> {
+        let groups = self.keys.rows();
+        let (span, several) = (self.span, self.aggregates.len() as u64);
+        for (number, (_, states)) in self.aggregates.iter_mut().enumerate() {
+            match states {
+                States::Count(counts) => counts.resize(groups, 0),
+                States::Sum(sums) | States::Mean(sums) => sums.resize(groups, Sum::default()),
+                States::Least(cells) | States::Greatest(cells) => cells.resize(groups, Cell::NULL),
+                States::Other { used, args, states } => {
+                    while states.len() < groups {
+                        let started = (used.aggregate.start)(args);
+                        let mut state = started.map_err(|failure| Error::failed(failure, span))?;
+                        // An odd multiplier: each state draws its own.
+                        let place = states.len() as u64 * several + number as u64;
+                        let place = place.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                        state.seed(self.seed.wrapping_add(place));
+                        states.push(state);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// About how many bytes are held.
     pub(crate) fn bytes(&self) -> u64 {
-        let held = |state: &State| match state {
-            State::Other(state) => state.bytes() as u64,
-            _ => 0,
-        };
-        // Of very many groups some thousand are asked, all over, what they hold: this is asked for each batch.
-        let step = self.states.len() / SAMPLED_STATES + 1;
-        let sampled: u64 = self.states.iter().step_by(step).map(held).sum();
-        self.keys.bytes() + (self.states.len() * size_of::<State>()) as u64 + sampled * step as u64
+        let states: u64 = self.aggregates.iter().map(|(_, states)| states.bytes()).sum();
+        self.keys.bytes() + states
     }
 
     /// One row a group, in columns; without plain columns one row also of no rows.
@@ -159,87 +242,102 @@ impl Groups {
     /// # Errors
     /// An aggregate that has no value.
     pub(crate) fn finish(mut self, interner: &Interner) -> Result<Vec<Vec<Cell>>> {
-        if self.plain.is_empty() && self.keys.rows() == 0 {
+        if self.plain.is_empty() {
+            self.keys.find_or_insert(&[], 0);
             self.begin()?;
-            self.keys.insert(&[], 0);
         }
-        let mut columns = vec![Vec::with_capacity(self.keys.rows()); self.arity];
+        let mut columns = vec![Vec::new(); self.arity];
         for (i, &place) in self.plain.iter().enumerate() {
-            columns[place].extend_from_slice(self.keys.column(i));
+            columns[place] = self.keys.column(i).to_vec();
         }
-        let makers = self.makers.len();
-        for (i, mut state) in std::mem::take(&mut self.states).into_iter().enumerate() {
-            let cell = state.finish(interner).map_err(|failure| self.failed(failure))?;
-            columns[self.makers[i % makers].0].push(cell);
+        let span = self.span;
+        for (place, states) in self.aggregates {
+            columns[place] = states.finish(interner, span)?;
         }
         Ok(columns)
     }
 }
 
-impl State {
-    #[inline]
-    fn add(&mut self, cell: Cell, interner: &Interner, span: Span) -> Result<()> {
+impl States {
+    fn bytes(&self) -> u64 {
         match self {
-            Self::Count(rows) => *rows += 1,
-            Self::Sum { ints, floats, has_floats } => match cell.as_small_int() {
-                Some(int) => *ints += i128::from(int),
-                None => match number(cell, interner, "sum", span)? {
-                    Number::Int(int) => *ints += int,
-                    Number::Float(float) => {
-                        *floats += float;
-                        *has_floats = true;
-                    }
-                },
-            },
-            Self::Mean { ints, floats, rows } => {
-                *rows += 1;
-                match cell.as_small_int() {
-                    Some(int) => *ints += i128::from(int),
-                    None => match number(cell, interner, "mean", span)? {
-                        Number::Int(int) => *ints += int,
-                        Number::Float(float) => *floats += float,
-                    },
-                }
-            }
-            Self::Least(least) => {
-                if cell != Cell::NULL
-                    && (*least == Cell::NULL || interner.cmp(cell, *least).is_lt())
-                {
-                    *least = cell;
-                }
-            }
-            Self::Greatest(greatest) => {
-                if cell != Cell::NULL
-                    && (*greatest == Cell::NULL || interner.cmp(cell, *greatest).is_gt())
-                {
-                    *greatest = cell;
-                }
-            }
-            Self::Other(state) => {
-                interner
-                    .with(cell, |value| state.add(value))
-                    .map_err(|failure| Error::failed(failure, span))?;
+            Self::Count(counts) => 8 * counts.len() as u64,
+            Self::Sum(sums) | Self::Mean(sums) => (size_of::<Sum>() * sums.len()) as u64,
+            Self::Least(cells) | Self::Greatest(cells) => 8 * cells.len() as u64,
+            Self::Other { states, .. } => {
+                // Of very many groups some thousand are asked, all over, what they hold: this is asked for each batch.
+                let step = states.len() / SAMPLED_STATES + 1;
+                let sampled: usize = states.iter().step_by(step).map(|state| state.bytes()).sum();
+                (sampled * step + 16 * states.len()) as u64
             }
         }
-        Ok(())
     }
 
-    fn finish(&mut self, interner: &Interner) -> std::result::Result<Cell, function::Failure> {
+    fn finish(self, interner: &Interner, span: Span) -> Result<Vec<Cell>> {
         Ok(match self {
-            Self::Count(rows) => interner.int(*rows),
-            Self::Sum { ints, floats, has_floats } => {
-                let whole = *ints as f64;
-                interner.float(if *has_floats { whole + *floats } else { whole })
+            Self::Count(counts) => {
+                let cell = |count: u64| match i64::try_from(count) {
+                    Ok(count) => Ok(interner.int(count)),
+                    Err(_) => Err(Error::value("count: more rows than the largest Int says", span)),
+                };
+                counts.into_iter().map(cell).collect::<Result<_>>()?
             }
-            Self::Mean { ints, floats, rows } => {
-                interner.float((*ints as f64 + *floats) / *rows as f64)
+            Self::Sum(sums) => sums.iter().map(|sum| interner.float(sum.whole())).collect(),
+            Self::Mean(sums) => {
+                sums.iter().map(|sum| interner.float(sum.whole() / sum.rows as f64)).collect()
             }
-            Self::Least(cell) | Self::Greatest(cell) => *cell,
-            Self::Other(state) => match state.finish()? {
-                Value::Float(float) => interner.float(one_nan(float)),
-                value => interner.take(value),
-            },
+            Self::Least(cells) | Self::Greatest(cells) => cells,
+            Self::Other { states, .. } => {
+                let cell = |mut state: Box<dyn Accumulate>| match state.finish() {
+                    Ok(Value::Float(float)) => Ok(interner.float(one_nan(float))),
+                    Ok(value) => Ok(interner.take(value)),
+                    Err(failure) => Err(Error::failed(failure, span)),
+                };
+                states.into_iter().map(cell).collect::<Result<_>>()?
+            }
         })
+    }
+}
+
+impl Sum {
+    #[inline]
+    fn add(
+        &mut self,
+        cell: Cell,
+        weight: u64,
+        interner: &Interner,
+        of: &str,
+        span: Span,
+    ) -> Result<()> {
+        self.rows = self.rows.saturating_add(weight);
+        match cell.as_small_int() {
+            Some(int) => self.add_ints(i128::from(int), weight, of, span),
+            None => match number(cell, interner, of, span)? {
+                Number::Int(int) => self.add_ints(int, weight, of, span),
+                Number::Float(float) => {
+                    self.floats += float * weight as f64;
+                    self.has_floats = true;
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    #[inline]
+    fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
+        let more = int.checked_mul(i128::from(weight));
+        match more.and_then(|more| self.ints.checked_add(more)) {
+            Some(ints) => {
+                self.ints = ints;
+                Ok(())
+            }
+            None => Err(Error::value(format!("{of}: the sum leaves the range of 128 bits"), span)),
+        }
+    }
+
+    fn whole(&self) -> f64 {
+        let whole = self.ints as f64;
+        if self.has_floats { whole + self.floats } else { whole }
     }
 }
 

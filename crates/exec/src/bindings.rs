@@ -11,6 +11,8 @@ pub(crate) struct Bindings {
     pub rows: usize,
     /// By variable.
     pub columns: Vec<Vec<Cell>>,
+    /// How often each row stands there, where rows are counted; empty while each stands there once.
+    pub weights: Vec<u64>,
 }
 
 impl Rows for Bindings {
@@ -23,7 +25,7 @@ impl Rows for Bindings {
 impl Bindings {
     /// One row that binds nothing.
     pub(crate) fn unit(variables: usize) -> Self {
-        Self { rows: 1, columns: vec![Vec::new(); variables] }
+        Self { rows: 1, columns: vec![Vec::new(); variables], weights: Vec::new() }
     }
 
     /// The live columns of these rows, in this order.
@@ -35,7 +37,17 @@ impl Bindings {
                 columns[var] = rows.iter().map(|&row| column[row as usize]).collect();
             }
         }
-        Self { rows: rows.len(), columns }
+        let weights = match self.weights.is_empty() {
+            true => Vec::new(),
+            false => rows.iter().map(|&row| self.weights[row as usize]).collect(),
+        };
+        Self { rows: rows.len(), columns, weights }
+    }
+
+    /// How often a row stands there.
+    #[inline]
+    pub(crate) fn weight(&self, row: usize) -> u64 {
+        self.weights.get(row).copied().unwrap_or(1)
     }
 
     /// Keeps the live columns.
@@ -53,6 +65,7 @@ impl Bindings {
             true => Vec::new(),
             false => column[rows.clone()].to_vec(),
         };
-        Self { rows: rows.len(), columns: self.columns.iter().map(cut).collect() }
+        let weights = self.weights.get(rows.clone()).map(<[u64]>::to_vec).unwrap_or_default();
+        Self { rows: rows.len(), columns: self.columns.iter().map(cut).collect(), weights }
     }
 }

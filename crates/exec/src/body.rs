@@ -6,21 +6,26 @@
 //!
 //! # Invariants
 //! 1. A batch that enters a step holds exactly the columns that the plan calls live after the step before.
-//! 2. Rows that a join makes of one batch are handed on before much more than [`BATCH_ROWS`] of them wait, but for one row that finds
+//! 2. Where rows are counted, equal ones that wait for the rest of their kind are handed on when all that comes before has run.
+//! 3. Rows that a join makes of one batch are handed on before much more than [`BATCH_ROWS`] of them wait, but for one row that finds
 //!    more by itself.
 
+mod merged;
 mod stored_join;
 mod table_join;
+mod trie_join;
 
 use crate::bindings::Bindings;
-use crate::cell::{Cell, Interner};
+use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
 use crate::profile::Clock;
 use crate::query::{Query, Relation};
 use crate::table::Table;
+use merged::Merged;
 use model::Value;
-use plan::{BodyPlan, Planned, Step, Version};
+use plan::{BodyPlan, Duplicates, Planned, Step, Version};
+use std::borrow::Cow;
 use syntax::Span;
 use table_join::TableJoin;
 
@@ -37,8 +42,7 @@ pub(crate) type Emit<'e> = &'e mut dyn FnMut(&Query<'_>, &Bindings) -> Result<Wa
 pub(crate) struct Body<'p> {
     steps: Vec<Ready<'p>>,
     variables: usize,
-    /// Rows may come out once however often they are found.
-    is_set: bool,
+    duplicates: Duplicates,
     /// Counts what the steps do, where somebody asks.
     pub(crate) clock: Option<Clock>,
 }
@@ -53,6 +57,8 @@ struct Ready<'p> {
     starts_with: Option<Value>,
     /// Rows that were handed on, where equal ones are made one.
     seen: Option<Table>,
+    /// Rows that wait, where equal ones are counted.
+    merged: Option<Merged>,
 }
 
 /// Row numbers of a derived relation that its versions are.
@@ -65,14 +71,13 @@ pub(crate) struct Marks {
 }
 
 impl<'p> Body<'p> {
-    /// Makes a plan's expressions ready. `is_set`: the rows that come out become a set.
+    /// Makes a plan's expressions ready.
     ///
     /// # Errors
     /// An expression that fails whatever the rows are.
     pub(crate) fn new(
         plan: &'p BodyPlan,
         variables: usize,
-        is_set: bool,
         computer: &Computer<'_>,
     ) -> Result<Self> {
         let mut steps = Vec::with_capacity(plan.steps.len());
@@ -87,6 +92,7 @@ impl<'p> Body<'p> {
                 upper: None,
                 starts_with: None,
                 seen: None,
+                merged: None,
             };
             match &planned.step {
                 Step::Assign { value: expr, .. }
@@ -106,12 +112,18 @@ impl<'p> Body<'p> {
                 }
                 Step::Same { .. } | Step::Derived { .. } => {}
             }
-            if planned.distinct && is_set {
-                ready.seen = Some(Table::new(planned.live.len(), planned.live.len()));
+            match plan.duplicates {
+                Duplicates::Merge if planned.distinct => {
+                    ready.seen = Some(Table::new(planned.live.len(), planned.live.len()));
+                }
+                Duplicates::Weigh if planned.distinct => {
+                    ready.merged = Some(Merged::new(planned.live.len()));
+                }
+                _ => {}
             }
             steps.push(ready);
         }
-        Ok(Self { steps, variables, is_set, clock: None })
+        Ok(Self { steps, variables, duplicates: plan.duplicates, clock: None })
     }
 
     /// Runs it; `emit` gets the rows.
@@ -119,7 +131,18 @@ impl<'p> Body<'p> {
     /// # Errors
     /// Whatever stops the query.
     pub(crate) fn run(&mut self, query: &mut Query<'_>, emit: Emit<'_>) -> Result<Wanted> {
-        self.step(0, Bindings::unit(self.variables), query, emit)
+        if !self.step(0, Bindings::unit(self.variables), query, emit)? {
+            return Ok(false);
+        }
+        for at in 0..self.steps.len() {
+            self.hand_on_merged(at, query, emit)?;
+        }
+        Ok(true)
+    }
+
+    /// Whether rows may come out once however often they are found.
+    fn is_set(&self) -> bool {
+        self.duplicates == Duplicates::Merge
     }
 
     fn step(
@@ -164,7 +187,7 @@ impl<'p> Body<'p> {
                     let kept: Vec<u32> = (0..input.rows as u32)
                         .filter(|&row| {
                             let other = input.columns[*var][row as usize];
-                            is_same(column[row as usize], other, query.interner)
+                            column[row as usize] == other
                         })
                         .collect();
                     return self.hand_on(at, input.gather(&kept, &planned.live), query, emit);
@@ -203,7 +226,7 @@ impl<'p> Body<'p> {
             Step::Member { .. } => self.members(at, &input, query, emit),
             Step::Derived { predicate, version, bound, outputs, negated } => {
                 let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
-                let vars: Vec<usize> = bound.iter().map(|(_, var)| *var).collect();
+                let keys = bound.iter().map(|(_, var)| Cow::from(&input.columns[*var])).collect();
                 let table = query.table(*predicate);
                 let marks = query.marks(*predicate);
                 let rows = match version {
@@ -211,8 +234,8 @@ impl<'p> Body<'p> {
                     Version::Old => 0..marks.old,
                     Version::Delta => marks.old..marks.total,
                 };
-                let join = TableJoin { columns, vars, outputs, rows, negated: *negated };
-                self.join_table(at, input, &table, &join, query, emit)
+                let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
+                self.join_table(at, &input, &table, &join, query, emit)
             }
             Step::Stored { stored, .. } => match query.relation(*stored) {
                 Relation::Stored(_) => self.join_stored(at, input, query, emit),
@@ -225,10 +248,10 @@ impl<'p> Body<'p> {
                     let prefix = keys.iter().copied().zip(prefix.iter().copied());
                     let bound: Vec<_> = prefix.chain(checks.iter().copied()).collect();
                     let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
-                    let vars = bound.iter().map(|(_, var)| *var).collect();
-                    let rows = 0..table.rows();
-                    let join = TableJoin { columns, vars, outputs, rows, negated: *negated };
-                    self.join_table(at, input, &table, &join, query, emit)
+                    let keys = bound.iter().map(|(_, var)| Cow::from(&input.columns[*var]));
+                    let (keys, rows) = (keys.collect(), 0..table.rows());
+                    let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
+                    self.join_table(at, &input, &table, &join, query, emit)
                 }
             },
         }
@@ -271,7 +294,7 @@ impl<'p> Body<'p> {
             let Some((_, cells)) = &last else { continue };
             for piece in cells.chunks(BATCH_ROWS) {
                 for &cell in piece {
-                    if !*compare || is_same(cell, input.columns[*var][row], interner) {
+                    if !*compare || cell == input.columns[*var][row] {
                         rows.push(row as u32);
                         items.push(cell);
                     }
@@ -311,6 +334,20 @@ impl<'p> Body<'p> {
             }
             query.check(seen.bytes())?;
         }
+        if ready.merged.is_some() {
+            return self.merge(at, output, query, emit);
+        }
+        self.pass_on(at, output, query, emit)
+    }
+
+    /// Hands rows to the next step, not too many at once.
+    fn pass_on(
+        &mut self,
+        at: usize,
+        output: Bindings,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
         if output.rows <= 2 * BATCH_ROWS {
             return self.step(at + 1, output, query, emit);
         }
@@ -323,27 +360,6 @@ impl<'p> Body<'p> {
             start = end;
         }
         Ok(true)
-    }
-}
-
-/// Whether two cells are the same value, or an integer and a float of the same size.
-#[inline]
-fn is_same(a: Cell, b: Cell, interner: &Interner) -> bool {
-    if a == b {
-        return true;
-    }
-    let number = |cell: Cell| match interner.value(cell) {
-        Value::Int(int) => Some((int as f64, false)),
-        Value::Float(float) => Some((float, true)),
-        _ => None,
-    };
-    // Two integers or two floats that are not the same cell are not the same value.
-    match (a.as_small_int(), b.as_small_int()) {
-        (Some(_), Some(_)) => false,
-        _ => match (number(a), number(b)) {
-            (Some((a, true)), Some((b, false))) | (Some((a, false)), Some((b, true))) => a == b,
-            _ => false,
-        },
     }
 }
 

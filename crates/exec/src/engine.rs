@@ -13,6 +13,7 @@ use crate::host::{Host, Run};
 use crate::output::Output;
 use crate::profile::Profile;
 use crate::query::{Query, Relation};
+use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
 use base::SeqNo;
@@ -65,6 +66,7 @@ pub struct Engine {
     next_id: AtomicU64,
     memory_bytes_max: u64,
     projections: Projections,
+    tries: Tries,
     host: Option<Arc<dyn Host>>,
 }
 
@@ -112,6 +114,7 @@ impl Engine {
             next_id: AtomicU64::new(1),
             memory_bytes_max,
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
+            tries: Tries::new(memory_bytes_max / PROJECTIONS_SHARE),
             host: None,
         }
     }
@@ -397,6 +400,7 @@ impl Engine {
         let mut running =
             Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
         running.profile = analysis.as_ref().map(|_| Profile::default());
+        running.kept_tries = moment.map(|moment| KeptTries { cache: &self.tries, moment });
         let is_ordered = !query.options.order.is_empty();
         let enough = match (options.limit, is_ordered) {
             // One row at least: an assertion may ask whether there are any.

@@ -17,6 +17,7 @@ use crate::expr::{Compiled, Computer};
 use crate::profile::{Clock, Profile};
 use crate::stored::{CHUNK_ROWS, StoredPath};
 use crate::table::{ROWS_MAX, Table};
+use crate::tries::{KeptTries, QueryTries};
 use crate::watch::Watch;
 use function::Ambient;
 use hashbrown::HashMap;
@@ -71,7 +72,9 @@ pub(crate) struct Query<'a> {
     relations: Vec<Relation>,
     tables: Vec<Arc<Table>>,
     marks: Vec<Marks>,
-    hashed: HashMap<(usize, Vec<usize>, Vec<usize>), Arc<Table>>,
+    pub(crate) tries: QueryTries,
+    /// Tries of other queries, if this one may use them.
+    pub(crate) kept_tries: Option<KeptTries<'a>>,
     /// Rows of the entry that are enough.
     enough: usize,
     /// What it did, where somebody asks.
@@ -116,7 +119,8 @@ impl<'a> Query<'a> {
             relations,
             tables,
             marks,
-            hashed: HashMap::new(),
+            tries: QueryTries::default(),
+            kept_tries: None,
             enough: usize::MAX,
             profile: None,
         }
@@ -131,8 +135,7 @@ impl<'a> Query<'a> {
     /// Once the query has to stop; `more_bytes` are held besides its tables.
     pub(crate) fn check(&self, more_bytes: u64) -> Result<()> {
         let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
-        let hashed: u64 = self.hashed.values().map(|table| table.bytes()).sum();
-        let held = tables + hashed + self.interner.bytes() + more_bytes;
+        let held = tables + self.tries.bytes() + self.interner.bytes() + more_bytes;
         if let Some(profile) = &self.profile {
             profile.held(held);
         }
@@ -152,31 +155,6 @@ impl<'a> Query<'a> {
     /// Which rows of a derived relation its versions are.
     pub(crate) fn marks(&self, predicate: usize) -> Marks {
         self.marks[predicate]
-    }
-
-    /// Some columns of a whole stored relation, found by some of them; read once a query.
-    ///
-    /// # Errors
-    /// Those of the store, and what stops the query.
-    pub(crate) fn hashed(
-        &mut self,
-        stored: usize,
-        wanted: &[usize],
-        by: &[usize],
-    ) -> Result<Arc<Table>> {
-        let key = (stored, wanted.to_vec(), by.to_vec());
-        if let Some(table) = self.hashed.get(&key) {
-            return Ok(Arc::clone(table));
-        }
-        let mut table = Table::new(wanted.len(), 0);
-        self.each_row(Source::Stored(stored), wanted, None, &mut |columns, rows| {
-            table.append(columns, rows);
-            Ok(table.bytes())
-        })?;
-        table.index(by);
-        let table = Arc::new(table);
-        self.hashed.insert(key, Arc::clone(&table));
-        Ok(table)
     }
 
     /// Hands some columns of all rows of a relation to `visit`, which says how many bytes it holds.
@@ -344,11 +322,9 @@ impl<'a> Query<'a> {
                 let Some(body) = &rule.first else { continue };
                 let head = &plan.program.rules[rule.rule].head;
                 let interner = self.interner;
-                self.run_body(body, rule.rule, false, &mut |query, bindings| {
+                self.run_body(body, rule.rule, &mut |query, bindings| {
                     let columns = head_columns(head, bindings);
-                    for row in 0..bindings.rows {
-                        groups.add(&columns, row, interner)?;
-                    }
+                    groups.add(&columns, bindings.rows, &bindings.weights, interner)?;
                     query.check(groups.bytes())?;
                     Ok(true)
                 })?;
@@ -364,7 +340,7 @@ impl<'a> Query<'a> {
             if table.rows() >= enough {
                 break;
             }
-            self.run_body(body, rule.rule, true, &mut |query, bindings| {
+            self.run_body(body, rule.rule, &mut |query, bindings| {
                 let columns = head_columns(head, bindings);
                 for row in 0..bindings.rows {
                     table.insert(&columns, row);
@@ -410,7 +386,7 @@ impl<'a> Query<'a> {
                     let Some(mut found) = fresh.remove(&predicate) else { continue };
                     let known = Arc::clone(&self.tables[predicate]);
                     let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
-                    self.run_body(body, rule.rule, true, &mut |query, bindings| {
+                    self.run_body(body, rule.rule, &mut |query, bindings| {
                         let columns = head_columns(head, bindings);
                         for row in 0..bindings.rows {
                             if is_meet[predicate] {
@@ -460,7 +436,6 @@ impl<'a> Query<'a> {
         &mut self,
         body: &BodyPlan,
         rule: usize,
-        is_set: bool,
         emit: &mut dyn FnMut(&Query<'_>, &Bindings) -> Result<bool>,
     ) -> Result<()> {
         for planned in &body.steps {
@@ -485,7 +460,7 @@ impl<'a> Query<'a> {
         }
         let variables = self.plan.program.rules[rule].variables.len();
         let plan = body;
-        let mut body = Body::new(plan, variables, is_set, &self.computer())?;
+        let mut body = Body::new(plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
         body.run(self, emit)?;
         if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {

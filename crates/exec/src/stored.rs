@@ -471,19 +471,13 @@ impl StoredPath {
     }
 }
 
-/// The word that a column of this type stores for the value of a cell; `None` where it holds no such value. A number is looked
-/// for as the column's kind of number: whoever asks for 1 in a column of floats means 1.0.
+/// The word that a column of this type stores for the value of a cell; `None` where it holds no such value.
 #[inline]
 fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
     match (of, cell.as_small_int()) {
         (Type::Int, Some(int)) => Some(base::int_to_word(int)),
         (Type::Id, Some(int)) => u64::try_from(int).ok(),
-        _ => interner.with(cell, |value| {
-            model::word_of_value(of, value).or_else(|| {
-                let coerced = of.coerce(value.clone()).ok()?;
-                model::word_of_value(of, &coerced)
-            })
-        }),
+        _ => interner.with(cell, |value| model::word_of_value(of, value)),
     }
 }
 

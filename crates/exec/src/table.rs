@@ -64,6 +64,11 @@ impl Table {
         &self.columns[i]
     }
 
+    /// Its columns, where no row is dead.
+    pub(crate) fn into_columns(self) -> Vec<Vec<Cell>> {
+        self.columns
+    }
+
     /// Whether a row is alive.
     #[inline]
     pub(crate) fn is_live(&self, row: usize) -> bool {
@@ -80,28 +85,31 @@ impl Table {
     }
 
     /// Appends row `row` of other columns unless it is there; whether it was appended.
+    #[inline]
     pub(crate) fn insert(&mut self, columns: &[&[Cell]], row: usize) -> bool {
+        let before = self.rows;
+        self.find_or_insert(columns, row);
+        self.rows > before
+    }
+
+    /// The number of the row that has the key of row `row` of other columns, which is appended unless it is there.
+    pub(crate) fn find_or_insert(&mut self, columns: &[&[Cell]], row: usize) -> usize {
         let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
         let Self { columns: own, set, keys, hasher, .. } = self;
         let is_there = |&there: &u32| (0..*keys).all(|i| own[i][there as usize] == columns[i][row]);
         let entry = set.entry(hash, is_there, |&there| {
             hash_cells(hasher, (0..*keys).map(|i| own[i][there as usize]))
         });
-        let hashbrown::hash_table::Entry::Vacant(entry) = entry else { return false };
+        let entry = match entry {
+            hashbrown::hash_table::Entry::Occupied(entry) => return *entry.get() as usize,
+            hashbrown::hash_table::Entry::Vacant(entry) => entry,
+        };
         entry.insert(self.rows as u32);
         for (own, column) in self.columns.iter_mut().zip(columns) {
             own.push(column[row]);
         }
         self.rows += 1;
-        true
-    }
-
-    /// Appends rows without asking whether they are there; for tables without keys.
-    pub(crate) fn append(&mut self, columns: &[&[Cell]], rows: usize) {
-        for (own, column) in self.columns.iter_mut().zip(columns) {
-            own.extend_from_slice(column);
-        }
-        self.rows += rows;
+        self.rows - 1
     }
 
     /// Whether row `row` of other columns is there.

@@ -80,6 +80,11 @@ impl<'w> Watch<'w> {
         self.env.monotonic_us()
     }
 
+    /// Most bytes that the query may hold.
+    pub(crate) fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max
+    }
+
     /// The machine.
     pub(crate) fn env(&self) -> &Arc<dyn Env> {
         &self.env

@@ -8,16 +8,19 @@
 
 mod catalog;
 mod ir;
+mod live;
 mod magic;
 mod order;
 mod resolve;
 mod stratify;
+mod together;
 
 pub use catalog::{AccessPath, Catalog, ColumnInfo, RelationInfo};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
 };
+pub use live::Duplicates;
 pub use order::{BodyPlan, Planned, RangeHint, Step, Version};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;

@@ -6,7 +6,9 @@
 //! ties. The bodies of queries are small; an exhaustive search would mend estimates that are coarser than its gain.
 
 use crate::catalog::RelationInfo;
-use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
+use crate::live::{self, Duplicates};
+use crate::together;
 use syntax::{Diagnostic, Span};
 
 /// Rows of a derived relation of which nothing is known.
@@ -83,6 +85,8 @@ pub enum Step {
         range: Option<RangeHint>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,
+        /// Variables of the prefix and the checks that are known values, and therefore looked for as the column's kind of number.
+        known: Vec<Var>,
         /// Columns that bind variables.
         outputs: Vec<(usize, Var)>,
         /// As of when.
@@ -114,6 +118,9 @@ pub struct Planned {
     pub rows: f64,
     /// Equal rows may be made one here: what made them differ is needed no more, and more joins follow.
     pub distinct: bool,
+    /// So many steps after this one, all of which ask whether a row is there, may be answered together with it: they bind the variable that
+    /// this step binds, by intersection.
+    pub together: usize,
 }
 
 /// How a body is computed.
@@ -121,6 +128,8 @@ pub struct Planned {
 pub struct BodyPlan {
     /// In order.
     pub steps: Vec<Planned>,
+    /// What equal rows mean.
+    pub duplicates: Duplicates,
     /// Rows thought to come out.
     pub rows: f64,
     /// Places of the body's literals, in the order of the steps.
@@ -149,6 +158,7 @@ pub(crate) fn order(
         rule,
         sizes,
         bound: vec![false; rule.variables.len()],
+        known: vec![false; rule.variables.len()],
         rows: 1.0,
         steps: Vec::new(),
     };
@@ -178,14 +188,18 @@ pub(crate) fn order(
     }
     let rows = orderer.rows;
     let mut steps = orderer.steps;
-    find_live(program, rule, &mut steps);
-    Ok(BodyPlan { steps, rows, places })
+    together::find(&mut steps, &mut places);
+    let duplicates = live::duplicates(program, rule);
+    live::find(program, rule, duplicates, &mut steps);
+    Ok(BodyPlan { steps, duplicates, rows, places })
 }
 
 struct Orderer<'a> {
     rule: &'a Rule,
     sizes: &'a Sizes<'a>,
     bound: Vec<bool>,
+    /// Bound to values that the script or its parameters say.
+    known: Vec<bool>,
     rows: f64,
     steps: Vec<Planned>,
 }
@@ -322,6 +336,18 @@ impl Orderer<'_> {
     }
 
     fn take(&mut self, literal: &Literal, version: Version) {
+        match literal {
+            Literal::Assign { var, value: expr, .. } | Literal::Member { var, list: expr, .. } => {
+                let mut is_known = true;
+                expr.each_var(&mut |var| is_known &= self.known[var]);
+                self.known[*var] |= is_known;
+            }
+            Literal::Same(a, b) => {
+                let is_known = self.known[*a] || self.known[*b];
+                (self.known[*a], self.known[*b]) = (is_known, is_known);
+            }
+            Literal::Atom { .. } | Literal::Condition(_) => {}
+        }
         let step = match literal {
             Literal::Condition(expr) => {
                 self.rows *= 0.5;
@@ -355,7 +381,10 @@ impl Orderer<'_> {
                 };
                 let (mut checks, outputs) = self.split(args);
                 checks.retain(|(column, _)| !keys[..prefix].contains(column));
-                let prefix = keys[..prefix].iter().filter_map(|&column| args[column]).collect();
+                let prefix: Vec<Var> =
+                    keys[..prefix].iter().filter_map(|&column| args[column]).collect();
+                let asked = prefix.iter().chain(checks.iter().map(|(_, var)| var));
+                let known = asked.copied().filter(|&var| self.known[var]).collect();
                 self.rows *= if *negated { 0.5 } else { fanout };
                 Step::Stored {
                     stored: *stored,
@@ -363,6 +392,7 @@ impl Orderer<'_> {
                     prefix,
                     range,
                     checks,
+                    known,
                     outputs,
                     at: at.clone(),
                     negated: *negated,
@@ -371,7 +401,13 @@ impl Orderer<'_> {
         };
         literal.each_var(&mut |var| self.bound[var] = true);
         self.rows = self.rows.max(0.01);
-        self.steps.push(Planned { step, live: Vec::new(), rows: self.rows, distinct: false });
+        self.steps.push(Planned {
+            step,
+            live: Vec::new(),
+            rows: self.rows,
+            distinct: false,
+            together: 0,
+        });
     }
 
     /// Columns whose variables are bound, and those that bind theirs.
@@ -422,78 +458,5 @@ fn mirrored(name: &str) -> &str {
         "le" => "ge",
         "eq" => "eq",
         _ => "",
-    }
-}
-
-/// Fills in what each step must leave, from the last to the first, and where equal rows may become one.
-fn find_live(program: &Program, rule: &Rule, steps: &mut [Planned]) {
-    let mut needed = vec![false; rule.variables.len()];
-    rule.head.iter().for_each(|&var| needed[var] = true);
-    let counts = match &program.predicates[rule.predicate].kind {
-        PredicateKind::Inline { aggregates } => aggregates.iter().any(|aggregate| {
-            // An aggregate that does not mind how often it is told.
-            aggregate.as_ref().is_some_and(|aggregate| !aggregate.aggregate.is_meet)
-        }),
-        _ => false,
-    };
-    let mut joins_follow = false;
-    for planned in steps.iter_mut().rev() {
-        planned.live = (0..needed.len()).filter(|&var| needed[var]).collect();
-        let is_join = matches!(
-            planned.step,
-            Step::Derived { negated: false, .. } | Step::Stored { negated: false, .. }
-        );
-        planned.distinct = is_join && joins_follow && !counts;
-        joins_follow |= is_join;
-        // Outputs that nobody needs are not made.
-        if let Step::Derived { outputs, .. } | Step::Stored { outputs, .. } = &mut planned.step {
-            outputs.retain(|(_, var)| needed[*var]);
-        }
-        let mut need = |var: Var| needed[var] = true;
-        match &planned.step {
-            Step::Assign { var, value, compare } => {
-                value.each_var(&mut need);
-                if *compare {
-                    need(*var);
-                }
-            }
-            Step::Filter(expr) => expr.each_var(&mut need),
-            Step::Same { a, b, compare } => {
-                need(*a);
-                if *compare {
-                    need(*b);
-                }
-            }
-            Step::Member { var, list, compare } => {
-                list.each_var(&mut need);
-                if *compare {
-                    need(*var);
-                }
-            }
-            Step::Derived { bound, .. } => bound.iter().for_each(|(_, var)| need(*var)),
-            Step::Stored { prefix, checks, at, .. } => {
-                prefix.iter().for_each(|&var| need(var));
-                checks.iter().for_each(|(_, var)| need(*var));
-                at.iter().for_each(|at| at.each_var(&mut need));
-            }
-        }
-    }
-    // A step may only be asked to leave what is bound by then.
-    let mut bound = vec![false; rule.variables.len()];
-    let mut before = 0;
-    for planned in steps {
-        match &planned.step {
-            Step::Assign { var, .. } | Step::Member { var, .. } => bound[*var] = true,
-            Step::Same { b, .. } => bound[*b] = true,
-            Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
-                outputs.iter().for_each(|(_, var)| bound[*var] = true);
-            }
-            Step::Filter(_) => {}
-        }
-        planned.live.retain(|&var| bound[var]);
-        let had = bound.iter().filter(|&&is| is).count();
-        // Nothing was dropped: rows that came in different go out different.
-        planned.distinct &= planned.live.len() < had || before > planned.live.len();
-        before = planned.live.len();
     }
 }

@@ -1,15 +1,16 @@
 //! Joins with stored relations: by key, a thousand rows at once; by a range of keys; as of a time; or, where no stored order helps,
 //! with all rows, read once.
 
-use super::table_join::TableJoin;
-use super::{BATCH_ROWS, Body, Emit, Ready, Wanted, is_same};
+use super::trie_join::TrieJoin;
+use super::{BATCH_ROWS, Body, Emit, Ready, Wanted};
 use crate::bindings::Bindings;
-use crate::cell::{Cell, Interner};
+use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::query::{Query, Relation};
 use crate::stored::{CHUNK_ROWS, Columns};
+use crate::stored_keys::StoredKeys;
 use model::Value;
-use plan::Step;
+use plan::{Duplicates, Step};
 
 /// Rows of a batch that a join is asked for at once.
 const PROBE_ROWS: usize = 1024;
@@ -23,49 +24,28 @@ impl Body<'_> {
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
-        let Step::Stored { stored, path, prefix, checks, outputs, negated, range, at: time } =
-            &planned.step
+        let Step::Stored {
+            stored, path, prefix, checks, outputs, negated, range, at: time, ..
+        } = &planned.step
         else {
             return Ok(true);
         };
         let Relation::Stored(relation) = query.relation(*stored) else { return Ok(true) };
-        let times = match (&self.steps[at].expr, time) {
-            (Some(expr), Some(_)) => Some(query.times(expr, &input)?),
-            _ => None,
-        };
-        // What cannot be asked of the path by key is read whole, once, and found by hash.
-        let is_historical = times.is_some();
-        if prefix.is_empty() && !checks.is_empty() && !is_historical && range.is_none() {
-            let columns: Vec<usize> = checks.iter().map(|(column, _)| *column).collect();
-            let vars: Vec<usize> = checks.iter().map(|(_, var)| *var).collect();
-            let mut wanted = columns.clone();
-            wanted.extend(outputs.iter().map(|(column, _)| *column));
-            wanted.sort_unstable();
-            wanted.dedup();
-            let place = |column: usize| wanted.iter().position(|&one| one == column).unwrap_or(0);
-            let mapped: Vec<usize> = columns.iter().map(|&column| place(column)).collect();
-            let outputs: Vec<(usize, usize)> =
-                outputs.iter().map(|&(column, var)| (place(column), var)).collect();
-            let table = query.hashed(*stored, &wanted, &mapped)?;
-            let rows = 0..table.rows();
-            let join =
-                TableJoin { columns: mapped, vars, outputs: &outputs, rows, negated: *negated };
-            return self.join_table(at, input, &table, &join, query, emit);
+        if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
+            let times = query.times(expr, &input)?;
+            return self.join_history(at, &input, &relation, &times, query, emit);
         }
+        if let Some(joins) = self.joins_together(at, &input, query)? {
+            return self.join_together(at, &input, &joins, query, emit);
+        }
+        if let Some(join) = self.trie_join(at, &input, None, query)? {
+            return self.join_trie(at, &input, &join, query, emit);
+        }
+        let asked = StoredKeys::new(&planned.step, &input, None, query);
         let stored_path = &relation.paths[*path];
         let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         wanted.extend(checks.iter().map(|(column, _)| *column));
-        if is_historical {
-            return self.join_history(
-                at,
-                &input,
-                &relation,
-                &times.unwrap_or_default(),
-                query,
-                emit,
-            );
-        }
-        let once = *negated || (outputs.is_empty() && self.is_set);
+        let once = *negated || (outputs.is_empty() && self.is_set());
         if prefix.is_empty() {
             // Nothing ties it to what is bound: every row of the range with every row of the batch.
             let mut key_range = match stored_path.prefix(&[], query.interner) {
@@ -82,6 +62,10 @@ impl Body<'_> {
                 if once && checks.is_empty() {
                     return Ok(false);
                 }
+                if input.rows == 1 && checks.is_empty() {
+                    wants_more = self.hand_on_scanned(at, &input, found, query, emit)?;
+                    return Ok(wants_more);
+                }
                 let pairs = input.rows * found.rows;
                 let mut rows = Vec::with_capacity(pairs);
                 let mut places = Vec::with_capacity(pairs);
@@ -91,8 +75,8 @@ impl Body<'_> {
                         places.push(place);
                     }
                 }
-                wants_more =
-                    self.check_and_hand_on(at, &input, &rows, &places, &found, query, emit)?;
+                let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
+                wants_more = self.check_and_hand_on(at, &input, &pairs, query, emit)?;
                 Ok::<bool, Error>(wants_more)
             })?;
             if once && checks.is_empty() && any != *negated {
@@ -104,19 +88,18 @@ impl Body<'_> {
         let mut start = 0;
         while start < input.rows {
             let end = (start + PROBE_ROWS).min(input.rows);
-            let keys: Vec<&[Cell]> =
-                prefix.iter().map(|&var| &input.columns[var][start..end]).collect();
+            let keys = asked.prefix_cells(start..end);
             let (read, interner) = (query.read, query.interner);
             let mut rows = Vec::new();
             // What an index does not hold is looked up in the relation, by its key.
             let main = &relation.paths[0];
             let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
             let is_covered = stored_path.covers(&wanted);
-            let asked = if is_covered { &wanted } else { &main_keys };
+            let columns = if is_covered { &wanted } else { &main_keys };
             let mut found = if has_range {
-                self.probe_ranges(at, &keys, end - start, asked, stored_path, query, &mut rows)?
+                self.probe_ranges(at, &keys, end - start, columns, stored_path, query, &mut rows)?
             } else {
-                stored_path.probe(read, &keys, end - start, asked, interner, &mut rows)?
+                stored_path.probe(read, &keys, end - start, columns, interner, &mut rows)?
             };
             if !is_covered {
                 let keys: Vec<&[Cell]> = found.columns.iter().map(Vec::as_slice).collect();
@@ -130,7 +113,7 @@ impl Body<'_> {
                 let mut is_found = vec![false; end - start];
                 for (place, &row) in rows.iter().enumerate() {
                     if !is_found[row as usize - start]
-                        && passes(&input, row, place, &found, outputs.len(), checks, interner)
+                        && asked.agree(row, &found, outputs.len(), place)
                     {
                         is_found[row as usize - start] = true;
                     }
@@ -143,7 +126,8 @@ impl Body<'_> {
                 self.hand_on(at, output, query, emit)?
             } else {
                 let places: Vec<u32> = (0..rows.len() as u32).collect();
-                self.check_and_hand_on(at, &input, &rows, &places, &found, query, emit)?
+                let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
+                self.check_and_hand_on(at, &input, &pairs, query, emit)?
             };
             if !wants_more {
                 return Ok(false);
@@ -153,25 +137,68 @@ impl Body<'_> {
         Ok(true)
     }
 
+    /// The tries of a step and of those after it that bind its variable together with it, if there are such and all have tries.
+    fn joins_together<'i>(
+        &self,
+        at: usize,
+        input: &'i Bindings,
+        query: &mut Query<'_>,
+    ) -> Result<Option<Vec<TrieJoin<'i>>>> {
+        let together = self.steps[at].planned.together;
+        let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(None) };
+        let (1.., Some(&(_, var))) = (together, outputs.first()) else { return Ok(None) };
+        let mut joins = Vec::with_capacity(together + 1);
+        for step in at..=at + together {
+            let without = (step > at).then_some(var);
+            match self.trie_join(step, input, without, query)? {
+                Some(join) => joins.push(join),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(joins))
+    }
+
+    /// Hands on all rows of a scan, for the one row that came in.
+    fn hand_on_scanned(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        found: Columns,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { outputs, .. } = &planned.step else { return Ok(true) };
+        if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
+            let mut output = input.gather(&[0], &planned.live);
+            output.weights = vec![input.weight(0).saturating_mul(found.rows as u64)];
+            return self.hand_on(at, output, query, emit);
+        }
+        let mut output = input.gather(&vec![0; found.rows], &planned.live);
+        for (column, (_, var)) in found.columns.into_iter().zip(outputs) {
+            if planned.live.contains(var) {
+                output.columns[*var] = column;
+            }
+        }
+        self.hand_on(at, output, query, emit)
+    }
+
     /// Keeps the pairs whose other columns agree, and hands them on.
-    #[expect(clippy::too_many_arguments, reason = "the two sides of a join and where it goes")]
     fn check_and_hand_on(
         &mut self,
         at: usize,
         input: &Bindings,
-        rows: &[u32],
-        places: &[u32],
-        found: &Columns,
+        pairs: &Pairs<'_>,
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Stored { checks, outputs, .. } = &planned.step else { return Ok(true) };
-        let live = &planned.live;
+        let Pairs { rows, places, found, asked } = *pairs;
         let make = |rows: &[u32], places: &[u32]| {
-            let mut output = input.gather(rows, live);
+            let mut output = input.gather(rows, &planned.live);
             for (i, (_, var)) in outputs.iter().enumerate() {
-                if live.contains(var) {
+                if planned.live.contains(var) {
                     let column = &found.columns[i];
                     output.columns[*var] =
                         places.iter().map(|&place| column[place as usize]).collect();
@@ -186,9 +213,7 @@ impl Body<'_> {
         let kept: (Vec<u32>, Vec<u32>) = rows
             .iter()
             .zip(places)
-            .filter(|&(&row, &place)| {
-                passes(input, row, place as usize, found, outputs.len(), checks, query.interner)
-            })
+            .filter(|&(&row, &place)| asked.agree(row, found, outputs.len(), place as usize))
             .unzip();
         let output = make(&kept.0, &kept.1);
         self.hand_on(at, output, query, emit)
@@ -248,18 +273,20 @@ impl Body<'_> {
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
-        let Step::Stored { path, prefix, checks, outputs, negated, .. } = &planned.step else {
+        let Step::Stored { path, checks, outputs, negated, .. } = &planned.step else {
             return Ok(true);
         };
+        let asked = StoredKeys::new(&planned.step, input, None, query);
         let path = &relation.paths[*path];
         let keys = relation.paths[0].schema.keys.len();
-        let once = *negated || (outputs.is_empty() && self.is_set);
+        let once = *negated || (outputs.is_empty() && self.is_set());
         let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         wanted.extend(checks.iter().map(|(column, _)| *column));
-        let asked = wanted.len();
+        let others = wanted.len();
         wanted.extend(0..keys);
         for (row, &time) in times.iter().enumerate() {
-            let prefix: Vec<Cell> = prefix.iter().map(|&var| input.columns[var][row]).collect();
+            let prefix: Vec<Cell> =
+                asked.cells[..asked.prefix].iter().map(|column| column[row]).collect();
             // Where no key can be of such values, nothing is found: what a negation is after.
             let range = path.prefix(&prefix, query.interner);
             let (read, interner) = (query.read, query.interner);
@@ -268,21 +295,20 @@ impl Body<'_> {
             let mut visit = |found: Columns| {
                 let mut places = Vec::new();
                 for place in 0..found.rows {
-                    let keys = &found.columns[asked..asked + keys];
+                    let keys = &found.columns[others..others + keys];
                     if crate::history::newest(keys, place, time, &mut last, interner) {
                         places.push(place as u32);
                     }
                 }
                 if once {
                     any |= places.iter().any(|&place| {
-                        let place = place as usize;
-                        passes(input, row as u32, place, &found, outputs.len(), checks, interner)
+                        asked.agree(row as u32, &found, outputs.len(), place as usize)
                     });
                     return Ok(!any);
                 }
                 let rows = vec![row as u32; places.len()];
-                wants_more =
-                    self.check_and_hand_on(at, input, &rows, &places, &found, query, emit)?;
+                let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
+                wants_more = self.check_and_hand_on(at, input, &pairs, query, emit)?;
                 Ok::<bool, Error>(wants_more)
             };
             if let Some(range) = range {
@@ -300,17 +326,18 @@ impl Body<'_> {
     }
 }
 
-/// Whether the columns that are bound besides the key agree.
-fn passes(
-    input: &Bindings,
-    row: u32,
-    place: usize,
-    found: &Columns,
-    outputs: usize,
-    checks: &[(usize, usize)],
-    interner: &Interner,
-) -> bool {
-    checks.iter().enumerate().all(|(i, (_, var))| {
-        is_same(found.columns[outputs + i][place], input.columns[*var][row as usize], interner)
-    })
+impl StoredKeys<'_> {
+    /// Whether the columns that are bound besides the prefix are what they must be: they were read after `outputs` others.
+    fn agree(&self, row: u32, found: &Columns, outputs: usize, place: usize) -> bool {
+        let checks = self.cells[self.prefix..].iter().zip(&found.columns[outputs..]);
+        checks.into_iter().all(|(asked, found)| found[place] == asked[row as usize])
+    }
+}
+
+/// Rows that came in, and what each found.
+struct Pairs<'p> {
+    rows: &'p [u32],
+    places: &'p [u32],
+    found: &'p Columns,
+    asked: &'p StoredKeys<'p>,
 }

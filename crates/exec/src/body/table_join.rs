@@ -2,23 +2,27 @@
 
 use super::{BATCH_ROWS, Body, Emit, Wanted};
 use crate::bindings::Bindings;
+use crate::cell::Cell;
 use crate::error::Result;
 use crate::query::Query;
 use crate::table::Table;
+use plan::Duplicates;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A join with rows in memory.
 pub(super) struct TableJoin<'j> {
     /// Columns that are bound.
     pub(super) columns: Vec<usize>,
-    /// By which variables.
-    pub(super) vars: Vec<usize>,
+    /// What they must be, a column each of the rows that come in.
+    pub(super) keys: Vec<Cow<'j, [Cell]>>,
     /// Columns that bind variables.
     pub(super) outputs: &'j [(usize, usize)],
     /// Which rows are seen.
     pub(super) rows: Range<usize>,
     pub(super) negated: bool,
 }
+
 fn joined(
     input: &Bindings,
     rows: &[u32],
@@ -41,16 +45,19 @@ impl Body<'_> {
     pub(super) fn join_table(
         &mut self,
         at: usize,
-        input: Bindings,
+        input: &Bindings,
         table: &Table,
         join: &TableJoin<'_>,
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let live = &self.steps[at].planned.live;
-        let once = join.negated || (join.outputs.is_empty() && self.is_set);
+        let once = join.negated || (join.outputs.is_empty() && self.is_set());
+        if !once && join.outputs.is_empty() && self.duplicates == Duplicates::Weigh {
+            return self.count_matches(at, input, table, join, query, emit);
+        }
         let (mut rows, mut found) = (Vec::new(), Vec::new());
-        let mut key = Vec::with_capacity(join.vars.len());
+        let mut key = Vec::with_capacity(join.keys.len());
         for row in 0..input.rows {
             if join.columns.is_empty() {
                 let mut any = false;
@@ -62,7 +69,7 @@ impl Body<'_> {
                     rows.push(row as u32);
                     found.push(there as u32);
                     if rows.len() >= BATCH_ROWS {
-                        let output = joined(&input, &rows, live, table, &found, join.outputs);
+                        let output = joined(input, &rows, live, table, &found, join.outputs);
                         if !self.hand_on(at, output, query, emit)? {
                             return Ok(false);
                         }
@@ -75,7 +82,7 @@ impl Body<'_> {
                 }
             } else {
                 key.clear();
-                key.extend(join.vars.iter().map(|&var| input.columns[var][row]));
+                key.extend(join.keys.iter().map(|column| column[row]));
                 let mut any = false;
                 table.each_match(&join.columns, &key, &join.rows, |there| {
                     any = true;
@@ -90,7 +97,7 @@ impl Body<'_> {
                 }
             }
             if rows.len() >= BATCH_ROWS {
-                let output = joined(&input, &rows, live, table, &found, join.outputs);
+                let output = joined(input, &rows, live, table, &found, join.outputs);
                 if !self.hand_on(at, output, query, emit)? {
                     return Ok(false);
                 }
@@ -98,7 +105,42 @@ impl Body<'_> {
                 found.clear();
             }
         }
-        let output = joined(&input, &rows, live, table, &found, join.outputs);
+        let output = joined(input, &rows, live, table, &found, join.outputs);
+        self.hand_on(at, output, query, emit)
+    }
+
+    /// Nothing of the rows that are found is needed but how many they are.
+    fn count_matches(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        table: &Table,
+        join: &TableJoin<'_>,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let live = &self.steps[at].planned.live;
+        let (mut rows, mut weights) = (Vec::new(), Vec::new());
+        let all = join.rows.clone().filter(|&there| table.is_live(there)).count() as u64;
+        let mut key = Vec::with_capacity(join.keys.len());
+        for row in 0..input.rows {
+            let mut matches = all;
+            if !join.columns.is_empty() {
+                matches = 0;
+                key.clear();
+                key.extend(join.keys.iter().map(|column| column[row]));
+                table.each_match(&join.columns, &key, &join.rows, |_| {
+                    matches += 1;
+                    true
+                });
+            }
+            if matches > 0 {
+                rows.push(row as u32);
+                weights.push(input.weight(row).saturating_mul(matches));
+            }
+        }
+        let mut output = input.gather(&rows, live);
+        output.weights = weights;
         self.hand_on(at, output, query, emit)
     }
 }

@@ -1,68 +1,38 @@
-//! Projections that are kept from query to query while what they were made of stays as it is.
-//!
-//! # Why by the moment of the whole store
-//! The store numbers its commits. A snapshot of the same number sees the same rows, so a projection made at it is right without
-//! looking at one row. Any commit, of any relation, ends that: a graph that is asked again and again between changes gains, and one
-//! under a stream of writes loses nothing but the moment in which its projection is put here.
+//! Projections that are kept from query to query.
 //!
 //! # Invariants
-//! 1. No cell of an interner is kept: interners live as long as a query. Where vertices are not words, their values are kept.
-//! 2. What is kept takes at most `bytes_max` bytes; what was not asked for longest goes first.
+//! 1. No cell of an interner is kept. Where vertices are not words, their values are.
 
 use super::projection::{Names, Projection};
 use crate::cell::Interner;
+use crate::kept::{Kept, Key};
 use algo::Csr;
-use base::{KeyspaceId, SeqNo};
-use env::sync::Mutex;
+use base::SeqNo;
 use std::sync::Arc;
 
 /// Graphs with fewer edges are made anew: that is as quick as finding them.
 const EDGES_MIN: u64 = 1024;
 
-/// What a projection is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    /// The relation.
-    pub keyspace: KeyspaceId,
-    /// Its columns: source, target, and weight if there is one.
-    pub columns: Vec<usize>,
-}
-
 /// The projections of an engine.
 #[derive(Debug)]
 pub(crate) struct Projections {
-    kept: Mutex<Vec<Kept>>,
-    bytes_max: u64,
-}
-
-/// What is kept; the last of its list was asked for last.
-#[derive(Debug)]
-struct Kept {
-    key: Key,
-    moment: SeqNo,
-    names: Arc<Names>,
-    graph: Arc<Csr>,
-    bytes: u64,
+    kept: Kept<(Arc<Names>, Arc<Csr>)>,
 }
 
 impl Projections {
     /// Keeps nothing yet, and at most so many bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { kept: Mutex::default(), bytes_max }
+        Self { kept: Kept::new(bytes_max) }
     }
 
-    /// The projection made of this at this moment.
+    /// The projection made of this at this moment: columns are source, target, and weight if there is one.
     pub(crate) fn get<'i>(
         &self,
         key: &Key,
         moment: SeqNo,
         interner: &'i Interner,
     ) -> Option<Projection<'i>> {
-        let mut kept = self.kept.lock();
-        let place = kept.iter().position(|one| one.key == *key && one.moment == moment)?;
-        let found = kept.remove(place);
-        let (names, graph) = (Arc::clone(&found.names), Arc::clone(&found.graph));
-        kept.push(found);
+        let (names, graph) = self.kept.get(key, moment)?;
         Some(Projection::of_parts(names, graph, interner))
     }
 
@@ -80,21 +50,7 @@ impl Projections {
         let (names, graph) = projection.parts();
         let (names, graph) = (names.lasting(interner), Arc::clone(graph));
         let lasting = Projection::of_parts(Arc::clone(&names), Arc::clone(&graph), interner);
-        let bytes = lasting.bytes();
-        if bytes > self.bytes_max {
-            return projection;
-        }
-        let mut kept = self.kept.lock();
-        // What is older is of no use to queries that begin now; one that runs since then has what it wants.
-        kept.retain(|one| one.key != key || one.moment > moment);
-        kept.push(Kept { key, moment, names, graph, bytes });
-        let mut all: u64 = kept.iter().map(|one| one.bytes).sum();
-        let mut gone = 0;
-        while all > self.bytes_max {
-            all -= kept[gone].bytes;
-            gone += 1;
-        }
-        kept.drain(..gone);
+        self.kept.put(key, moment, (names, graph), lasting.bytes());
         projection
     }
 }
@@ -104,6 +60,7 @@ mod tests {
     use super::super::projection::Edges;
     use super::*;
     use crate::cell::Cell;
+    use base::KeyspaceId;
     use model::Value;
 
     fn projection<'i>(values: &[Value], interner: &'i Interner) -> Projection<'i> {
@@ -138,30 +95,5 @@ mod tests {
                 assert_eq!(found.number(other.cell(&value)), Some(v));
             }
         }
-    }
-
-    #[test]
-    fn a_newer_moment_takes_the_place_of_an_older_one_and_never_the_other_way() {
-        let interner = Interner::default();
-        let kept = Projections::new(1 << 30);
-        let made = projection(&words(), &interner);
-        kept.put(key(1), SeqNo(7), made.clone(), &interner);
-        kept.put(key(1), SeqNo(8), made.clone(), &interner);
-        assert!(kept.get(&key(1), SeqNo(7), &interner).is_none());
-        kept.put(key(1), SeqNo(7), made.clone(), &interner);
-        assert!(kept.get(&key(1), SeqNo(8), &interner).is_some());
-    }
-
-    #[test]
-    fn what_was_not_asked_for_longest_goes_first() {
-        let interner = Interner::default();
-        let made = projection(&(0..2000).map(Value::Int).collect::<Vec<_>>(), &interner);
-        let kept = Projections::new(made.bytes() * 2);
-        kept.put(key(1), SeqNo(1), made.clone(), &interner);
-        kept.put(key(2), SeqNo(1), made.clone(), &interner);
-        kept.get(&key(1), SeqNo(1), &interner).unwrap();
-        kept.put(key(3), SeqNo(1), made.clone(), &interner);
-        let is_there = |number| kept.get(&key(number), SeqNo(1), &interner).is_some();
-        assert_eq!([1, 2, 3].map(is_there), [true, false, true]);
     }
 }

@@ -1,10 +1,11 @@
 //! One use of an algorithm: its inputs as columns of cells, its options as values, its mistakes as messages.
 
-use super::cache::{Key, Projections};
+use super::cache::Projections;
 use super::projection::{Edges, Projection};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::expr::Rows;
+use crate::kept::Key;
 use crate::query::{Query, Relation};
 use crate::watch::Watch;
 use base::SeqNo;

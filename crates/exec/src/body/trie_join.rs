@@ -1,0 +1,192 @@
+//! Joins with stored relations that are in memory: by ranges of a trie, and of several at once where they bind one variable together.
+
+use super::{BATCH_ROWS, Body, Emit, Wanted};
+use crate::bindings::Bindings;
+use crate::cell::Cell;
+use crate::error::Result;
+use crate::query::{Query, Relation};
+use crate::stored_keys::StoredKeys;
+use crate::trie::{Trie, intersect};
+use crate::tries;
+use plan::{Duplicates, Step};
+use std::sync::Arc;
+
+/// A trie, and what is asked of it.
+pub(super) struct TrieJoin<'i> {
+    trie: Arc<Trie>,
+    /// Of each column, where it stands in the relation.
+    columns: Vec<usize>,
+    /// What the first columns must be, a column each of the rows that come in.
+    keys: StoredKeys<'i>,
+}
+
+impl<'i> TrieJoin<'i> {
+    fn key(&self, row: usize) -> impl Iterator<Item = Cell> + use<'_, 'i> {
+        self.keys.cells.iter().map(move |column| column[row])
+    }
+}
+
+impl Body<'_> {
+    /// The trie for a step, if it has one or makes one. `without` is a variable that is not bound yet.
+    pub(super) fn trie_join<'i>(
+        &self,
+        at: usize,
+        input: &'i Bindings,
+        without: Option<usize>,
+        query: &mut Query<'_>,
+    ) -> Result<Option<TrieJoin<'i>>> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { stored, outputs, prefix, range, at: time, .. } = &planned.step else {
+            return Ok(None);
+        };
+        let Relation::Stored(_) = query.relation(*stored) else { return Ok(None) };
+        let keys = StoredKeys::new(&planned.step, input, without, query);
+        if keys.cells.is_empty() || time.is_some() {
+            return Ok(None);
+        }
+        let outputs: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        let rows = query.plan.infos[*stored].rows;
+        let (asked, is_needed) = match (prefix.is_empty() && without.is_none(), range) {
+            // No stored order helps: each row would cost a look at all rows. One row is that once, and the second time it is too often.
+            (true, _) if input.rows > 1 => (input.rows, true),
+            (true, _) => ((rows / tries::ROWS_A_LOOK_UP / 2 + 1) as usize, false),
+            (false, None) => (input.rows, false),
+            // A range of keys is a better way to few of them.
+            (false, Some(_)) => return Ok(None),
+        };
+        let next = without.and_then(|_| keys.without).or_else(|| outputs.first().copied());
+        let wanted = tries::Wanted {
+            stored: *stored,
+            bound: &keys.columns,
+            next: if planned.together > 0 || without.is_some() { next } else { None },
+            outputs: &outputs,
+            keys: asked,
+            is_needed,
+        };
+        let found = query.trie(&wanted)?;
+        Ok(found.map(|(trie, columns)| TrieJoin { trie, columns, keys }))
+    }
+
+    /// Joins with a trie.
+    pub(super) fn join_trie(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        join: &TrieJoin<'_>,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { outputs, negated, .. } = &planned.step else { return Ok(true) };
+        let live = &planned.live;
+        let trie = &*join.trie;
+        let once = *negated || (outputs.is_empty() && self.is_set());
+        let mut rows: Vec<u32> = Vec::new();
+        if once {
+            let is_kept = |row: &u32| trie.find(join.key(*row as usize)).is_empty() == *negated;
+            rows.extend((0..input.rows as u32).filter(is_kept));
+            return self.hand_on(at, input.gather(&rows, live), query, emit);
+        }
+        if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
+            let mut weights = Vec::new();
+            for row in 0..input.rows {
+                let found = trie.find(join.key(row)).len() as u64;
+                if found > 0 {
+                    rows.push(row as u32);
+                    weights.push(input.weight(row).saturating_mul(found));
+                }
+            }
+            let mut output = input.gather(&rows, live);
+            output.weights = weights;
+            return self.hand_on(at, output, query, emit);
+        }
+        let place = |column: usize| join.columns.iter().position(|&one| one == column);
+        let from: Vec<(&[Cell], usize)> = outputs
+            .iter()
+            .filter_map(|&(column, var)| Some((trie.column(place(column)?), var)))
+            .collect();
+        let mut found: Vec<Vec<Cell>> = vec![Vec::new(); from.len()];
+        for row in 0..input.rows {
+            let range = trie.find(join.key(row));
+            rows.extend(std::iter::repeat_n(row as u32, range.len()));
+            for (found, (column, _)) in found.iter_mut().zip(&from) {
+                found.extend_from_slice(&column[range.clone()]);
+            }
+            if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
+                let mut output = input.gather(&rows, live);
+                for (found, &(_, var)) in found.iter_mut().zip(&from) {
+                    output.columns[var] = std::mem::take(found);
+                }
+                rows.clear();
+                if !self.hand_on(at, output, query, emit)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Binds the variable of a step by what it and the `joins` after it agree on; goes on after those.
+    pub(super) fn join_together(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        joins: &[TrieJoin<'_>],
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let last = at + joins.len() - 1;
+        let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(true) };
+        let Some(&(_, var)) = outputs.first() else { return Ok(true) };
+        let live = &self.steps[last].planned.live;
+        let is_needed = live.contains(&var);
+        let (mut rows, mut found, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lists: Vec<&[Cell]> = Vec::with_capacity(joins.len());
+        for row in 0..input.rows {
+            lists.clear();
+            for join in joins {
+                let range = join.trie.find(join.key(row));
+                lists.push(&join.trie.column(join.keys.columns.len())[range]);
+            }
+            let weight = input.weight(row);
+            match self.duplicates {
+                Duplicates::Weigh if !is_needed => {
+                    let mut all = 0_u64;
+                    intersect(&mut lists, |_, times| all = all.saturating_add(times));
+                    if all > 0 {
+                        rows.push(row as u32);
+                        weights.push(weight.saturating_mul(all));
+                    }
+                }
+                Duplicates::Weigh => intersect(&mut lists, |cell, times| {
+                    rows.push(row as u32);
+                    found.push(cell);
+                    weights.push(weight.saturating_mul(times));
+                }),
+                Duplicates::Merge => intersect(&mut lists, |cell, _| {
+                    rows.push(row as u32);
+                    found.push(cell);
+                }),
+                Duplicates::Keep => intersect(&mut lists, |cell, times| {
+                    for _ in 0..times {
+                        rows.push(row as u32);
+                        found.push(cell);
+                    }
+                }),
+            }
+            if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
+                let mut output = input.gather(&rows, live);
+                if is_needed {
+                    output.columns[var] = std::mem::take(&mut found);
+                }
+                output.weights = std::mem::take(&mut weights);
+                rows.clear();
+                found.clear();
+                if !self.hand_on(last, output, query, emit)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,221 @@
+//! Which tries a query has, and when it is worth making one.
+//!
+//! # When
+//! Reading a relation whole costs some ten nanoseconds a row, a look-up in the store some hundred: once a query has asked for an eighth as many
+//! keys as a relation has rows, it reads the relation. What was asked by earlier queries counts, as long as nothing was committed since: so
+//! many small questions to a graph that rests are answered from memory in the end. Where no stored order begins with what is bound, there is
+//! nothing to look up, and the relation is read at once.
+//!
+//! # Invariants
+//! 1. A trie is made of what the query's snapshot sees. It is kept for other queries only where it holds no cell of an interner.
+//! 2. A trie that would take more than a quarter of the query's memory is made only where there is no other way.
+
+use crate::cell::Cell;
+use crate::error::{Error, Result};
+use crate::kept::{Kept, Key};
+use crate::query::{Query, Relation};
+use crate::stored::CHUNK_ROWS;
+use crate::trie::{ROWS_MAX, Trie};
+use base::{KeyShape, SeqNo};
+use env::sync::Mutex;
+use hashbrown::HashMap;
+use model::Type;
+use std::sync::Arc;
+
+/// Look-ups that cost as much as reading this many rows.
+pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
+
+/// Relations whose look-ups are counted; more are forgotten.
+const COUNTED_MAX: usize = 256;
+
+/// The tries of an engine.
+#[derive(Debug)]
+pub(crate) struct Tries {
+    kept: Kept<Arc<Trie>>,
+    asked: Mutex<Asked>,
+}
+
+/// Keys that were looked up since the last commit.
+#[derive(Debug, Default)]
+struct Asked {
+    moment: SeqNo,
+    keys: Vec<(Key, u64)>,
+}
+
+impl Tries {
+    /// Keeps nothing yet, and at most so many bytes.
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { kept: Kept::new(bytes_max), asked: Mutex::default() }
+    }
+
+    /// Counts look-ups; all there were at this moment.
+    fn ask(&self, key: &Key, moment: SeqNo, keys: u64) -> u64 {
+        let mut asked = self.asked.lock();
+        if asked.moment < moment {
+            self.kept.forget_before(moment);
+        }
+        if asked.moment < moment || asked.keys.len() > COUNTED_MAX {
+            *asked = Asked { moment, keys: Vec::new() };
+        }
+        if asked.moment > moment {
+            return keys;
+        }
+        match asked.keys.iter_mut().find(|(other, _)| other == key) {
+            Some((_, all)) => {
+                *all += keys;
+                *all
+            }
+            None => {
+                asked.keys.push((key.clone(), keys));
+                keys
+            }
+        }
+    }
+}
+
+/// Tries that are kept, for a query that sees one moment of the store.
+#[derive(Clone, Copy)]
+pub(crate) struct KeptTries<'e> {
+    /// Where.
+    pub cache: &'e Tries,
+    /// What the query sees.
+    pub moment: SeqNo,
+}
+
+/// The tries of a query, by stored relation and columns.
+#[derive(Default)]
+pub(crate) struct QueryTries {
+    made: HashMap<(usize, Vec<usize>), Arc<Trie>>,
+    asked: HashMap<(usize, Vec<usize>), u64>,
+}
+
+impl QueryTries {
+    /// About how many bytes they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.made.values().map(|trie| trie.bytes()).sum()
+    }
+}
+
+/// Columns in the order of a trie, and what is asked of it.
+pub(crate) struct Wanted<'w> {
+    /// The relation, by number.
+    pub stored: usize,
+    /// Columns that are bound.
+    pub bound: &'w [usize],
+    /// The column after them, if it matters which it is.
+    pub next: Option<usize>,
+    /// Other columns that are read.
+    pub outputs: &'w [usize],
+    /// Keys that are looked up now.
+    pub keys: usize,
+    /// There is no other way.
+    pub is_needed: bool,
+}
+
+impl Query<'_> {
+    /// The trie whose columns begin with those that are bound, and the relation's columns in its order; `None` where it is not worth making.
+    ///
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    pub(crate) fn trie(&mut self, wanted: &Wanted<'_>) -> Result<Option<(Arc<Trie>, Vec<usize>)>> {
+        let stored = wanted.stored;
+        let Relation::Stored(relation) = self.relation(stored) else { return Ok(None) };
+        let main = &relation.paths[0];
+        let mut columns = wanted.bound.to_vec();
+        columns.extend(wanted.next);
+        if matches!(main.shape.key, KeyShape::Words(_)) {
+            // The same trie serves whoever needs fewer of its columns.
+            columns.extend(0..main.schema.keys.len());
+        }
+        columns.extend(wanted.outputs);
+        let mut seen = Vec::with_capacity(columns.len());
+        columns.retain(|column| {
+            let is_new = !seen.contains(column);
+            seen.push(*column);
+            is_new
+        });
+        let key = (stored, columns);
+        if let Some(trie) = self.tries.made.get(&key) {
+            return Ok(Some((Arc::clone(trie), key.1)));
+        }
+        // Text and the like would be cells of this query's interner.
+        let info = &self.plan.infos[stored];
+        let is_word = |&column: &usize| is_word(&info.columns[column].column_type);
+        let kept = self.kept_tries.filter(|_| key.1.iter().all(is_word));
+        let kept_key = Key { keyspace: main.keyspace, columns: key.1.clone() };
+        if let Some(kept) = kept
+            && let Some(trie) = kept.cache.kept.get(&kept_key, kept.moment)
+        {
+            self.tries.made.insert(key.clone(), Arc::clone(&trie));
+            return Ok(Some((trie, key.1)));
+        }
+        let rows = self.plan.infos[stored].rows;
+        if !wanted.is_needed {
+            let keys = wanted.keys as u64;
+            let asked = match kept {
+                Some(kept) => kept.cache.ask(&kept_key, kept.moment, keys),
+                None => {
+                    let asked = self.tries.asked.entry(key.clone()).or_default();
+                    *asked += keys;
+                    *asked
+                }
+            };
+            let bytes = rows.saturating_mul(16 * key.1.len() as u64);
+            if asked.saturating_mul(ROWS_A_LOOK_UP) < rows
+                || bytes > self.watch.memory_bytes_max() / 4
+                || rows >= ROWS_MAX as u64
+            {
+                return Ok(None);
+            }
+        }
+        let trie = Arc::new(self.make_trie(&relation, &key.1)?);
+        if let Some(kept) = kept {
+            // What was asked until now has had its reward.
+            kept.cache.asked.lock().keys.retain(|(key, _)| *key != kept_key);
+            if trie.are_words() {
+                let bytes = trie.bytes();
+                kept.cache.kept.put(kept_key, kept.moment, Arc::clone(&trie), bytes);
+            }
+        }
+        self.tries.made.insert(key.clone(), Arc::clone(&trie));
+        Ok(Some((trie, key.1)))
+    }
+
+    fn make_trie(
+        &self,
+        relation: &crate::query::StoredRelation,
+        columns: &[usize],
+    ) -> Result<Trie> {
+        let covering = relation.paths.iter().filter(|path| path.covers(columns));
+        let in_order = |path: &&crate::stored::StoredPath| {
+            path.columns.iter().zip(columns).take_while(|(a, b)| a == b).count()
+        };
+        // The first of equals: the relation itself, unless an index is in the right order.
+        let path = covering.rev().max_by_key(in_order).unwrap_or(&relation.paths[0]);
+        let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); columns.len()];
+        let (read, interner) = (self.read, self.interner);
+        path.scan(read, path.all(), columns, CHUNK_ROWS, interner, &mut |found| {
+            for (own, more) in cells.iter_mut().zip(found.columns) {
+                own.extend(more);
+            }
+            let rows = cells.first().map_or(0, Vec::len);
+            if rows >= ROWS_MAX {
+                let what = "a join would need more than 4 billion rows in memory".to_owned();
+                return Err(Error::Limit(what));
+            }
+            // What is being sorted stands there twice.
+            self.check((rows * (16 * columns.len() + 8)) as u64)?;
+            Ok(true)
+        })?;
+        Ok(Trie::new(cells))
+    }
+}
+
+/// Whether nearly all values of a type are words by themselves.
+fn is_word(of: &Type) -> bool {
+    match of {
+        Type::Nullable(inner) => is_word(inner),
+        Type::Int | Type::Id | Type::Float | Type::Bool => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,113 @@
+//! What each step of a body must leave, and what equal rows mean.
+//!
+//! # Why
+//! Where a variable that made rows differ is needed no more, equal rows can be one. A rule that is a set loses nothing by it; one that
+//! counts keeps beside each row how often it stands there. So a count of the paths along a chain of joins costs what the joins' frontiers
+//! hold, never the paths: the elimination of variables (Dechter, Artificial Intelligence 1999; for aggregates over joins Abo Khamis, Ngo and
+//! Rudra, "FAQ", PODS 2016).
+
+use crate::ir::{AggregateUse, PredicateKind, Program, Rule, Var};
+use crate::order::{Planned, Step};
+
+/// What equal rows of a body mean to its rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Nothing: the rule is a set, or its aggregates do not mind how often they are told.
+    Merge,
+    /// Their number counts: equal rows may be one row with a weight.
+    Weigh,
+    /// Each is told by itself.
+    Keep,
+}
+
+fn aggregates<'p>(program: &'p Program, rule: &Rule) -> &'p [Option<AggregateUse>] {
+    match &program.predicates[rule.predicate].kind {
+        PredicateKind::Inline { aggregates } => aggregates,
+        _ => &[],
+    }
+}
+
+/// What equal rows mean to the aggregates of a rule's head.
+pub(crate) fn duplicates(program: &Program, rule: &Rule) -> Duplicates {
+    let mut duplicates = Duplicates::Merge;
+    for used in aggregates(program, rule).iter().flatten() {
+        match used.aggregate.name {
+            "count" | "sum" | "mean" => duplicates = Duplicates::Weigh,
+            "count_unique" | "unique" | "latest_by" | "smallest_by" => {}
+            _ if used.aggregate.is_meet => {}
+            _ => return Duplicates::Keep,
+        }
+    }
+    duplicates
+}
+
+/// Fills in what each step must leave, from the last to the first, and where equal rows may become one.
+pub(crate) fn find(program: &Program, rule: &Rule, duplicates: Duplicates, steps: &mut [Planned]) {
+    let mut needed = vec![false; rule.variables.len()];
+    let aggregates = aggregates(program, rule);
+    for (place, &var) in rule.head.iter().enumerate() {
+        // Rows are counted whatever stands in them.
+        let is_counted = aggregates.get(place).and_then(Option::as_ref);
+        needed[var] |= is_counted.is_none_or(|used| used.aggregate.name != "count");
+    }
+    let mut joins_follow = false;
+    for planned in steps.iter_mut().rev() {
+        planned.live = (0..needed.len()).filter(|&var| needed[var]).collect();
+        let is_join = matches!(
+            planned.step,
+            Step::Derived { negated: false, .. } | Step::Stored { negated: false, .. }
+        );
+        planned.distinct = is_join && joins_follow && duplicates != Duplicates::Keep;
+        joins_follow |= is_join;
+        // Outputs that nobody needs are not made.
+        if let Step::Derived { outputs, .. } | Step::Stored { outputs, .. } = &mut planned.step {
+            outputs.retain(|(_, var)| needed[*var]);
+        }
+        let mut need = |var: Var| needed[var] = true;
+        match &planned.step {
+            Step::Assign { var, value, compare } => {
+                value.each_var(&mut need);
+                if *compare {
+                    need(*var);
+                }
+            }
+            Step::Filter(expr) => expr.each_var(&mut need),
+            Step::Same { a, b, compare } => {
+                need(*a);
+                if *compare {
+                    need(*b);
+                }
+            }
+            Step::Member { var, list, compare } => {
+                list.each_var(&mut need);
+                if *compare {
+                    need(*var);
+                }
+            }
+            Step::Derived { bound, .. } => bound.iter().for_each(|(_, var)| need(*var)),
+            Step::Stored { prefix, checks, at, .. } => {
+                prefix.iter().for_each(|&var| need(var));
+                checks.iter().for_each(|(_, var)| need(*var));
+                at.iter().for_each(|at| at.each_var(&mut need));
+            }
+        }
+    }
+    // A step may only be asked to leave what is bound by then.
+    let mut bound = vec![false; rule.variables.len()];
+    let mut before = 0;
+    for planned in steps {
+        match &planned.step {
+            Step::Assign { var, .. } | Step::Member { var, .. } => bound[*var] = true,
+            Step::Same { b, .. } => bound[*b] = true,
+            Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
+                outputs.iter().for_each(|(_, var)| bound[*var] = true);
+            }
+            Step::Filter(_) => {}
+        }
+        planned.live.retain(|&var| bound[var]);
+        let had = bound.iter().filter(|&&is| is).count();
+        // Nothing was dropped: rows that came in different go out different.
+        planned.distinct &= planned.live.len() < had || before > planned.live.len();
+        before = planned.live.len();
+    }
+}
