@@ -180,8 +180,7 @@ impl Groups {
             }
             &[only] => {
                 let key = [columns[only]];
-                for row in 0..rows {
-                    let cell = columns[only][row];
+                for (row, &cell) in columns[only].iter().enumerate().take(rows) {
                     // Fibonacci hashing: the product's high bits depend on all bits of the cell.
                     let mixed = cell.word().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
                     let slot = &mut remembered[mixed as usize % REMEMBERED];

@@ -77,7 +77,7 @@ fn recursion_says_its_rounds_and_aggregates_what_they_take() {
             "0|to|head||-|1|1|1",
             "0|to|head||-|9|10|10",
             "0|to|stratum||10|-|-|11",
-            "1|?|head||-|10|1|1",
+            "1|?|head||-|1|1|1",
             "1|?|stratum||1|-|-|-",
             "-|-|query||1|-|-|-",
         ],

@@ -82,7 +82,7 @@ pub enum Step {
         /// Key columns of the path that are bound, and by which variables.
         prefix: Vec<Var>,
         /// What is known of the key column after the prefix.
-        range: Option<RangeHint>,
+        range: Option<Box<RangeHint>>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,
         /// Variables of the prefix and the checks that are known values, and therefore looked for as the column's kind of number.
@@ -304,7 +304,7 @@ impl Orderer<'_> {
     }
 
     /// What conditions say of a column that is not bound yet.
-    fn range(&self, column: Option<usize>, args: &[Option<Var>]) -> Option<RangeHint> {
+    fn range(&self, column: Option<usize>, args: &[Option<Var>]) -> Option<Box<RangeHint>> {
         let var = args[column?]?;
         if self.bound[var] {
             return None;
@@ -332,7 +332,7 @@ impl Orderer<'_> {
             }
         }
         let is_empty = hint.lower.is_none() && hint.upper.is_none() && hint.starts_with.is_none();
-        (!is_empty).then_some(hint)
+        (!is_empty).then(|| Box::new(hint))
     }
 
     fn take(&mut self, literal: &Literal, version: Version) {

@@ -54,7 +54,7 @@ impl Body<'_> {
             // A range of keys is a better way to few of them.
             (false, Some(_)) => return Ok(None),
         };
-        let next = without.and_then(|_| keys.without).or_else(|| outputs.first().copied());
+        let next = keys.without.or_else(|| outputs.first().copied());
         let wanted = tries::Wanted {
             stored: *stored,
             bound: &keys.columns,

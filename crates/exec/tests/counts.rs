@@ -1,0 +1,208 @@
+//! Rules whose equal rows are merged or weighed, whose joins are answered from memory, and whose atoms bind a variable together, give what
+//! nested loops give.
+
+use env::MemoryEnv;
+use kv::{Kv, KvOptions};
+use model::Value;
+use proptest::prelude::*;
+use quipu_exec::{Engine, Parameters};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+fn engine() -> Engine {
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    Engine::new(Arc::new(store), env, 1 << 30)
+}
+
+fn rows(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
+    let output = engine
+        .run(script, &Parameters::new())
+        .unwrap_or_else(|error| panic!("{}", error.render(script)));
+    (0..output.rows)
+        .map(|row| (0..output.headers.len()).map(|column| output.value(row, column)).collect())
+        .collect()
+}
+
+fn count(engine: &Engine, body: &str) -> usize {
+    let found = rows(engine, &format!("?[count(a)] := {body}"));
+    assert_eq!(found, rows(engine, &format!("?[count(a)] := {body}")), "asked again: {body}");
+    match found[0][0] {
+        Value::Int(count) => count as usize,
+        ref other => panic!("{other:?} is no count"),
+    }
+}
+
+/// Edges among few vertices, some of them negative, so that the order of words is not the order of values.
+fn edges() -> impl Strategy<Value = BTreeSet<(i64, i64)>> {
+    prop::collection::btree_set((-3_i64..9, -3_i64..9), 0..60)
+}
+
+fn load(engine: &Engine, name: &str, edges: &BTreeSet<(i64, i64)>) {
+    let rows: Vec<String> = edges.iter().map(|(a, b)| format!("[{a}, {b}]")).collect();
+    let rows = rows.join(", ");
+    let script = format!("?[a, b] <- [{rows}] :create {name} {{a: Int, b: Int}}");
+    engine.run(&script, &Parameters::new()).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn counts_and_sets_are_those_of_nested_loops(
+        e in edges(),
+        f in edges(),
+        has_index in any::<bool>(),
+    ) {
+        let engine = engine();
+        load(&engine, "e", &e);
+        load(&engine, "f", &f);
+        if has_index {
+            engine.run("::index create e:rev {b}", &Parameters::new()).unwrap();
+        }
+        let out = |of: &BTreeSet<(i64, i64)>, a: i64| -> Vec<i64> {
+            of.iter().filter(|edge| edge.0 == a).map(|edge| edge.1).collect()
+        };
+        let paths: Vec<(i64, i64, i64)> =
+            e.iter().flat_map(|&(a, b)| out(&e, b).into_iter().map(move |c| (a, b, c))).collect();
+        let longer: Vec<(i64, i64, i64, i64)> = paths
+            .iter()
+            .flat_map(|&(a, b, c)| out(&f, c).into_iter().map(move |d| (a, b, c, d)))
+            .collect();
+
+        prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c]"), paths.len());
+        prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], *f[c, d]"), longer.len());
+        prop_assert_eq!(count(&engine, "*f[c, d], *e[a, b], *e[b, c], a != c"), {
+            longer.iter().filter(|row| row.0 != row.2).count()
+        });
+        prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], not *f[a, c]"), {
+            paths.iter().filter(|&&(a, _, c)| !f.contains(&(a, c))).count()
+        });
+        // Cycles of three and four, also with a condition between.
+        let triangles: Vec<_> = paths.iter().filter(|&&(a, _, c)| e.contains(&(c, a))).collect();
+        prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], *e[c, a]"), triangles.len());
+        prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], *e[c, a], a < b, b < c"), {
+            triangles.iter().filter(|&&&(a, b, c)| a < b && b < c).count()
+        });
+        let squares: Vec<_> = longer.iter().filter(|row| e.contains(&(row.3, row.0))).collect();
+        prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], *f[c, d], *e[d, a]"), squares.len());
+        // A star: nothing of its rays is needed but their number.
+        let star: usize = e
+            .iter()
+            .map(|edge| out(&f, edge.0).len() * out(&e, edge.0).len())
+            .sum();
+        prop_assert_eq!(count(&engine, "*e[a, x], *f[a, y], *e[a, z]"), star);
+        // Through a rule, and without a tie.
+        prop_assert_eq!(
+            count(&engine, "*e[a, _], *f[_, x]"),
+            e.len() * f.len()
+        );
+
+        // Groups, with sums that weigh what they add.
+        let mut groups: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+        for &(a, b, _, _) in &longer {
+            let group = groups.entry(a).or_default();
+            *group = (group.0 + 1, group.1 + b);
+        }
+        let found = rows(&engine, "?[a, count(b), sum(b), max(b), mean(b)] := *e[a, b], *e[b, c], *f[c, d]");
+        let found: Vec<(Value, Value, Value)> =
+            found.into_iter().map(|row| (row[0].clone(), row[1].clone(), row[2].clone())).collect();
+        let wanted: Vec<(Value, Value, Value)> = groups
+            .iter()
+            .map(|(&a, &(n, sum))| (Value::Int(a), Value::Int(n), Value::Float(sum as f64)))
+            .collect();
+        prop_assert_eq!(found, wanted);
+
+        // Sets, and aggregates that do not mind how often they are told.
+        let ends: BTreeSet<(i64, i64)> = longer.iter().map(|row| (row.0, row.3)).collect();
+        let found = rows(&engine, "?[a, d] := *e[a, b], *e[b, c], *f[c, d]");
+        let wanted: Vec<Vec<Value>> =
+            ends.iter().map(|&(a, d)| vec![Value::Int(a), Value::Int(d)]).collect();
+        prop_assert_eq!(found, wanted);
+        let corners: BTreeSet<i64> = triangles.iter().map(|row| row.0).collect();
+        let found = rows(&engine, "?[a] := *e[a, b], *e[b, c], *e[c, a]");
+        let wanted: Vec<Vec<Value>> = corners.iter().map(|&a| vec![Value::Int(a)]).collect();
+        prop_assert_eq!(found, wanted);
+        let found = rows(&engine, "?[count_unique(d), count(d)] := *e[a, b], *e[b, c], *f[c, d]");
+        let unique: BTreeSet<i64> = longer.iter().map(|row| row.3).collect();
+        let wanted = vec![Value::Int(unique.len() as i64), Value::Int(longer.len() as i64)];
+        prop_assert_eq!(found, vec![wanted]);
+        // One that is told each row by itself.
+        let found = rows(&engine, "?[collect(a)] := *e[a, b], *e[b, c], *e[c, a]");
+        let Value::List(all) = &found[0][0] else { panic!("no list") };
+        prop_assert_eq!(all.len(), triangles.len());
+    }
+}
+
+#[test]
+fn what_was_kept_in_memory_is_not_seen_after_a_change() {
+    let engine = engine();
+    let chain = "?[a, b] := a in int_range(2000), b = a + 1 :create way {a: Int, b: Int}";
+    engine.run(chain, &Parameters::new()).unwrap();
+    let paths = "*way[a, b], *way[b, c], *way[c, d]";
+    assert_eq!([count(&engine, paths), count(&engine, paths)], [1998, 1998]);
+    engine.run("?[a, b] <- [[2000, 2001], [2001, 2002]] :put way", &Parameters::new()).unwrap();
+    assert_eq!(count(&engine, paths), 2000);
+    engine.run("?[a, b] <- [[0, 1]] :rm way", &Parameters::new()).unwrap();
+    assert_eq!(count(&engine, paths), 1999);
+}
+
+#[test]
+fn a_transaction_sees_its_own_changes_and_no_trie_of_others() {
+    let engine = engine();
+    let chain = "?[a, b] := a in int_range(2000), b = a + 1 :create way {a: Int, b: Int}";
+    engine.run(chain, &Parameters::new()).unwrap();
+    let paths = "*way[a, b], *way[b, c], *way[c, d]";
+    assert_eq!(count(&engine, paths), 1998);
+    let script = format!("{{ ?[a, b] <- [[2000, 2001]] :put way }} {{ ?[count(a)] := {paths} }}");
+    assert_eq!(rows(&engine, &script), [[Value::Int(1999)]]);
+    assert_eq!(count(&engine, paths), 1999);
+}
+
+#[test]
+fn more_rows_than_can_be_counted_are_an_error() {
+    let engine = engine();
+    let all = "?[a, b] := a in int_range(100), b in int_range(100) :create full {a: Int, b: Int}";
+    engine.run(all, &Parameters::new()).unwrap();
+    let steps: Vec<String> = (0..8).map(|i| format!("*full[x{i}, x{}]", i + 1)).collect();
+    let body = steps.join(", ");
+    let counted = rows(&engine, &format!("?[count(x0)] := {body}"));
+    assert_eq!(counted, [[Value::Int(100_i64.pow(9))]]);
+    let body = format!("{body}, *full[x8, x9]");
+    let script = format!("?[count(x0)] := {body}");
+    let error = engine.run(&script, &Parameters::new()).unwrap_err().to_string();
+    assert!(error.contains("count: more rows than the largest Int says"), "{error}");
+}
+
+/// They are two values to joins, in whatever order these run; what the script says itself is looked for as the column's kind.
+#[test]
+fn an_integer_and_a_float_of_one_size_are_joined_by_no_order_of_joins() {
+    let engine = engine();
+    for script in [
+        "?[a, b] := a in int_range(50), b = a :create ints {a: Int, b: Int}",
+        "?[a, b] := x in int_range(500), a = to_float(x), b = x :create floats {a: Float, b: Int}",
+        "?[a, b, s] := x in int_range(500), a = to_float(x), b = x, s = '' :create mixed {a: Float, s: String => b: Int}",
+    ] {
+        engine.run(script, &Parameters::new()).unwrap();
+    }
+    for body in [
+        "*ints[x, _], *floats[x, _]",
+        "*floats[x, _], *ints[x, _]",
+        "*ints[x, _], *mixed{a: x}",
+        "*ints[x, y], *floats[z, y], x = z",
+    ] {
+        let found = rows(&engine, &format!("?[x] := {body}"));
+        assert_eq!(found, Vec::<Vec<Value>>::new(), "{body}");
+    }
+    for body in [
+        "*floats[7, b]",
+        "*ints[7.0, b]",
+        "*mixed{a: 7, b}",
+        "x = 7, *floats[x, b]",
+        "x in [7], *floats[x, b]",
+        "*floats[a, b], a == 7",
+    ] {
+        assert_eq!(rows(&engine, &format!("?[b] := {body}")), [[Value::Int(7)]], "{body}");
+    }
+}
