@@ -279,6 +279,38 @@ class Database:
             TypeError: A value is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
         """
+    def register_callback(
+        self, relation: str, callback: Callable[[Literal["Put", "Rm"], list[list[Any]], list[list[Any]]], object]
+    ) -> int:
+        """Have what is changed of a relation told to a function, after each commit that changed it.
+
+        >>> db.register_callback("city", lambda op, new, old: print(op, new, old))
+
+        Scripts, imports and :class:`Relation` are told of, statement after statement and in their order; calls of graphs,
+        blobs and counters are not. The function is called on the thread that commits, after the commit, so it may run
+        scripts; what it changes itself is told when it has returned. An exception of it goes to ``sys.unraisablehook``.
+        The old rows are read only while somebody is to be told.
+
+        Args:
+            relation: Name of the relation, which need not be there yet.
+            callback: Called with ``"Put"`` or ``"Rm"``; the rows that were put, or the keys that were to be removed; and
+                the rows that were there before.
+
+        Returns:
+            A number for :meth:`unregister_callback`.
+
+        Raises:
+            TypeError: The callback is no function.
+        """
+    def unregister_callback(self, id: int) -> bool:
+        """Forget a function; :meth:`close` forgets all.
+
+        Args:
+            id: What :meth:`register_callback` returned.
+
+        Returns:
+            Whether there was one of this number.
+        """
     def drop(self, name: str) -> bool:
         """Drop whatever has this name, at once and durably; return whether it was there.
 

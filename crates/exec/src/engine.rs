@@ -5,6 +5,7 @@ mod options;
 mod rows;
 mod session;
 
+use crate::callback::{Callback, Callbacks, Changed};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
@@ -68,6 +69,7 @@ pub struct Engine {
     projections: Projections,
     tries: Tries,
     host: Option<Arc<dyn Host>>,
+    callbacks: Callbacks,
 }
 
 /// A query that was planned before.
@@ -116,6 +118,7 @@ impl Engine {
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
             tries: Tries::new(memory_bytes_max / PROJECTIONS_SHARE),
             host: None,
+            callbacks: Callbacks::default(),
         }
     }
 
@@ -199,11 +202,26 @@ impl Engine {
         cancelled: &Arc<AtomicBool>,
         act: impl FnOnce(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
+        let mut changed = Vec::new();
+        let outcome = self.committed(run, cancelled, &mut changed, act);
+        // Of what is committed, also where what followed failed; of nothing else.
+        self.callbacks.tell(changed);
+        outcome
+    }
+
+    /// The same; what was changed is there once it is committed, when no lock is held any more.
+    fn committed<T>(
+        &self,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+        told: &mut Vec<Changed>,
+        act: impl FnOnce(&mut Session<'_>) -> Result<T>,
+    ) -> Result<T> {
         let _shared = self.changing.read();
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = self.session(&*transaction, run, cancelled);
         let outcome = act(&mut session);
-        let Session { created, dropped, successors, renamed, .. } = session;
+        let Session { created, dropped, successors, renamed, changed, .. } = session;
         let undo = || {
             for name in &created {
                 // The relation was never there for anyone else; an orphan is better than hiding the first error.
@@ -225,6 +243,7 @@ impl Engine {
             undo();
             return Err(error.into());
         }
+        *told = changed;
         for name in dropped {
             match &self.host {
                 Some(host) => host.drop_entry(&name)?,
@@ -244,6 +263,8 @@ impl Engine {
     /// Runs a script in a transaction of the caller's, who commits or rolls back. Relations are neither created nor
     /// removed there, since that is no part of a transaction.
     ///
+    /// What was changed is added to `changed`, for [`Engine::tell`].
+    ///
     /// # Errors
     /// See [`Error`]. What the script wrote before it failed is still in the transaction.
     pub fn run_in(
@@ -251,13 +272,39 @@ impl Engine {
         transaction: &dyn Transaction,
         text: &str,
         run: &Run<'_>,
+        changed: &mut Vec<Changed>,
     ) -> Result<Output> {
         let script = syntax::parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&text.into(), &cancelled);
         let mut session = self.session(transaction, run, &cancelled);
         session.is_callers = true;
-        session.run(&script)
+        let outcome = session.run(&script);
+        changed.append(&mut session.changed);
+        outcome
+    }
+
+    /// Has what is changed of a relation told to a function, after each commit: by scripts and changes of this engine, statement after
+    /// statement. The relation need not be there yet. Returns a number for [`Engine::unregister_callback`].
+    ///
+    /// It is called on the thread that commits, which holds no lock then. What it changes itself is told when it has returned.
+    pub fn register_callback(&self, relation: &str, callback: Callback) -> u64 {
+        self.callbacks.register(relation, callback)
+    }
+
+    /// Ends that; whether there was such a number.
+    pub fn unregister_callback(&self, id: u64) -> bool {
+        self.callbacks.unregister(id)
+    }
+
+    /// Ends it for all.
+    pub fn unregister_callbacks(&self) {
+        self.callbacks.clear();
+    }
+
+    /// Tells what was changed in a transaction of the caller's, who has committed it.
+    pub fn tell(&self, changed: Vec<Changed>) {
+        self.callbacks.tell(changed);
     }
 
     /// How often indexes were made or dropped: asked before a transaction begins that will run scripts.
@@ -303,6 +350,7 @@ impl Engine {
             successors: BTreeMap::new(),
             renamed: Vec::new(),
             in_trigger: false,
+            changed: Vec::new(),
         }
     }
 

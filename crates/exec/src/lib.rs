@@ -8,6 +8,7 @@
 mod aggregate;
 mod bindings;
 mod body;
+mod callback;
 mod cell;
 mod engine;
 mod error;
@@ -34,6 +35,7 @@ mod trigger;
 mod view;
 mod watch;
 
+pub use callback::{Callback, Changed, ChangedBy};
 pub use cell::{Cell, Interner};
 pub use engine::{Change, ChangeKind, ColumnOf, Engine, Frames, Parameters};
 pub use error::{Error, Result};

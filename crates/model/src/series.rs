@@ -131,6 +131,23 @@ impl Frame {
         self.rows == 0
     }
 
+    /// Appends the rows of a frame with the same columns in the same order; of one with others nothing.
+    pub fn append(&mut self, more: Self) {
+        if self.names != more.names {
+            return;
+        }
+        self.rows += more.rows;
+        for (column, more) in self.columns.iter_mut().zip(more.columns) {
+            match (&mut column.values, more.values) {
+                (Values::Any(all), Values::Any(mut more)) => all.append(&mut more),
+                (_, values) => {
+                    let more = Series { values, valid: more.valid };
+                    (0..more.len()).for_each(|row| column.push(more.value(row)));
+                }
+            }
+        }
+    }
+
     /// A row's values; nulls where there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<Value> {
@@ -298,5 +315,14 @@ mod tests {
         let columns = vec![Values::Null(2).into(), Values::Int(vec![1]).into()];
         let lengths = Frame::new(names(&["a", "b"]), columns).unwrap_err();
         assert_eq!(lengths.to_string(), "column `b` has 1 rows, the first has 2");
+        let int = |int| Values::Int(vec![int]).into();
+        let mut frame = Frame::new(names(&["a"]), vec![int(1)]).unwrap();
+        frame.append(Frame::new(names(&["a"]), vec![int(2)]).unwrap());
+        frame.append(Frame::of_rows(names(&["a"]), vec![vec![Value::Null]]).unwrap());
+        assert_eq!(
+            frame.rows().collect::<Vec<_>>(),
+            [[Value::Int(1)], [Value::Int(2)], [Value::Null]]
+        );
+        assert_eq!(frame.len(), 3);
     }
 }

@@ -7,6 +7,7 @@ use crate::graph::Graph;
 use crate::relation::Relation;
 use crate::result::Answer;
 use crate::transaction::Transaction;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quipu::{
@@ -79,6 +80,18 @@ fn key_type(argument: &str, value: Option<&str>) -> PyResult<Option<KeyType>> {
         Some("str") => Ok(Some(KeyType::Str)),
         Some(other) => {
             Err(invalid(&format!("{argument} is \"u64\", \"i64\" or \"str\", not {other:?}")))
+        }
+    }
+}
+
+/// # Errors
+/// It is no function.
+pub(crate) fn callable(value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match value.is_callable() {
+        true => Ok(()),
+        false => {
+            let what = format!("a function is needed, not a {}", value.get_type().name()?);
+            Err(PyTypeError::new_err(what))
         }
     }
 }
@@ -228,6 +241,16 @@ impl Database {
         crate::relations::import(py, data, columns, |frames, options| {
             self.database.import_relations_with(frames, options)
         })
+    }
+
+    fn register_callback(&self, relation: &str, callback: &Bound<'_, PyAny>) -> PyResult<u64> {
+        callable(callback)?;
+        let told = crate::callback::told(callback.clone().unbind());
+        Ok(self.database.register_callback(relation, told))
+    }
+
+    fn unregister_callback(&self, id: u64) -> bool {
+        self.database.unregister_callback(id)
     }
 
     fn drop(&self, py: Python<'_>, name: &str) -> PyResult<bool> {

@@ -12,6 +12,7 @@ mod arrays;
 mod backup;
 mod blob_stream;
 mod blobs;
+mod callback;
 mod columns;
 mod counters;
 mod database;

@@ -3,14 +3,15 @@
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::Beside;
 use base::KeyspaceId;
+use env::sync::Mutex;
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
-use exec::Host;
+use exec::{Changed, Host};
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
+use store::{Durability, Error, ErrorKind, Isolation, Result, Store, Transaction};
 use views::SharedTransaction;
 use views::blobs::{Blobs, remove_unfinished};
 use views::combined::{Combined, CombinedDef, Combiner};
@@ -340,7 +341,8 @@ impl Database {
         let unwritten = self.waiting.write_each();
         let index_changes = self.engine.index_changes();
         let shared = SharedTransaction::begin(&*self.store, isolation);
-        let scripts = Arc::new(Scripts { index_changes, have_run: AtomicBool::new(false) });
+        let (have_run, changed) = (AtomicBool::new(false), Mutex::default());
+        let scripts = Arc::new(Scripts { index_changes, have_run, changed });
         Tx { database: self.clone(), shared, unwritten: unwritten.into(), scripts }
     }
 
@@ -459,6 +461,8 @@ impl Database {
     /// A failed flush; the folder is given free all the same.
     pub fn close(&self) -> Result<()> {
         let written = self.waiting.close();
+        // They may hold this database.
+        self.engine.unregister_callbacks();
         self.store.close().and(written)
     }
 }
@@ -478,6 +482,8 @@ struct Scripts {
     /// Of the engine, when the transaction began.
     index_changes: u64,
     have_run: AtomicBool,
+    /// What they changed of relations that somebody wants to know of.
+    changed: Mutex<Vec<Changed>>,
 }
 
 impl std::fmt::Debug for Tx {
@@ -495,6 +501,17 @@ impl Tx {
     pub(crate) fn for_script(&self) -> &SharedTransaction {
         self.scripts.have_run.store(true, Ordering::Release);
         &self.shared
+    }
+
+    /// Runs something that changes relations, and keeps what it changed for the commit.
+    pub(crate) fn changing<R>(
+        &self,
+        change: impl FnOnce(&dyn Transaction, &mut Vec<Changed>) -> Result<R>,
+    ) -> Result<R> {
+        let mut changed = Vec::new();
+        let outcome = self.for_script().with(|transaction| change(transaction, &mut changed));
+        self.scripts.changed.lock().append(&mut changed);
+        outcome
     }
 
     /// A graph seen through the transaction. It must exist: graphs are created outside.
@@ -551,12 +568,17 @@ impl Tx {
         let committed = self.database.engine.commit_in(self.scripts.index_changes, commit);
         // A conflict ends it, whoever finds it.
         self.shared.rollback();
+        let changed = std::mem::take(&mut *self.scripts.changed.lock());
+        if committed.is_ok() {
+            self.database.engine.tell(changed);
+        }
         committed
     }
 
     /// Forgets all writes.
     pub fn rollback(&self) {
         self.shared.rollback();
+        self.scripts.changed.lock().clear();
     }
 
     /// Whether it has neither committed nor rolled back.

@@ -23,6 +23,7 @@
 
 mod answer;
 mod backup;
+mod callback;
 mod check;
 mod database;
 mod export;
@@ -40,7 +41,7 @@ pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, res
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use exec::{ChangeKind, ColumnOf, GoOn, may_change};
+pub use exec::{ChangeKind, Changed, ChangedBy, ColumnOf, GoOn, may_change};
 pub use export::{ExportFormat, export_file};
 pub use ingest;
 pub use model::{

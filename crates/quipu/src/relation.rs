@@ -188,9 +188,9 @@ impl Relation {
         let engine = self.database.engine();
         match &self.transaction {
             None => engine.change(&changes, &run).map_err(|error| said(error, None)),
-            Some(transaction) => transaction.for_script().with(|transaction| {
-                let changed = engine.change_in(transaction, &changes, &run);
-                changed.map_err(|error| said(error, None))
+            Some(transaction) => transaction.changing(|transaction, changed| {
+                let outcome = engine.change_in(transaction, &changes, &run, changed);
+                outcome.map_err(|error| said(error, None))
             }),
         }
     }

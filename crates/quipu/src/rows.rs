@@ -91,9 +91,9 @@ impl Tx {
     ) -> Result<()> {
         let run = run_of(no_parameters(), options);
         let engine = self.database().engine();
-        self.for_script().with(|transaction| {
-            let changed = engine.change_in(transaction, &imports(data), &run);
-            changed.map_err(|error| said(error, None))
+        self.changing(|transaction, changed| {
+            let outcome = engine.change_in(transaction, &imports(data), &run, changed);
+            outcome.map_err(|error| said(error, None))
         })
     }
 }

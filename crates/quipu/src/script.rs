@@ -128,8 +128,8 @@ impl Tx {
     ) -> Result<Answer> {
         let run = run_of(parameters, options);
         let engine = self.database().engine();
-        self.for_script().with(|transaction| {
-            let output = engine.run_in(transaction, script, &run);
+        self.changing(|transaction, changed| {
+            let output = engine.run_in(transaction, script, &run, changed);
             output.map(Answer::new).map_err(|error| said(error, Some(script)))
         })
     }

@@ -7,6 +7,7 @@
 
 use super::session::{Session, refuse_blobs};
 use super::{Engine, EnvAmbient};
+use crate::callback::Changed;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::host::Run;
@@ -85,7 +86,7 @@ impl Engine {
         self.in_transaction(run, &cancelled, |session| session.change_all(changes))
     }
 
-    /// The same in a transaction of the caller's.
+    /// The same in a transaction of the caller's. What was changed is added to `changed`, for [`Engine::tell`].
     ///
     /// # Errors
     /// As [`Engine::change`]. What was written before an error is still in the transaction.
@@ -94,12 +95,15 @@ impl Engine {
         transaction: &dyn Transaction,
         changes: &[Change<'_>],
         run: &Run<'_>,
+        changed: &mut Vec<Changed>,
     ) -> Result<()> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&said(changes).into(), &cancelled);
         let mut session = self.session(transaction, run, &cancelled);
         session.is_callers = true;
-        session.change_all(changes)
+        let outcome = session.change_all(changes);
+        changed.append(&mut session.changed);
+        outcome
     }
 }
 
@@ -163,10 +167,12 @@ impl Session<'_> {
             paths[1..].iter().any(|path| path.columns.iter().any(|&column| column >= keys));
         let is_blind = matches!(change.kind, ChangeKind::Put | ChangeKind::Rm)
             && triggers.is_empty()
+            && !engine.callbacks.wants(change.relation)
             && (!has_value_index || is_graph(&entry));
         let rows = change.rows.len();
         // A trigger sees all that changed at once.
         let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
+        let told = self.changed.len();
         let mut from = 0;
         while from < rows {
             let to = from.saturating_add(step).min(rows);
@@ -176,6 +182,18 @@ impl Session<'_> {
                 false => self.write_rows(&mutation, &paths, &sources, triggers, from..to)?,
             }
             from = to;
+        }
+        // Whoever wants to know is told once. Where there are triggers, which may have changed others, there was one chunk.
+        if triggers.is_empty() {
+            let mut changed = self.changed.drain(told..);
+            let first = changed.next();
+            let all = changed.fold(first, |all, more| {
+                all.map(|mut all| {
+                    all.append(more);
+                    all
+                })
+            });
+            self.changed.extend(all);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::options::known;
 use super::{Engine, EnvAmbient, Parameters};
+use crate::callback::Changed;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
@@ -38,6 +39,8 @@ pub(super) struct Session<'e> {
     pub(super) in_trigger: bool,
     /// New names, for when the script has succeeded.
     pub(super) renamed: Vec<(String, String)>,
+    /// What was changed of relations that somebody wants to know of.
+    pub(super) changed: Vec<Changed>,
 }
 
 impl Session<'_> {
@@ -201,6 +204,7 @@ impl Session<'_> {
     ) -> Result<Returned> {
         let ambient = EnvAmbient(&*self.engine.env);
         let defaults = self.defaults(mutation, &paths[0].schema)?;
+        let is_told = self.engine.callbacks.wants(&mutation.relation.text);
         let writer = Writer {
             transaction: self.transaction,
             interner: &self.interner,
@@ -211,10 +215,19 @@ impl Session<'_> {
             },
             paths,
             defaults: &defaults,
-            returning: (returning || !triggers.is_empty())
+            returning: (returning || !triggers.is_empty() || is_told)
                 && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
         };
         let returned = writer.apply(mutation, given)?;
+        if is_told {
+            let schema = &paths[0].schema;
+            let columns = crate::view::columns_of(schema);
+            let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
+            let (name, keys) = (&mutation.relation.text, schema.keys.len());
+            let changed =
+                crate::callback::of_returned(name, mutation.op, &columns, keys, &returned);
+            self.changed.extend(changed);
+        }
         if !triggers.is_empty() {
             self.fire(mutation, &paths[0].schema, triggers, &returned)?;
         }
