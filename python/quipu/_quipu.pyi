@@ -286,15 +286,15 @@ class Database:
 
         >>> db.register_callback("city", lambda op, new, old: print(op, new, old))
 
-        Scripts, imports and :class:`Relation` are told of, statement after statement and in their order; calls of graphs,
-        blobs and counters are not. The function is called on the thread that commits, after the commit, so it may run
+        Scripts, imports and :class:`Relation` are told of, statement after statement and in their order; calls of
+        graphs, blobs and counters are not. The function is called on the thread that commits, after the commit, so it may run
         scripts; what it changes itself is told when it has returned. An exception of it goes to ``sys.unraisablehook``.
         The old rows are read only while somebody is to be told.
 
         Args:
             relation: Name of the relation, which need not be there yet.
-            callback: Called with ``"Put"`` or ``"Rm"``; the rows that were put, or the keys that were to be removed; and
-                the rows that were there before.
+            callback: Called with ``"Put"`` or ``"Rm"``; the rows that were put, or the keys that were to be removed;
+                and the rows that were there before.
 
         Returns:
             A number for :meth:`unregister_callback`.
