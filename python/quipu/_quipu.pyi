@@ -287,9 +287,9 @@ class Database:
         >>> db.register_callback("city", lambda op, new, old: print(op, new, old))
 
         Scripts, imports and :class:`Relation` are told of, statement after statement and in their order; calls of
-        graphs, blobs and counters are not. The function is called on the thread that commits, after the commit, so it may run
-        scripts; what it changes itself is told when it has returned. An exception of it goes to ``sys.unraisablehook``.
-        The old rows are read only while somebody is to be told.
+        graphs, blobs and counters are not. The function is called on the thread that commits, after the commit, so it
+        may run scripts; what it changes itself is told when it has returned. An exception of it goes to
+        ``sys.unraisablehook``. The old rows are read only while somebody is to be told.
 
         Args:
             relation: Name of the relation, which need not be there yet.
@@ -310,6 +310,79 @@ class Database:
 
         Returns:
             Whether there was one of this number.
+        """
+    def register_fixed_rule(
+        self,
+        name: str,
+        arity: int,
+        function: Callable[[list[list[list[Any]]], dict[str, Any]], Iterable[Iterable[Any]]],
+    ) -> None:
+        """Let scripts apply a function with ``<~``. It is not stored.
+
+        >>> db.register_fixed_rule("Rotate", 2, lambda inputs, options: [(b, a) for a, b in inputs[0]])
+        >>> db.run("?[a, b] <~ Rotate(*edge[a, b])")
+
+        The function may ask the database, but not change it: the script that applies it may be changing it. An
+        exception fails the script, with the rule's name and place. Of a generator rows are taken until the script is
+        stopped.
+
+        Args:
+            name: As scripts write it.
+            arity: How many columns it gives.
+            function: Called with the rows of each relation that it is given, and with its options; returns its rows.
+
+        Raises:
+            InvalidInputError: The name is one that is built in or registered, or that scripts could not write.
+            TypeError: The function is none.
+        """
+    def unregister_fixed_rule(self, name: str) -> bool:
+        """Forget a rule; :meth:`close` forgets all.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            Whether there was one of this name.
+
+        Raises:
+            InvalidInputError: It is built in.
+        """
+    def register_aggregate(
+        self,
+        name: str,
+        init: Callable[..., Any],
+        step: Callable[[Any, Any], Any],
+        finish: Callable[[Any], Any] | None = None,
+        *,
+        args: int = 0,
+    ) -> None:
+        """Let scripts use an aggregate of one's own, which may not stand in recursion. It is not stored.
+
+        >>> db.register_aggregate("total", lambda: 0, lambda total, value: total + value)
+        >>> db.run("?[k, total(v)] := *sales[k, v]")
+
+        Args:
+            name: As scripts write it.
+            init: Called for each group with the arguments after the variable; returns its state.
+            step: Called with the state and a value; returns the next state.
+            finish: Called with the last state; returns the value. ``None``: the state is the value.
+            args: Most arguments after the variable.
+
+        Raises:
+            InvalidInputError: The name is one that is built in or registered, or that scripts could not write.
+            TypeError: One of the functions is none.
+        """
+    def unregister_aggregate(self, name: str) -> bool:
+        """Forget an aggregate; :meth:`close` forgets all.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            Whether there was one of this name.
+
+        Raises:
+            InvalidInputError: It is built in.
         """
     def drop(self, name: str) -> bool:
         """Drop whatever has this name, at once and durably; return whether it was there.

@@ -216,7 +216,10 @@ impl Groups {
                 States::Least(cells) | States::Greatest(cells) => cells.resize(groups, Cell::NULL),
                 States::Other { used, args, states } => {
                     while states.len() < groups {
-                        let started = (used.aggregate.start)(args);
+                        let started = match &used.own {
+                            Some(own) => own.start(args),
+                            None => (used.aggregate.start)(args),
+                        };
                         let mut state = started.map_err(|failure| Error::failed(failure, span))?;
                         // An odd multiplier: each state draws its own.
                         let place = states.len() as u64 * several + number as u64;

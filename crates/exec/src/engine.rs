@@ -12,6 +12,7 @@ use crate::explain::Analysis;
 use crate::fixed::Projections;
 use crate::host::{Host, Run};
 use crate::output::Output;
+use crate::own::{FixedRule, Own};
 use crate::profile::Profile;
 use crate::query::{Query, Relation};
 use crate::tries::{KeptTries, Tries};
@@ -21,7 +22,7 @@ use base::SeqNo;
 use env::Env;
 use env::sync::{Mutex, RwLock};
 pub use frames::{ColumnOf, Frames};
-use function::Ambient;
+use function::{Ambient, OwnAggregate};
 use hashbrown::HashMap;
 use model::Value;
 use options::{Options, cells_of};
@@ -70,6 +71,7 @@ pub struct Engine {
     tries: Tries,
     host: Option<Arc<dyn Host>>,
     callbacks: Callbacks,
+    own: Own,
 }
 
 /// A query that was planned before.
@@ -119,6 +121,7 @@ impl Engine {
             tries: Tries::new(memory_bytes_max / PROJECTIONS_SHARE),
             host: None,
             callbacks: Callbacks::default(),
+            own: Own::default(),
         }
     }
 
@@ -297,9 +300,56 @@ impl Engine {
         self.callbacks.unregister(id)
     }
 
-    /// Ends it for all.
-    pub fn unregister_callbacks(&self) {
+    /// Lets scripts apply a rule of the program's. What it does is not known to be the same twice, so nothing of it is kept.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: the name is one that is built in or registered, or that scripts could not write.
+    pub fn register_fixed_rule(&self, name: &str, rule: Arc<dyn FixedRule>) -> store::Result<()> {
+        self.own.add_rule(name, rule)?;
+        self.plans.lock().clear();
+        Ok(())
+    }
+
+    /// Ends that; whether there was one of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for one that is built in.
+    pub fn unregister_fixed_rule(&self, name: &str) -> store::Result<bool> {
+        let removed = self.own.remove_rule(name)?;
+        self.plans.lock().clear();
+        Ok(removed)
+    }
+
+    /// Lets scripts use an aggregate of the program's: an ordinary one, which stands in no recursion.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: the name is one that is built in or registered, or that scripts could not write.
+    pub fn register_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
+        self.own.add_aggregate(aggregate)?;
+        self.plans.lock().clear();
+        Ok(())
+    }
+
+    /// Ends that; whether there was one of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for one that is built in.
+    pub fn unregister_aggregate(&self, name: &str) -> store::Result<bool> {
+        let removed = self.own.remove_aggregate(name)?;
+        self.plans.lock().clear();
+        Ok(removed)
+    }
+
+    /// Forgets all functions of the program's: callbacks, rules, aggregates.
+    pub fn unregister_all(&self) {
         self.callbacks.clear();
+        self.own.clear();
+        self.plans.lock().clear();
+    }
+
+    /// Rules and aggregates of the program's.
+    pub(crate) fn own(&self) -> &Own {
+        &self.own
     }
 
     /// Tells what was changed in a transaction of the caller's, who has committed it.
@@ -381,7 +431,7 @@ impl Engine {
         successors: &BTreeMap<String, String>,
     ) -> Result<(Plan, Vec<Relation>)> {
         let random = || self.env.random_u64();
-        let view = View::new(&self.catalog, read, ephemeral, successors, &random);
+        let view = View::new(&self.catalog, read, ephemeral, successors, &random, &self.own);
         let plan = plan::plan(query, &view)?;
         let found = view.into_relations();
         let relations =
@@ -444,7 +494,7 @@ impl Engine {
             self.sleep(seconds, watch)?;
         }
         let kept = moment.map(|moment| crate::fixed::Kept { cache: &self.projections, moment });
-        let algorithms = crate::fixed::Library { kept };
+        let algorithms = crate::fixed::Library { kept, own: &self.own };
         let mut running =
             Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
         running.profile = analysis.as_ref().map(|_| Profile::default());

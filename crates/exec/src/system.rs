@@ -63,7 +63,10 @@ pub(crate) fn run(
             Ok(Output::status("OK"))
         }
         SystemOp::FixedRules => {
-            let rows = crate::fixed::names().into_iter().map(|name| vec![Value::Str(name)]);
+            let mut names = crate::fixed::names();
+            names.append(&mut engine.own().rule_names());
+            names.sort_unstable();
+            let rows = names.into_iter().map(|name| vec![Value::Str(name)]);
             Ok(Output::of_values(&["rule"], rows.collect()))
         }
         SystemOp::Indices(name) => crate::index::list(engine, read, &find(catalog, name)?),

@@ -1,9 +1,11 @@
 //! The catalog as a script sees it: what is stored, and its own relations in memory.
 
+use crate::own::Own;
 use crate::query::{Relation, StoredRelation};
 use crate::stored::StoredPath;
 use crate::table::Table;
 use base::{Batch, KeyShape, Projection};
+use function::OwnAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo};
 use relation::{Access, Catalog, Entry, GraphPart, Schema, VertexType};
@@ -32,6 +34,7 @@ pub(crate) struct View<'s> {
     successors: &'s BTreeMap<String, String>,
     found: RefCell<Vec<Relation>>,
     random: &'s dyn Fn() -> u64,
+    own: &'s Own,
 }
 
 /// Rows that are drawn to learn how many rows share a first column.
@@ -48,8 +51,10 @@ impl<'s> View<'s> {
         ephemeral: &'s BTreeMap<String, Ephemeral>,
         successors: &'s BTreeMap<String, String>,
         random: &'s dyn Fn() -> u64,
+        own: &'s Own,
     ) -> Self {
-        Self { catalog, read, ephemeral, successors, found: RefCell::default(), random }
+        let found = RefCell::default();
+        Self { catalog, read, ephemeral, successors, found, random, own }
     }
 
     /// What was asked for, by handle.
@@ -213,6 +218,14 @@ impl plan::Catalog for View<'_> {
         name: &syntax::Ident,
         options: &[(syntax::Ident, syntax::Expr)],
     ) -> Result<Option<usize>, syntax::Diagnostic> {
-        crate::fixed::columns(name, options)
+        crate::fixed::columns(name, options, self.own)
+    }
+
+    fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
+        self.own.aggregate(name)
+    }
+
+    fn aggregates(&self) -> Vec<String> {
+        self.own.aggregate_names()
     }
 }

@@ -33,7 +33,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use aggregate::{Accumulate, Aggregate, Start, aggregate, aggregates};
+pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates};
 pub use comparison::{compare, equal};
 pub use json::{json_of, scalar_of_json};
 pub use registry::{functions, lookup};
@@ -66,11 +66,14 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    /// Without a hint.
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+    /// With a hint.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }

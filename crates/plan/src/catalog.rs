@@ -1,6 +1,8 @@
 //! What planning asks of the relations that are stored.
 
+use function::OwnAggregate;
 use model::Type;
+use std::sync::Arc;
 use syntax::{Diagnostic, Expr, Ident};
 
 /// A stored relation as a query sees it.
@@ -63,5 +65,15 @@ pub trait Catalog {
         _options: &[(Ident, Expr)],
     ) -> Result<Option<usize>, Diagnostic> {
         Ok(None)
+    }
+
+    /// An aggregate of the program's.
+    fn aggregate(&self, _name: &str) -> Option<Arc<OwnAggregate>> {
+        None
+    }
+
+    /// Their names, for hints.
+    fn aggregates(&self) -> Vec<String> {
+        Vec::new()
     }
 }

@@ -5,8 +5,9 @@
 //! 2. A body is a list of literals that all hold: disjunctions have become several rules.
 //! 3. An atom's places hold each variable once; equal places are a [`Literal::Same`], constants a [`Literal::Assign`].
 
-use function::{Aggregate, Function};
+use function::{Aggregate, Function, OwnAggregate};
 use model::Value;
+use std::sync::Arc;
 use syntax::Span;
 
 /// A variable of one rule.
@@ -80,6 +81,8 @@ pub enum PredicateKind {
 pub struct AggregateUse {
     /// Which.
     pub aggregate: &'static Aggregate,
+    /// Where it is [`function::OWN`]: which of the program's.
+    pub own: Option<Arc<OwnAggregate>>,
     /// Without variables.
     pub args: Vec<Expr>,
 }

@@ -175,27 +175,31 @@ impl Resolver<'_> {
 
     fn aggregate(&mut self, item: &HeadItem) -> Result<Option<AggregateUse>, Diagnostic> {
         let Some((name, args)) = &item.aggregate else { return Ok(None) };
-        let Some(aggregate) = function::aggregate(&name.text) else {
+        let own = self.catalog.aggregate(&name.text);
+        let built_in = function::aggregate(&name.text);
+        let Some(aggregate) = built_in.or(own.as_ref().map(|_| &function::OWN)) else {
+            let owned = self.catalog.aggregates();
             let names = function::aggregates().iter().map(|known| known.name);
-            let hint = closest(&name.text, names);
+            let hint = closest(&name.text, names.chain(owned.iter().map(String::as_str)));
             return Err(Diagnostic::unknown(
                 format!("no aggregate `{}`", name.text),
                 name.span,
                 hint,
             ));
         };
-        if args.len() > aggregate.args_max {
+        let args_max = own.as_ref().map_or(aggregate.args_max, |own| own.args_max);
+        if args.len() > args_max {
             let message = format!(
                 "aggregate `{}` takes at most {} besides its variable, it is given {}",
                 name.text,
-                count_text(aggregate.args_max, "argument"),
+                count_text(args_max, "argument"),
                 args.len()
             );
             return Err(error(message, item.span));
         }
         let parameters = &mut self.program.parameters;
         let args = args.iter().map(|arg| resolve_expression(arg, parameters));
-        Ok(Some(AggregateUse { aggregate, args: args.collect::<Result<_, _>>()? }))
+        Ok(Some(AggregateUse { aggregate, own, args: args.collect::<Result<_, _>>()? }))
     }
 
     fn define(&mut self, rule: &syntax::Rule) {
@@ -606,7 +610,10 @@ fn first_row_len(data: &Expr) -> Option<usize> {
 }
 
 fn same_aggregate(a: &Option<AggregateUse>, b: &Option<AggregateUse>) -> bool {
-    let name = |one: &Option<AggregateUse>| one.as_ref().map(|one| one.aggregate.name);
+    let name = |one: &Option<AggregateUse>| {
+        let own = |one: &AggregateUse| one.own.as_ref().map(|own| own.name.clone());
+        one.as_ref().map(|one| (one.aggregate.name, own(one)))
+    };
     name(a) == name(b)
 }
 

@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::{OrRaise, invalid};
 use crate::graph::Graph;
+use crate::own::{Aggregate, Rule, number};
 use crate::relation::Relation;
 use crate::result::Answer;
 use crate::transaction::Transaction;
@@ -15,6 +16,7 @@ use quipu::{
     Options, WeightType,
 };
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// An open database.
 #[pyclass(module = "quipu", frozen)]
@@ -247,6 +249,44 @@ impl Database {
         callable(callback)?;
         let told = crate::callback::told(callback.clone().unbind());
         Ok(self.database.register_callback(relation, told))
+    }
+
+    fn register_fixed_rule(
+        &self,
+        name: &str,
+        arity: isize,
+        function: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        callable(function)?;
+        let (columns, function) = (number("arity", arity)?, function.clone().unbind());
+        self.database.register_fixed_rule(name, Rule { columns, function }).or_raise()
+    }
+
+    fn unregister_fixed_rule(&self, name: &str) -> PyResult<bool> {
+        self.database.unregister_fixed_rule(name).or_raise()
+    }
+
+    #[pyo3(signature = (name, init, step, finish=None, *, args=0))]
+    fn register_aggregate(
+        &self,
+        name: &str,
+        init: &Bound<'_, PyAny>,
+        step: &Bound<'_, PyAny>,
+        finish: Option<&Bound<'_, PyAny>>,
+        args: isize,
+    ) -> PyResult<()> {
+        [init, step].into_iter().chain(finish).try_for_each(callable)?;
+        let aggregate = Arc::new(Aggregate {
+            init: init.clone().unbind(),
+            step: step.clone().unbind(),
+            finish: finish.map(|finish| finish.clone().unbind()),
+        });
+        let args = number("args", args)?;
+        self.database.register_aggregate(name, args, move |args| aggregate.begin(args)).or_raise()
+    }
+
+    fn unregister_aggregate(&self, name: &str) -> PyResult<bool> {
+        self.database.unregister_aggregate(name).or_raise()
     }
 
     fn unregister_callback(&self, id: u64) -> bool {

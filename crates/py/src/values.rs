@@ -64,6 +64,8 @@ pub(crate) enum Called<'n> {
     Parameter(&'n str),
     /// A value of a column.
     Column(&'n str),
+    /// What a rule or an aggregate of the program's answers.
+    Answer,
 }
 
 impl fmt::Display for Called<'_> {
@@ -71,6 +73,7 @@ impl fmt::Display for Called<'_> {
         match self {
             Self::Parameter(name) => write!(f, "parameter `${name}`"),
             Self::Column(name) => write!(f, "a value of column `{name}`"),
+            Self::Answer => f.write_str("what it answers"),
         }
     }
 }

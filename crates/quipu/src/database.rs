@@ -462,7 +462,7 @@ impl Database {
     pub fn close(&self) -> Result<()> {
         let written = self.waiting.close();
         // They may hold this database.
-        self.engine.unregister_callbacks();
+        self.engine.unregister_all();
         self.store.close().and(written)
     }
 }

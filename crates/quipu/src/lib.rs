@@ -28,6 +28,7 @@ mod check;
 mod database;
 mod export;
 mod options;
+mod own;
 mod relation;
 mod repair;
 mod rows;
@@ -41,8 +42,9 @@ pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, res
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use exec::{ChangeKind, Changed, ChangedBy, ColumnOf, GoOn, may_change};
+pub use exec::{ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, may_change};
 pub use export::{ExportFormat, export_file};
+pub use function::{Accumulate, Failure};
 pub use ingest;
 pub use model::{
     Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,

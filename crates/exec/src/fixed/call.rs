@@ -23,7 +23,7 @@ const BYTES_UNCHECKED: u64 = 1 << 20;
 type Visit<'v> = dyn FnMut(&[&[Cell]], usize) -> Result<u64> + 'v;
 
 /// A use of an algorithm in a query that runs.
-pub(super) struct Call<'a, 'q> {
+pub(crate) struct Call<'a, 'q> {
     /// Of the query.
     pub query: &'a Query<'q>,
     /// What was written.
@@ -96,7 +96,7 @@ impl Answer {
 
 impl Call<'_, '_> {
     /// The algorithm's name as written.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.fixed.name
     }
 
@@ -114,7 +114,7 @@ impl Call<'_, '_> {
     }
 
     /// Where an input stands.
-    pub(super) fn input_span(&self, number: usize) -> Span {
+    pub(crate) fn input_span(&self, number: usize) -> Span {
         self.fixed.inputs.get(number).map_or(self.fixed.span, |input| input.span)
     }
 
@@ -128,7 +128,7 @@ impl Call<'_, '_> {
     }
 
     /// What the columns of an input are called, wildcards by the empty name: as the rule says, or else as the relation does.
-    pub(super) fn names(&self, number: usize) -> Result<Vec<String>> {
+    pub(crate) fn names(&self, number: usize) -> Result<Vec<String>> {
         let input = self.input(number)?;
         if !input.names.is_empty() {
             return Ok(input.names.clone());
@@ -163,7 +163,7 @@ impl Call<'_, '_> {
     }
 
     /// All rows of an input in columns.
-    pub(super) fn columns(&self, number: usize) -> Result<Vec<Vec<Cell>>> {
+    pub(crate) fn columns(&self, number: usize) -> Result<Vec<Vec<Cell>>> {
         let arity = self.arity(number)?;
         let mut columns = vec![Vec::new(); arity];
         self.each(number, arity, &mut |found, _| {

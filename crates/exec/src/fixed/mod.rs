@@ -18,10 +18,10 @@ mod utility;
 
 use crate::cell::Cell;
 use crate::error::{Error, Result};
+use crate::own::Own;
 use crate::query::{Algorithms, Query};
 pub(crate) use cache::Projections;
-use call::Call;
-pub(crate) use call::Kept;
+pub(crate) use call::{Call, Kept};
 use plan::FixedUse;
 use syntax::{Diagnostic, Expr, Ident};
 
@@ -29,6 +29,8 @@ use syntax::{Diagnostic, Expr, Ident};
 pub(crate) struct Library<'e> {
     /// Where they keep projections of stored relations; `None` for a query that may see changes of its own.
     pub kept: Option<Kept<'e>>,
+    /// Those of the program's.
+    pub own: &'e Own,
 }
 
 /// How many columns an algorithm gives.
@@ -90,9 +92,13 @@ const TABLE: &[Algorithm] = &[
 
 impl Algorithms for Library<'_> {
     fn run(&self, query: &Query<'_>, fixed: &FixedUse) -> Result<Vec<Vec<Cell>>> {
-        let algorithm = find(&fixed.name, fixed.span).map_err(|problem| vec![problem])?;
+        let call = Call { query, fixed, kept: self.kept.as_ref() };
+        if let Some(rule) = self.own.rule(&fixed.name) {
+            return crate::own::run(&*rule, &call);
+        }
+        let algorithm = find(&fixed.name, fixed.span, self.own).map_err(|problem| vec![problem])?;
         algorithm.check(fixed)?;
-        (algorithm.run)(&Call { query, fixed, kept: self.kept.as_ref() })
+        (algorithm.run)(&call)
     }
 }
 
@@ -142,11 +148,18 @@ impl Algorithm {
 }
 
 /// The algorithm of a name.
-fn find(name: &str, span: syntax::Span) -> std::result::Result<&'static Algorithm, Diagnostic> {
+fn find(
+    name: &str,
+    span: syntax::Span,
+    own: &Own,
+) -> std::result::Result<&'static Algorithm, Diagnostic> {
     if let Some(found) = TABLE.iter().find(|algorithm| algorithm.names.contains(&name)) {
         return Ok(found);
     }
-    let all = || TABLE.iter().flat_map(|algorithm| algorithm.names.iter().copied());
+    let owned = own.rule_names();
+    let owned = || owned.iter().map(String::as_str);
+    let built_in = || TABLE.iter().flat_map(|algorithm| algorithm.names.iter().copied());
+    let all = || built_in().chain(owned());
     let same = all().find(|known| known.eq_ignore_ascii_case(name));
     let near = same.or_else(|| syntax::closest(name, all()));
     let hint = near.map(|near| format!("did you mean `{near}`?"));
@@ -161,8 +174,12 @@ fn find(name: &str, span: syntax::Span) -> std::result::Result<&'static Algorith
 pub(crate) fn columns(
     name: &Ident,
     options: &[(Ident, Expr)],
+    own: &Own,
 ) -> std::result::Result<Option<usize>, Diagnostic> {
-    let algorithm = find(&name.text, name.span)?;
+    if let Some(rule) = own.rule(&name.text) {
+        return Ok(Some(rule.columns()));
+    }
+    let algorithm = find(&name.text, name.span, own)?;
     let option =
         |wanted: &str| options.iter().find(|(name, _)| name.text == wanted).map(|(_, expr)| expr);
     let items = |wanted: &str| match option(wanted) {
@@ -185,6 +202,11 @@ pub(crate) fn columns(
             _ => None,
         },
     })
+}
+
+/// Whether one of this name, or alias, is built in.
+pub(crate) fn has_algorithm(name: &str) -> bool {
+    TABLE.iter().any(|algorithm| algorithm.names.contains(&name))
 }
 
 /// Their names, aliases too.

@@ -21,7 +21,7 @@ impl Call<'_, '_> {
     }
 
     /// The value of an option, or of another expression without variables.
-    pub(super) fn known(&self, expr: &syntax::Expr) -> Result<Value> {
+    pub(crate) fn known(&self, expr: &syntax::Expr) -> Result<Value> {
         let mut names = self.query.plan.program.parameters.clone();
         let resolved =
             plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;

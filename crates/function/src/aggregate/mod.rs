@@ -6,11 +6,13 @@
 
 mod collect;
 mod meet;
+mod own;
 mod statistics;
 
 use crate::Failure;
 use meet::Lattice;
 use model::{Json, Value, Vector};
+pub use own::{OWN, OwnAggregate};
 use std::fmt;
 
 /// Makes an accumulator without values, of the arguments after the variable; fails where they make no sense.
