@@ -1,5 +1,6 @@
 //! Each flag once, with its help.
 
+use crate::paint::Color;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use quipu::ingest::{ColumnRef, Columns};
 use quipu::{Durability, VertexType, WeightType};
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Repair(Repair),
     Neighbors(Neighbors),
     Run(Run),
+    Shell(Shell),
     Export(Export),
     Backup(Backup),
     Restore(Restore),
@@ -197,9 +199,11 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   quipu run db.quipu -e '?[to] := *cites{src: $v, dst: to}' --param v=42
   quipu run db.quipu reach.q --format csv > reached.csv
+  quipu run db.quipu schema.q load.q --param day='\"2026-01-01\"'
+  quipu run db.quipu reach.q --format parquet > reached.parquet
   echo '::relations' | quipu run db.quipu -
 
-A script is one query, one operation that begins with '::', or several queries in braces. One that only reads opens
+Of several scripts, run in order until one fails, the rows of the last are printed. A script is one query, one operation that begins with '::', or several queries in braces. One that only reads opens
 the database read-only, beside a process that writes; one that may change something creates the database where there is
 none. In CSV null is an empty cell and an empty text is \"\"; in JSON numbers that JSON lacks (inf, NaN) are null, bytes and
 UUIDs are text. Ctrl-C stops the script, and nothing was changed.";
@@ -210,10 +214,10 @@ UUIDs are text. Ctrl-C stops the script, and nothing was changed.";
 pub(crate) struct Run {
     /// Folder of the database
     pub(crate) db: PathBuf,
-    /// File with the script; "-" is standard input
-    #[arg(required_unless_present = "script", conflicts_with = "script")]
-    pub(crate) file: Option<PathBuf>,
-    /// The script itself
+    /// Files with scripts, run one after the other; "-" is standard input
+    #[arg(required_unless_present = "script", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// A script, run after those of the files
     #[arg(short = 'e', long = "script", value_name = "SCRIPT")]
     pub(crate) script: Option<String>,
     /// A value that the script has as $NAME: JSON, else text
@@ -240,6 +244,49 @@ pub(crate) enum RowFormat {
     Json,
     /// A JSON object a row
     Jsonl,
+    /// A Parquet file
+    Parquet,
+    /// An Arrow file
+    Arrow,
+}
+
+const SHELL_EXAMPLES: &str = "\
+Examples:
+  quipu shell db.quipu
+  quipu shell db.quipu --read-only
+  quipu shell < scripts.txt
+
+On a terminal Enter runs a script once it is whole; Alt-Enter begins a new line all the same, an empty line runs what is
+there. Tab completes names; \\h lists the shell's own commands. Without a folder the database is in memory. Where the input
+is no terminal, scripts are read from it, with an empty line between them, and the first failure ends the shell.";
+
+/// Ask a database by hand: scripts of the query language (Datalog), with history and completion.
+#[derive(Debug, Args)]
+#[command(after_help = SHELL_EXAMPLES)]
+pub(crate) struct Shell {
+    /// Folder of the database; it is created where it is not there
+    pub(crate) db: Option<PathBuf>,
+    /// Only read, beside a process that writes
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// A value that scripts have as $NAME: JSON, else text
+    #[arg(long = "param", value_parser = parameter, value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<(String, String)>,
+    /// How rows are printed; default: table on a terminal, else csv
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<RowFormat>,
+    /// Seconds that a script may take, whatever it says itself; 0 is no limit
+    #[arg(long, value_parser = seconds, value_name = "SECONDS")]
+    pub(crate) timeout: Option<Duration>,
+    /// Memory for the database and its scripts, such as 4GB
+    #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
+    pub(crate) memory_limit: u64,
+    /// When to use colours; NO_COLOR turns them off too
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: Color,
+    /// Neither read nor write the history, which is a file in the user's state folder
+    #[arg(long)]
+    pub(crate) no_history: bool,
 }
 
 const EXPORT_EXAMPLES: &str = "\

@@ -42,6 +42,29 @@ impl Failure {
         }
     }
 
+    /// The failure of a script in a file, behind so many lines of it: its places name the file.
+    pub(crate) fn in_file(self, name: &str, lines_before: usize) -> Self {
+        let place = |line: &str| {
+            let (number, rest) = line.strip_prefix("--> line ")?.split_once(',')?;
+            let number: usize = number.parse().ok()?;
+            Some(format!("--> {name}, line {},{rest}", number.saturating_add(lines_before)))
+        };
+        let placed = |message: &str| match message.contains("\n--> line ") {
+            true => {
+                let lines = message.lines().map(|line| place(line).unwrap_or(line.to_owned()));
+                lines.collect::<Vec<_>>().join("\n")
+            }
+            false => format!("{name}: {message}"),
+        };
+        match self {
+            Self::Request(message) => Self::Request(placed(&message)),
+            Self::Database(error) if error.kind() == ErrorKind::InvalidInput => {
+                Self::Request(placed(&error.to_string()))
+            }
+            other => other,
+        }
+    }
+
     /// A failure of standard output.
     pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {

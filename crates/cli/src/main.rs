@@ -17,8 +17,13 @@ mod import;
 mod interrupt;
 mod neighbors;
 mod output;
+mod paint;
+mod parameters;
 mod repair;
+mod rows;
 mod run;
+mod shell;
+mod show;
 mod stats;
 
 use args::{Arguments, Command};
@@ -48,6 +53,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Repair(arguments) => repair::run(arguments),
         Command::Neighbors(arguments) => neighbors::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Shell(arguments) => shell::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Backup(arguments) => backup::back_up(arguments),
         Command::Restore(arguments) => backup::restore(arguments),

@@ -497,9 +497,39 @@ fn a_wrong_script_is_shown_with_its_place_and_a_long_one_stops_at_its_timeout() 
     let shown = "error: no relation `cite`\n--> line 1, column 10\n  ?[a] := *cite{src: a}\n           ^^^^\n\
         hint: did you mean `cites`?\n";
     assert_eq!(wrong, shown);
-    let long = "c[x] := x in int_range(3000) ?[count(x)] := c[x], c[y], c[z]";
+    let long = "c[x] := x in int_range(3000) ?[x] := c[x], c[y], c[z], x + y + z < 0";
     let stopped = place.fails(1, &["run", "db", "-e", long, "--timeout", "0.1"]);
     assert_eq!(stopped, "error: the query ran into its timeout\n");
     place.fails(2, &["run", "db"]);
     place.fails(2, &["run", "db", "-e", "?[a] <- [[1]]", "--param", "novalue"]);
+}
+
+#[test]
+fn several_scripts_run_in_order_and_a_mistake_names_its_file() {
+    let place = Place::new();
+    place.file("schema.q", ":create t {a: Int => b: String}");
+    place.file("load.q", "?[a, b] <- [[1, $word], [2, 'x']] :put t {a, b}");
+    let all = ["run", "new", "schema.q", "load.q", "-e", "?[b] := *t[1, b]", "--param", "word=hi"];
+    assert_eq!(place.ok(&all), "b\nhi\n");
+    place.file("wrong.q", "?[a] :=\n  *t[a, _],\n  *tt[a]");
+    let shown = place.fails(1, &["run", "new", "load.q", "wrong.q", "--param", "word=hi"]);
+    assert_eq!(
+        shown,
+        "error: no relation `tt`\n--> wrong.q, line 3, column 4\n    *tt[a]\n     ^^\n"
+    );
+    let shown = place.fails(1, &["run", "new", "load.q"]);
+    assert_eq!(shown, "error: load.q: parameter `$word` has no value\n");
+    place.fails(1, &["run", "new", "missing.q"]);
+}
+
+#[test]
+fn rows_are_files_of_columns_too() {
+    let place = cited();
+    let script = "?[a, b] <- [[1, 'x'], [2, null]]";
+    for (format, magic) in [("parquet", &b"PAR1"[..]), ("arrow", b"ARROW1")] {
+        let output = place.quipu(&["run", "db", "-e", script, "--format", format]);
+        assert!(output.status.success(), "{}", err(&output));
+        assert!(output.stdout.starts_with(magic), "{format}");
+        assert!(output.stdout.ends_with(magic), "{format}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Scripts from text to rows.
 
+mod ephemeral;
 mod frames;
 mod options;
 mod rows;
@@ -395,6 +396,7 @@ impl Engine {
             parameters: run.parameters,
             ephemeral: BTreeMap::new(),
             watch: self.watch(run, cancelled),
+            debug: run.debug,
             created: Vec::new(),
             dropped: Vec::new(),
             successors: BTreeMap::new(),

@@ -1,11 +1,15 @@
 //! What a script is run with, and what the engine asks of the database around it.
 
 use crate::engine::Parameters;
+use crate::output::Output;
 use base::KeyspaceId;
 use syntax::Script;
 
 /// Asked now and then; a script stops once the answer is false.
 pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
+
+/// Takes the name and the rows of a relation of a script's own where `%debug` shows it.
+pub type Debug<'r> = &'r (dyn Fn(&str, &Output) + Send + Sync);
 
 /// What a script is run with.
 #[derive(Clone, Copy)]
@@ -16,13 +20,15 @@ pub struct Run<'r> {
     pub timeout_s: Option<f64>,
     /// Whether to go on.
     pub go_on: Option<GoOn<'r>>,
+    /// What `%debug` tells; without it, nobody.
+    pub debug: Option<Debug<'r>>,
 }
 
 impl<'r> Run<'r> {
     /// With parameters and nothing else.
     #[must_use]
     pub fn new(parameters: &'r Parameters) -> Self {
-        Self { parameters, timeout_s: None, go_on: None }
+        Self { parameters, timeout_s: None, go_on: None, debug: None }
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) trait Blocks {
     fn kept(&self, name: &str) -> Option<Output>;
     /// Exchanges two of them; whether both are there.
     fn swap(&mut self, a: &str, b: &str) -> bool;
+    /// Tells the host of a relation's rows.
+    fn debug(&self, name: &str, output: &Output);
     /// # Errors
     /// Once the script has to stop.
     fn check(&self) -> Result<()>;
@@ -94,20 +96,28 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             return Ok(Flow::Continue(label.as_ref().map(|label| label.text.clone()), *span));
         }
         Statement::Return(items, _) => {
-            // The rows of the last are the result, as they would be of the last block.
-            *last = Output::status("OK");
+            // All are computed; the rows of the first are the result.
+            let mut outputs = Vec::with_capacity(items.len());
             for item in items {
-                *last = rows_of(blocks, item)?;
+                outputs.push(rows_of(blocks, item)?);
             }
+            *last = outputs.into_iter().next().unwrap_or_else(|| Output::status("OK"));
             return Ok(Flow::Return);
         }
         Statement::Debug(name) => {
-            relation(blocks, name)?;
+            let output = relation(blocks, name)?;
+            blocks.debug(&name.text, &output);
         }
-        Statement::IgnoreError(block) => match run_block(blocks, block) {
-            Ok(output) => *last = output,
+        Statement::IgnoreError(block, name) => match run_block(blocks, block) {
+            Ok(output) => {
+                *last = output;
+                if let Some(name) = name {
+                    blocks.keep(&name.text, last);
+                }
+            }
             Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
-            Err(_) => {}
+            // A relation that has the name already stays as it is.
+            Err(_) => *last = Output::status("FAILED"),
         },
         Statement::Swap(a, b) => {
             if !blocks.swap(&a.text, &b.text) {

@@ -35,11 +35,13 @@ mod tries;
 mod trigger;
 mod view;
 mod watch;
+mod words;
 
 pub use callback::{Callback, Changed, ChangedBy};
 pub use cell::{Cell, Interner};
 pub use engine::{Change, ChangeKind, ColumnOf, Engine, Frames, Parameters};
 pub use error::{Error, Result};
-pub use host::{GoOn, Host, Run, may_change};
+pub use host::{Debug, GoOn, Host, Run, may_change};
 pub use output::Output;
 pub use own::{FixedRule, RuleCall};
+pub use words::{Words, words};

@@ -446,12 +446,12 @@ fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Val
     }
 }
 
-fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {
+pub(crate) fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {
     spec.keys.iter().chain(&spec.values).find(|column| column.name.text == name)
 }
 
 /// The place of a header: as it is written, or the variable of an aggregate.
-fn given_column(headers: &[String], wanted: &str) -> Option<usize> {
+pub(crate) fn given_column(headers: &[String], wanted: &str) -> Option<usize> {
     let exact = headers.iter().position(|header| header == wanted);
     exact.or_else(|| headers.iter().position(|header| variable_of(header) == wanted))
 }

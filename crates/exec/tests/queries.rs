@@ -154,3 +154,77 @@ fn a_protected_relation_is_not_replaced_by_no_rows_either() {
     check(&format!("{made} ?[a] := a in [] :replace p {{a: Int}}"), refused);
     check(&format!("{made} :replace p {{a: Int}}"), refused);
 }
+
+#[test]
+fn relations_of_a_script_s_own_take_every_change() {
+    let own = "{?[a, b] <- [[1, 'x'], [2, 'y']] :create _t {a => b}}";
+    for (change, rows) in [
+        (
+            "?[a, b] <- [[2, 'z'], [3, 'w'], [3, 'v']] :put _t {a => b}",
+            "a b: 1 \"x\", 2 \"z\", 3 \"w\"",
+        ),
+        ("?[a, b] <- [[3, 'w']] :insert _t {a => b}", "a b: 1 \"x\", 2 \"y\", 3 \"w\""),
+        ("?[a, b] <- [[2, 'z']] :update _t {a => b}", "a b: 1 \"x\", 2 \"z\""),
+        ("?[a, b] <- [[1, 'x']] :ensure _t {a => b}", "a b: 1 \"x\", 2 \"y\""),
+        ("?[a] <- [[3]] :ensure_not _t {a}", "a b: 1 \"x\", 2 \"y\""),
+        ("?[a] <- [[1], [9]] :rm _t {a}", "a b: 2 \"y\""),
+        ("?[a] <- [[1]] :delete _t {a}", "a b: 2 \"y\""),
+        ("?[k, v] <- [[1, 'z']] :put _t {a = k => b = v}", "a b: 1 \"z\", 2 \"y\""),
+        ("?[c] <- [[7]] :replace _t {c}", "c: 7"),
+    ] {
+        check(&format!("{own} {{{change}}} %return _t"), rows);
+    }
+    for (change, why) in [
+        (
+            "?[a, b] <- [[3, 'w'], [2, 'z']] :insert _t {a => b}",
+            "row [2] of relation `_t` is there already",
+        ),
+        (
+            "?[a, b] <- [[2, 'z'], [3, 'w']] :update _t {a => b}",
+            "row [3] of relation `_t` is not there",
+        ),
+        ("?[a] <- [[1], [9]] :delete _t {a}", "row [9] of relation `_t` is not there"),
+        ("?[a, b] <- [[1, 'z']] :ensure _t {a => b}", "row [1] of relation `_t` has other values"),
+        ("?[a] <- [[1]] :ensure_not _t {a}", "row [1] of relation `_t` is there"),
+        ("?[a] <- [[1]] :put _t {a => b}", "column `b` gets no value"),
+        ("?[a] <- [[1]] :replace _t {a => b}", "column `b` gets no value"),
+        ("?[a] <- [[1]] :put _tt {a}", "no relation `_tt`"),
+    ] {
+        check(&format!("{own} {{{change}}}"), why);
+        // What is refused changes nothing.
+        let rows = "a b: 1 \"x\", 2 \"y\"";
+        check(&format!("{own} %ignore_error {{{change}}} %return _t"), rows);
+    }
+}
+
+#[test]
+fn an_error_that_is_ignored_is_told_and_leaves_a_name_as_it_was() {
+    check("%ignore_error {?[a] <- [[1]]} as _x {?[a] := *_x[a]}", "a: 1");
+    let failed = "{?[a] <- [[1]]} as _x %ignore_error {?[a] := *nothing[a]} as _x";
+    check(failed, "status: \"FAILED\"");
+    check(&format!("{failed} {{?[a] := *_x[a]}}"), "a: 1");
+}
+
+#[test]
+fn of_what_is_returned_the_first_is_the_result_and_all_is_computed() {
+    check("%return {?[a] <- [[1]]}, {?[b] <- [[2]]}", "a: 1");
+    check("{?[a] <- [[1]]} as _a %return _a, {?[b] := b = assert(false, 'no')}", "assert: no");
+}
+
+#[test]
+fn what_debug_names_is_handed_to_the_host() {
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    let told = env::sync::Mutex::new(Vec::new());
+    let debug = |name: &str, rows: &quipu_exec::Output| {
+        told.lock().push((name.to_owned(), rows.row(0)));
+    };
+    let parameters = Parameters::new();
+    let run = quipu_exec::Run { debug: Some(&debug), ..quipu_exec::Run::new(&parameters) };
+    let script = "{?[a] <- [[1]]} as _x %debug _x {?[a] <- [[2]]} as _x %debug _x";
+    engine.run_with(script, &run).unwrap();
+    let of = |int| ("_x".to_owned(), vec![model::Value::Int(int)]);
+    assert_eq!(told.into_inner(), [of(1), of(2)]);
+    assert!(engine.run("%debug _y", &parameters).is_err());
+}

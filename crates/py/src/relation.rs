@@ -2,7 +2,6 @@
 
 use crate::error::{OrRaise, invalid};
 use crate::frames::frame;
-use crate::result::array;
 use crate::table::{NextBatch, Table, TableStream, arrow_error, schema_of, speaks_arrow};
 use crate::values::object;
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -159,7 +158,8 @@ fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch>
     let count = rows.len();
     let failed = |error| quipu::Error::caused(ErrorKind::InvalidInput, error);
     for (column, series) in columns.iter().zip(rows.into_columns()) {
-        let array = array(AnswerColumn::of(series, &column.column_type), count).map_err(failed)?;
+        let array =
+            AnswerColumn::of(series, &column.column_type).into_arrow(count).map_err(failed)?;
         // A column of nulls only is one of its type all the same.
         let array = match arrow_type(&column.column_type) {
             Some(of) if of != *array.data_type() => {
@@ -181,7 +181,7 @@ impl Relation {
             self.relation.columns().iter().map(|column| column.name.clone()).collect();
         let rows = frame(data, &names)?;
         crate::import::interruptible(data.py(), |go_on| {
-            let options = RunOptions { timeout: None, go_on: Some(go_on) };
+            let options = RunOptions { go_on: Some(go_on), ..RunOptions::default() };
             self.relation.change(kind, &rows, &options)
         })
     }

@@ -58,7 +58,7 @@ pub(crate) fn import(
         frames.insert(name, frame_to_import(&rows, &columns)?);
     }
     crate::import::interruptible(py, |go_on| {
-        import(&frames, &RunOptions { timeout: None, go_on: Some(go_on) })
+        import(&frames, &RunOptions { go_on: Some(go_on), ..RunOptions::default() })
     })
 }
 

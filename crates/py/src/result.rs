@@ -3,19 +3,13 @@
 use crate::error::invalid;
 use crate::table::{Table, arrow_error};
 use crate::values::{object, parameters};
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, GenericBinaryArray, GenericStringArray,
-    Int64Array, LargeBinaryArray, LargeStringArray, NullArray, RecordBatch, RecordBatchOptions,
-    UInt64Array,
-};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 use env::sync::Mutex;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
-use quipu::{AnswerColumn, AnswerValues, BytesColumn, Frame, RunOptions, Series, ValidRows};
-use std::sync::Arc;
+use quipu::{Frame, RunOptions, Series};
 use std::time::Duration;
 
 /// Rows that a repr and a notebook show.
@@ -40,9 +34,25 @@ pub(crate) fn run(
     let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
     let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
     let answer = crate::import::interruptible(py, |go_on| {
-        run(&parameters, &RunOptions { timeout, go_on: Some(go_on) })
+        run(&parameters, &RunOptions { timeout, go_on: Some(go_on), debug: Some(&debug) })
     })?;
     Ok(Answer { answer, batch: Mutex::new(None) })
+}
+
+/// Rows that `%debug` shows of a relation.
+const DEBUG_ROWS_MAX: usize = 20;
+
+/// Shows what `%debug` names, on `sys.stderr`.
+fn debug(name: &str, answer: &quipu::Answer) {
+    let more = if answer.len() > DEBUG_ROWS_MAX { "…\n" } else { "" };
+    let rows = if answer.len() == 1 { "row" } else { "rows" };
+    let table = answer.to_table(DEBUG_ROWS_MAX);
+    let text = format!("{name}: {} {rows}\n{table}{more}", answer.len());
+    Python::attach(|py| {
+        let write = || py.import("sys")?.getattr("stderr")?.call_method1("write", (text,));
+        // The script goes on where nobody can be told.
+        let _: PyResult<_> = write();
+    });
 }
 
 impl Answer {
@@ -73,7 +83,7 @@ impl Answer {
             if let Some(batch) = &*made {
                 return Ok(batch.clone());
             }
-            Ok(made.insert(batch(&self.answer)?).clone())
+            Ok(made.insert(self.answer.to_batch()?).clone())
         });
         Ok(Table::of_batch(batch.map_err(arrow_error)?))
     }
@@ -178,70 +188,4 @@ impl Answer {
         }
         html + &format!("</table><p>{} rows</p>", self.answer.len())
     }
-}
-
-fn batch(answer: &quipu::Answer) -> Result<RecordBatch, ArrowError> {
-    let mut fields = Vec::new();
-    let mut arrays = Vec::new();
-    for (column, name) in answer.columns().iter().enumerate() {
-        let array = array(answer.column(column), answer.len())?;
-        fields.push(Field::new(name, array.data_type().clone(), true));
-        arrays.push(array);
-    }
-    // A result may have rows and no columns.
-    let options = RecordBatchOptions::new().with_row_count(Some(answer.len()));
-    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
-}
-
-pub(crate) fn array(column: AnswerColumn, rows: usize) -> Result<ArrayRef, ArrowError> {
-    let valid = nulls(column.valid, rows);
-    Ok(match column.values {
-        AnswerValues::Null(rows) => Arc::new(NullArray::new(rows)),
-        AnswerValues::Bool(values) => Arc::new(BooleanArray::new(values.into(), valid)),
-        AnswerValues::Int(values) => Arc::new(Int64Array::new(values.into(), valid)),
-        AnswerValues::Id(values) => Arc::new(UInt64Array::new(values.into(), valid)),
-        AnswerValues::Float(values) => Arc::new(Float64Array::new(values.into(), valid)),
-        AnswerValues::Str(texts) | AnswerValues::Literal(texts) => text(texts, valid)?,
-        AnswerValues::Bytes(bytes) => binary(bytes, valid)?,
-    })
-}
-
-fn nulls(valid: ValidRows, rows: usize) -> Option<NullBuffer> {
-    let words = valid.0?;
-    let bits = BooleanBuffer::new(Buffer::from_vec(words), 0, rows);
-    Some(NullBuffer::new(bits))
-}
-
-/// Offsets of 32 bits, as most readers expect, where the texts are short enough for them.
-fn short(offsets: &[u64]) -> Option<OffsetBuffer<i32>> {
-    let last = offsets.last().copied().unwrap_or(0);
-    i32::try_from(last).ok()?;
-    let offsets: ScalarBuffer<i32> = offsets.iter().map(|&offset| offset as i32).collect();
-    Some(OffsetBuffer::new(offsets))
-}
-
-fn long(offsets: &[u64]) -> OffsetBuffer<i64> {
-    OffsetBuffer::new(offsets.iter().map(|&offset| offset.cast_signed()).collect())
-}
-
-fn text(texts: BytesColumn, valid: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
-    Ok(match short(&texts.offsets) {
-        Some(offsets) => {
-            Arc::new(GenericStringArray::<i32>::try_new(offsets, texts.heap.into(), valid)?)
-        }
-        None => {
-            Arc::new(LargeStringArray::try_new(long(&texts.offsets), texts.heap.into(), valid)?)
-        }
-    })
-}
-
-fn binary(bytes: BytesColumn, valid: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
-    Ok(match short(&bytes.offsets) {
-        Some(offsets) => {
-            Arc::new(GenericBinaryArray::<i32>::try_new(offsets, bytes.heap.into(), valid)?)
-        }
-        None => {
-            Arc::new(LargeBinaryArray::try_new(long(&bytes.offsets), bytes.heap.into(), valid)?)
-        }
-    })
 }

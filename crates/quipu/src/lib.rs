@@ -22,6 +22,7 @@
 //! 2. It is the only one that chooses an environment: the real machine or memory.
 
 mod answer;
+mod answer_arrow;
 mod backup;
 mod callback;
 mod check;
@@ -42,7 +43,9 @@ pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, res
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use exec::{ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, may_change};
+pub use exec::{
+    ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, Words, may_change, words,
+};
 pub use export::{ExportFormat, export_file};
 pub use function::{Accumulate, Failure};
 pub use ingest;
@@ -51,9 +54,10 @@ pub use model::{
 };
 pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
-pub use script::{Parameters, RunOptions, ScriptError};
+pub use script::{Debug, Parameters, RunOptions, ScriptError};
 pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result};
+pub use syntax::is_unfinished;
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, Measure,
 };

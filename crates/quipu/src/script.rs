@@ -22,7 +22,12 @@ pub struct RunOptions<'r> {
     pub timeout: Option<Duration>,
     /// Asked every few thousand rows, also by worker threads; false stops the script.
     pub go_on: Option<GoOn<'r>>,
+    /// Takes the name and the rows of what `%debug` shows; without it they are shown to nobody.
+    pub debug: Option<Debug<'r>>,
 }
+
+/// Takes what `%debug` shows, while the script runs.
+pub type Debug<'r> = &'r (dyn Fn(&str, &Answer) + Send + Sync);
 
 impl fmt::Debug for RunOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,7 +106,10 @@ impl Database {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
-        let output = self.engine().run_with(script, &run_of(parameters, options));
+        let debug = debug_of(options);
+        let mut run = run_of(parameters, options);
+        run.debug = options.debug.map(|_| &debug as exec::Debug<'_>);
+        let output = self.engine().run_with(script, &run);
         output.map(Answer::new).map_err(|error| said(error, Some(script)))
     }
 }
@@ -126,7 +134,9 @@ impl Tx {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
-        let run = run_of(parameters, options);
+        let debug = debug_of(options);
+        let mut run = run_of(parameters, options);
+        run.debug = options.debug.map(|_| &debug as exec::Debug<'_>);
         let engine = self.database().engine();
         self.changing(|transaction, changed| {
             let output = engine.run_in(transaction, script, &run, changed);
@@ -137,7 +147,17 @@ impl Tx {
 
 pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -> Run<'r> {
     let timeout_s = options.timeout.map(|timeout| timeout.as_secs_f64());
-    Run { parameters, timeout_s, go_on: options.go_on }
+    Run { parameters, timeout_s, go_on: options.go_on, debug: None }
+}
+
+/// What the engine calls where a script has `%debug`.
+fn debug_of<'r>(options: &RunOptions<'r>) -> impl Fn(&str, &exec::Output) + Send + Sync + use<'r> {
+    let debug = options.debug;
+    move |name, output| {
+        if let Some(debug) = debug {
+            debug(name, &Answer::new(output.clone()));
+        }
+    }
 }
 
 /// No parameters.

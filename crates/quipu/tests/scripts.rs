@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Nothing that ends by itself while a test waits.
-const ENDLESS: &str = "c[x] := x in int_range(3000) ?[count(x)] := c[x], c[y], c[z]";
+const ENDLESS: &str = "c[x] := x in int_range(3000) ?[x] := c[x], c[y], c[z], x + y + z < 0";
 
 fn memory() -> Database {
     Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap()
@@ -70,10 +70,12 @@ fn a_script_stops_at_its_timeout_and_when_it_is_told() {
         error.to_string()
     };
     let timeout = Some(Duration::from_millis(20));
-    assert!(run(RunOptions { timeout, go_on: None }).contains("timeout"));
+    assert!(run(RunOptions { timeout, ..RunOptions::default() }).contains("timeout"));
     let asked = AtomicUsize::new(0);
     let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 3;
-    assert!(run(RunOptions { timeout: None, go_on: Some(&go_on) }).contains("interrupted"));
+    assert!(
+        run(RunOptions { go_on: Some(&go_on), ..RunOptions::default() }).contains("interrupted")
+    );
     assert_eq!(asked.load(Ordering::Relaxed), 4);
 }
 

@@ -90,6 +90,18 @@ pub enum Rule {
     },
 }
 
+impl Rule {
+    /// What it defines; `?` is the entry.
+    #[must_use]
+    pub fn name(&self) -> &Ident {
+        match self {
+            Self::Inline { name, .. } | Self::Constant { name, .. } | Self::Fixed { name, .. } => {
+                name
+            }
+        }
+    }
+}
+
 /// A column of a rule's head.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadItem {
@@ -379,8 +391,8 @@ pub enum Statement {
     Return(Vec<Condition>, Span),
     /// `%debug relation`
     Debug(Ident),
-    /// `%ignore_error { … }`
-    IgnoreError(Block),
+    /// `%ignore_error { … } as name`
+    IgnoreError(Block, Option<Ident>),
     /// `%swap a b`
     Swap(Ident, Ident),
 }

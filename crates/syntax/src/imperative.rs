@@ -5,7 +5,7 @@ use crate::diagnostic::closest;
 use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
-const STATEMENTS: [&str; 10] = [
+pub(crate) const STATEMENTS: [&str; 10] = [
     "if",
     "if_not",
     "loop",
@@ -123,12 +123,8 @@ impl Parser<'_> {
                     return Err(self.unexpected("`{` after `%ignore_error`"));
                 }
                 let block = self.block()?;
-                if let Some(name) = self.result_name()? {
-                    let message = "`%ignore_error` gives its rows no name";
-                    let hint = "replace the relation inside: `:replace _name`".to_owned();
-                    return Err(self.report(name.span, message, Some(hint)));
-                }
-                Statement::IgnoreError(block)
+                let name = self.result_name()?;
+                Statement::IgnoreError(block, name)
             }
             "swap" => {
                 self.take_keyword();

@@ -20,6 +20,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod types;
+pub mod words;
 
 pub use ast::{
     Args, Atom, Block, Condition, Expr, Formula, HeadItem, Ident, Mutation, MutationOp, Options,
@@ -51,11 +52,46 @@ pub const SCRIPT_BYTES_MAX: usize = 64 << 20;
 /// println!("{}", mistakes[0].render(text));
 /// ```
 pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
-    read(text, "script", |parser| match parser.token.kind {
+    read(text, "script", script)
+}
+
+fn script(parser: &mut Parser<'_>) -> Parse<Script> {
+    match parser.token.kind {
         Kind::ColonColon => parser.system_op().map(Script::System),
         Kind::LeftBrace | Kind::Percent => parser.imperative().map(Script::Imperative),
         _ => parser.query(0).map(Script::Query),
-    })
+    }
+}
+
+/// Whether nothing is wrong with a script but that it ends too early: a bracket, a text, a rule or a statement is open at its end, or it has
+/// rules of which none is `?`. Who reads scripts line by line then waits for the next line.
+///
+/// ```
+/// assert!(quipu_syntax::is_unfinished("?[a] := *edge{from: a,"));
+/// assert!(quipu_syntax::is_unfinished("far[a] := *edge{from: a}"));
+/// assert!(!quipu_syntax::is_unfinished("?[a] := *edge{from: a}"));
+/// assert!(!quipu_syntax::is_unfinished("?[a] = *edge{from: a"));
+/// ```
+#[must_use]
+pub fn is_unfinished(text: &str) -> bool {
+    if text.len() > SCRIPT_BYTES_MAX {
+        return false;
+    }
+    let mut parser = Parser::new(text);
+    match script(&mut parser) {
+        Ok(Script::Query(query)) if parser.at(Kind::End) => {
+            let is_entry = |rule: &Rule| rule.name().text == "?";
+            // No variable of the head is bound by an empty body.
+            let is_bare = |rule: &Rule| matches!(rule, Rule::Inline { body: Formula::And(all), .. } if all.is_empty());
+            let rules = &query.rules;
+            // A comma may end a body, but whoever writes one means to go on.
+            parser.is_cut_short()
+                || parser.before.kind == Kind::Comma
+                || rules.last().is_some_and(is_bare)
+                || !rules.is_empty() && !rules.iter().any(is_entry)
+        }
+        _ => parser.is_cut_short(),
+    }
 }
 
 /// Reads one expression.

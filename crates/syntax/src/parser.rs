@@ -48,6 +48,8 @@ pub(crate) struct Parser<'a> {
     pub(crate) braces: u32,
     depth: u32,
     mistakes: Vec<Diagnostic>,
+    /// Whether the first mistake was met where the text ends.
+    cut_short: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -56,7 +58,8 @@ impl<'a> Parser<'a> {
         let token = lexer.next_token();
         let ahead = lexer.next_token();
         let before = Token { kind: Kind::End, span: Span::default(), spaced: false };
-        Self { text, lexer, token, ahead, before, braces: 0, depth: 0, mistakes: Vec::new() }
+        let mistakes = Vec::new();
+        Self { text, lexer, token, ahead, before, braces: 0, depth: 0, mistakes, cut_short: false }
     }
 
     /// The result, unless there were mistakes.
@@ -65,6 +68,11 @@ impl<'a> Parser<'a> {
             Ok(tree) if self.mistakes.is_empty() => Ok(tree),
             _ => Err(self.mistakes),
         }
+    }
+
+    /// Whether there are mistakes, and the first is that the text ends where it does.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.cut_short
     }
 
     // Tokens
@@ -208,6 +216,10 @@ impl<'a> Parser<'a> {
         hint: Option<String>,
     ) -> Reported {
         let again = self.mistakes.last().is_some_and(|last| last.span.start == span.start);
+        if self.mistakes.is_empty() {
+            let open = matches!(self.token.kind, Kind::UnclosedText | Kind::UnclosedComment);
+            self.cut_short = open || self.at(Kind::End);
+        }
         if self.mistakes.len() < MISTAKES_MAX && !again {
             self.mistakes.push(Diagnostic { message: message.into(), span, hint });
         }

@@ -10,7 +10,7 @@ use crate::lexer::Kind;
 use crate::parser::{Parse, Parser, Reported};
 
 /// The names of the options, for hints.
-const OPTIONS: [&str; 18] = [
+pub(crate) const OPTIONS: [&str; 18] = [
     "limit",
     "offset",
     "order",

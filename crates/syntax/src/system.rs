@@ -5,7 +5,7 @@ use crate::diagnostic::closest;
 use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
-const OPS: [&str; 18] = [
+pub(crate) const OPS: [&str; 18] = [
     "relations",
     "columns",
     "indices",

@@ -6,6 +6,7 @@ use crate::callback::Changed;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
+use crate::host::Debug;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, Returned, Writer, schema_of};
 use crate::output::Output;
@@ -29,6 +30,8 @@ pub(super) struct Session<'e> {
     pub(super) parameters: &'e Parameters,
     pub(super) ephemeral: BTreeMap<String, Ephemeral>,
     pub(super) watch: Watch<'e>,
+    /// Takes what `%debug` shows.
+    pub(super) debug: Option<Debug<'e>>,
     /// Relations that were created: dropped again where the script fails.
     pub(super) created: Vec<String>,
     /// Relations that go when the script has succeeded.
@@ -72,7 +75,7 @@ impl Blocks for Session<'_> {
         let given = Given { headers, columns, rows };
         let name = &mutation.relation.text;
         if name.starts_with('_') {
-            return self.ephemeral(mutation, &given);
+            return self.change_ephemeral(mutation, &given);
         }
         if self.engine.store.is_read_only() {
             return Err(Error::value(
@@ -189,6 +192,12 @@ impl Blocks for Session<'_> {
 
     fn check(&self) -> Result<()> {
         self.watch.check(self.interner.bytes())
+    }
+
+    fn debug(&self, name: &str, output: &Output) {
+        if let Some(debug) = self.debug {
+            debug(name, output);
+        }
     }
 }
 
@@ -391,75 +400,6 @@ impl Session<'_> {
             }
         }
         Ok(defaults)
-    }
-
-    /// Changes a relation of the script's own.
-    fn ephemeral(&mut self, mutation: &syntax::Mutation, given: &Given<'_>) -> Result<Output> {
-        let name = &mutation.relation.text;
-        let span = mutation.relation.span;
-        let there = self.ephemeral.get(name);
-        match mutation.op {
-            MutationOp::Create if there.is_some() => {
-                return Err(Error::value(format!("relation `{name}` is there already"), span));
-            }
-            MutationOp::Create | MutationOp::Replace => {
-                let schema = schema_of(mutation, given.headers)?;
-                let columns: Vec<String> =
-                    crate::view::columns_of(&schema).into_iter().map(|c| c.name).collect();
-                let keys = schema.keys.len();
-                let empty = Ephemeral {
-                    table: Arc::new(crate::table::Table::new(columns.len(), keys)),
-                    columns,
-                    keys,
-                };
-                self.ephemeral.insert(name.clone(), empty);
-            }
-            MutationOp::Put | MutationOp::Rm if there.is_some() => {}
-            MutationOp::Put | MutationOp::Rm => {
-                return Err(Error::value(format!("no relation `{name}`"), span));
-            }
-            _ => {
-                let what =
-                    "relations of a script's own are changed by :create, :replace, :put and :rm";
-                return Err(Error::value(what, span));
-            }
-        }
-        let Some(kept) = self.ephemeral.get_mut(name) else { return Ok(Output::status("OK")) };
-        let is_removal = mutation.op == MutationOp::Rm;
-        let wanted = if is_removal { kept.keys } else { kept.columns.len() };
-        let mut columns: Vec<&[Cell]> = Vec::with_capacity(wanted);
-        for column in &kept.columns[..wanted] {
-            let place = given.headers.iter().position(|header| header == column);
-            match place {
-                Some(place) => columns.push(&given.columns[place]),
-                None if given.rows == 0 => columns.push(&[]),
-                None => {
-                    let what = format!("column `{column}` gets no value");
-                    return Err(Error::value(what, span));
-                }
-            }
-        }
-        let mut table = crate::table::Table::new(kept.columns.len(), kept.keys);
-        // New rows first: of two rows of one key the first that is inserted stays.
-        if !is_removal {
-            for row in (0..given.rows).rev() {
-                table.insert(&columns, row);
-            }
-        }
-        let mut removed = crate::table::Table::new(kept.keys, kept.keys);
-        if is_removal {
-            (0..given.rows).for_each(|row| {
-                removed.insert(&columns, row);
-            });
-        }
-        let old: Vec<&[Cell]> = (0..kept.columns.len()).map(|i| kept.table.column(i)).collect();
-        for row in (0..kept.table.rows()).filter(|&row| kept.table.is_live(row)) {
-            if !is_removal || !removed.contains(&old[..kept.keys], row) {
-                table.insert(&old, row);
-            }
-        }
-        kept.table = Arc::new(table);
-        Ok(Output::status("OK"))
     }
 }
 

@@ -1087,16 +1087,6 @@ fn statements_have_their_names_and_ends() {
         ],
     );
     check(
-        "%ignore_error {?[a] <- [[1]]} as _x",
-        &[
-            "`%ignore_error` gives its rows no name",
-            "--> line 1, column 34",
-            "  %ignore_error {?[a] <- [[1]]} as _x",
-            "                                   ^^",
-            "hint: replace the relation inside: `:replace _name`",
-        ],
-    );
-    check(
         "%if {::compact} %then %end",
         &[
             "a system op gives no rows to test",
@@ -1167,4 +1157,41 @@ fn an_expression_alone_is_read_to_its_end() {
 fn a_script_that_is_too_long_is_not_read() {
     let text = " ".repeat(crate::SCRIPT_BYTES_MAX + 1);
     assert_eq!(parse(&text).unwrap_err()[0].message, "a script has at most 64 MiB");
+}
+
+#[test]
+fn a_script_that_only_ends_too_early_is_told_from_a_wrong_one() {
+    for unfinished in [
+        "",
+        "# a comment",
+        "?[a] :=",
+        "?[a] := *r{",
+        "?[a] := *r{a},",
+        "?[a] := *r{a}, (b[a] or",
+        "?[a] <- [[1, 2],",
+        "?[a] <- [['text",
+        "?[a] := *r{a} /* why",
+        "far[a] := *r{a}",
+        "far[a] := *r{a};",
+        "?[a] := *r{a} :order",
+        "::columns",
+        "::explain {",
+        "{?[a] <- [[1]]} as",
+        "%if {?[a] <- [[1]]} %then {?[b] <- [[2]]}",
+        "%loop",
+    ] {
+        assert!(crate::is_unfinished(unfinished), "{unfinished}");
+    }
+    for other in [
+        "?[a] := *r{a}",
+        ":create r {a}",
+        "::relations",
+        "{?[a] <- [[1]]}",
+        "?[a] = *r{",
+        "?[a] := *r[a]]",
+        "::colums",
+        "no script",
+    ] {
+        assert!(!crate::is_unfinished(other), "{other}");
+    }
 }

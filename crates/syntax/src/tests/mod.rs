@@ -56,7 +56,7 @@ fn of_statement(statement: &Statement) -> Vec<&Query> {
         }
     }
     match statement {
-        Statement::Run(Block::Query(query), _) | Statement::IgnoreError(Block::Query(query)) => {
+        Statement::Run(Block::Query(query), _) | Statement::IgnoreError(Block::Query(query), _) => {
             vec![query]
         }
         Statement::If { condition, then, otherwise, .. } => {

@@ -332,7 +332,7 @@ fn imperative_scripts_are_read() {
         ("%mark a %loop %loop %break a %end %end", r#"Loop { label: Some("a"), body: [Loop { label: None, body: [Break(Some("a"))] }] }"#.to_owned()),
         ("%return", "Return([])".to_owned()),
         ("%return a, _b, {?[] <- 1}", format!(r#"Return([Relation("a"), Relation("_b"), {block}])"#)),
-        ("%debug _x %swap _x _y %ignore_error {?[] <- 1}", format!(r#"Debug("_x"), Swap("_x", "_y"), IgnoreError({block})"#)),
+        ("%debug _x %swap _x _y %ignore_error {?[] <- 1}", format!(r#"Debug("_x"), Swap("_x", "_y"), IgnoreError({block}, None)"#)),
     ] {
         check(text, &format!("Imperative([{want}])"));
     }

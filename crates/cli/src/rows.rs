@@ -1,0 +1,140 @@
+//! Rows of an answer in the formats that other programs read.
+
+use crate::args::RowFormat;
+use crate::failure::Failure;
+use crate::output::plural;
+use quipu::{Answer, Value, Vector};
+use serde_json::{Map, json};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes the rows to standard output or to another stream.
+pub(crate) fn write(
+    out: &mut (impl Write + Send),
+    answer: &Answer,
+    format: RowFormat,
+) -> Result<(), Failure> {
+    match format {
+        RowFormat::Parquet => answer.write_parquet(out)?,
+        RowFormat::Arrow => answer.write_arrow(out)?,
+        _ => text(out, answer, format).map_err(Failure::output)?,
+    }
+    Ok(())
+}
+
+/// Rows that `%debug` shows of a relation.
+const DEBUG_ROWS_MAX: usize = 20;
+
+/// Shows what `%debug` names, on standard error.
+pub(crate) fn debug(name: &str, answer: &Answer) {
+    let many = plural(answer.len() as u64, "row", "rows");
+    let table = answer.to_table(DEBUG_ROWS_MAX);
+    let more = if answer.len() > DEBUG_ROWS_MAX { "…\n" } else { "" };
+    crate::output::note(format!("{name}: {many}\n{table}{more}").trim_end());
+}
+
+/// What the ending of a file's name asks for.
+pub(crate) fn format_of(path: &Path) -> Option<RowFormat> {
+    Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "csv" => RowFormat::Csv,
+        "json" => RowFormat::Json,
+        "jsonl" | "ndjson" => RowFormat::Jsonl,
+        "parquet" => RowFormat::Parquet,
+        "arrow" | "feather" => RowFormat::Arrow,
+        "txt" => RowFormat::Table,
+        _ => return None,
+    })
+}
+
+/// Writes the rows to a file, which is as before where that fails.
+pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Result<(), Failure> {
+    let failed = |error| Failure::File(path.display().to_string(), error);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = File::create(&part).map_err(failed).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out, answer, format)?;
+        out.flush().and_then(|()| fs::rename(&part, path)).map_err(failed)
+    });
+    if written.is_err() {
+        // What matters is that nothing stands under the name that was asked for.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+fn text(out: &mut impl Write, answer: &Answer, format: RowFormat) -> io::Result<()> {
+    let (rows, columns) = (answer.len(), answer.columns().len());
+    match format {
+        RowFormat::Csv => {
+            let names: Vec<String> = answer.columns().iter().map(|name| quoted(name)).collect();
+            writeln!(out, "{}", names.join(","))?;
+            for row in 0..rows {
+                for column in 0..columns {
+                    let gap = if column == 0 { "" } else { "," };
+                    write!(out, "{gap}{}", answer.with_value(row, column, csv))?;
+                }
+                out.write_all(b"\n")?;
+            }
+            Ok(())
+        }
+        RowFormat::Json => {
+            let names = json!(answer.columns());
+            write!(out, "{{\"columns\":{names},\"rows\":[")?;
+            for row in 0..rows {
+                let values = (0..columns).map(|column| answer.with_value(row, column, json));
+                let gap = if row == 0 { "" } else { "," };
+                write!(out, "{gap}{}", serde_json::Value::Array(values.collect()))?;
+            }
+            writeln!(out, "]}}")
+        }
+        RowFormat::Jsonl => {
+            for row in 0..rows {
+                let values = (0..columns).map(|column| answer.with_value(row, column, json));
+                let fields = answer.columns().iter().cloned().zip(values);
+                writeln!(out, "{}", serde_json::Value::Object(fields.collect::<Map<_, _>>()))?;
+            }
+            Ok(())
+        }
+        RowFormat::Table | RowFormat::Parquet | RowFormat::Arrow => {
+            out.write_all(answer.to_table(usize::MAX).as_bytes())?;
+            writeln!(out, "({})", plural(rows as u64, "row", "rows"))
+        }
+    }
+}
+
+/// A cell of CSV: null is nothing, an empty text is `""`.
+fn csv(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Str(text) if text.is_empty() => "\"\"".to_owned(),
+        Value::Str(text) => quoted(text),
+        other => quoted(&other.to_string()),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(bool) => json!(bool),
+        Value::Int(int) => json!(int),
+        Value::Id(id) => json!(id),
+        Value::Float(float) => json!(float),
+        Value::Str(text) => json!(text),
+        Value::List(items) => items.iter().map(json).collect(),
+        Value::Vector(Vector::F32(items)) => json!(items),
+        Value::Vector(Vector::F64(items)) => json!(items),
+        Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or_default(),
+        Value::Validity(validity) => json!([validity.timestamp_us, validity.assert]),
+        Value::Bytes(_) | Value::Uuid(_) => json!(value.to_string()),
+    }
+}

@@ -1,0 +1,194 @@
+//! The line editor: when Enter runs a script, what Tab offers, colours, and where old lines are kept.
+
+use super::complete::{self, Names};
+use super::scan::{Kind, pieces};
+use crate::paint::Paint;
+use quipu::{Database, Parameters, Value, Words};
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
+use rustyline::config::Configurer;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{
+    Cmd, ColorMode, CompletionType, Config, Context, Editor, Helper, KeyCode, KeyEvent, Modifiers,
+};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Lines that are kept.
+const HISTORY_LINES_MAX: usize = 10_000;
+
+/// An editor of scripts.
+pub(crate) type Lines = Editor<Script, FileHistory>;
+
+/// What the editor knows of scripts.
+pub(crate) struct Script {
+    database: Database,
+    words: Words,
+    parameters: Rc<RefCell<Parameters>>,
+    files: FilenameCompleter,
+    paint: Paint,
+}
+
+/// An editor without history.
+///
+/// # Errors
+/// The terminal cannot be edited on.
+pub(crate) fn editor(
+    database: Database,
+    parameters: Rc<RefCell<Parameters>>,
+    paint: Paint,
+) -> rustyline::Result<Lines> {
+    let config = Config::builder()
+        .max_history_size(HISTORY_LINES_MAX)?
+        .history_ignore_dups(true)?
+        .completion_type(CompletionType::List)
+        .tab_stop(4)
+        .build();
+    let mut lines = Editor::with_config(config)?;
+    lines.set_color_mode(if paint.is_on() { ColorMode::Enabled } else { ColorMode::Disabled });
+    let files = FilenameCompleter::new();
+    lines.set_helper(Some(Script { database, words: quipu::words(), parameters, files, paint }));
+    lines.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
+    Ok(lines)
+}
+
+/// Where lines are kept: in the folder for a user's state.
+pub(crate) fn history_file() -> Option<PathBuf> {
+    let folder = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
+    };
+    let state = folder("XDG_STATE_HOME")
+        .or_else(|| folder("HOME").map(|home| home.join(".local").join("state")))
+        .or_else(|| folder("LOCALAPPDATA"))?;
+    Some(state.join("quipu").join("history"))
+}
+
+/// Reads lines of earlier sessions. A history that cannot be read is told about, and no reason to stop.
+pub(crate) fn load(lines: &mut Lines, file: &Path) -> Result<(), String> {
+    let told = |error: &dyn std::fmt::Display| format!("history {}: {error}", file.display());
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|error| told(&error))?;
+    }
+    if !file.exists() {
+        return Ok(());
+    }
+    lines.load_history(file).map_err(|error| told(&error))
+}
+
+/// Whether Enter runs what is written. An empty last line runs whatever is there.
+pub(crate) fn is_whole(text: &str) -> bool {
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    let ends_blank = text.contains('\n') && last.trim().is_empty();
+    text.trim().is_empty() || text.starts_with('\\') || ends_blank || !quipu::is_unfinished(text)
+}
+
+impl Names for Script {
+    fn relations(&self) -> Vec<String> {
+        self.column("::relations", 0)
+    }
+
+    fn columns(&self, relation: &str) -> Vec<String> {
+        // A name in a script is no script of its own.
+        match relation.chars().all(|c| c == '_' || c == '.' || c.is_alphanumeric()) {
+            true => self.column(&format!("::columns {relation}"), 0),
+            false => Vec::new(),
+        }
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        self.parameters.borrow().keys().cloned().collect()
+    }
+}
+
+impl Script {
+    fn column(&self, script: &str, column: usize) -> Vec<String> {
+        // Tab has nothing to say where the database has not.
+        let Ok(answer) = self.database.run(script, &Parameters::new()) else { return Vec::new() };
+        let text = |row| match answer.value(row, column) {
+            Value::Str(text) => text,
+            other => other.to_string(),
+        };
+        (0..answer.len()).map(text).collect()
+    }
+}
+
+impl Completer for Script {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        context: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if line.starts_with("\\i ") || line.starts_with("\\o ") {
+            return self.files.complete(line, pos, context);
+        }
+        let (start, found) = complete::candidates(&line[..pos], &self.words, self);
+        let pairs = found.into_iter().map(|name| Pair { display: name.clone(), replacement: name });
+        Ok((start, pairs.collect()))
+    }
+}
+
+impl Validator for Script {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match is_whole(context.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}
+
+impl Highlighter for Script {
+    fn highlight<'l>(&self, line: &'l str, _pos: usize) -> Cow<'l, str> {
+        if !self.paint.is_on() || line.starts_with('\\') {
+            return Cow::Borrowed(line);
+        }
+        let paint = self.paint;
+        let painted = pieces(line).into_iter().map(|piece| {
+            let text = &line[piece.range];
+            match piece.kind {
+                Kind::Comment => paint.dim(text),
+                Kind::Text => paint.green(text),
+                Kind::Parameter => paint.magenta(text),
+                Kind::Stored => paint.yellow(text),
+                Kind::Option => paint.blue(text),
+                Kind::Number => paint.cyan(text),
+                Kind::Word | Kind::Sign | Kind::Space => text.to_owned(),
+            }
+        });
+        Cow::Owned(painted.collect())
+    }
+
+    fn highlight_char(&self, _line: &str, _pos: usize, kind: CmdKind) -> bool {
+        kind != CmdKind::MoveCursor
+    }
+}
+
+impl Hinter for Script {
+    type Hint = String;
+}
+
+impl Helper for Script {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enter_runs_what_is_whole_and_an_empty_line_runs_anything() {
+        for text in
+            ["", "  ", "\\d", "?[a] := *r[a]", "::relations", "no script", "?[a] := *r[\n", "a\n  "]
+        {
+            assert!(is_whole(text), "{text:?}");
+        }
+        for text in ["?[a] := *r[", "b[a] := *r[a]", "?[a] := *r[a],\n  a > 1,", "# what follows"] {
+            assert!(!is_whole(text), "{text:?}");
+        }
+    }
+}

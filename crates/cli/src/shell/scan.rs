@@ -1,0 +1,171 @@
+//! Pieces of a script that is being written, for colours and completion.
+//!
+//! # Why not the parser
+//! It says what a whole text means. Here the text is half written, its end is where the cursor stands, and each piece needs a place and
+//! a rough kind only. What is shown in a wrong colour does no harm.
+
+use std::ops::Range;
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `# …` and `/* … */`
+    Comment,
+    /// A text in quotes, closed or not.
+    Text,
+    /// `$name`
+    Parameter,
+    /// `*name`
+    Stored,
+    /// `:name`, `::name` or `%name`
+    Option,
+    Number,
+    Word,
+    /// One character that is none of these.
+    Sign,
+    Space,
+}
+
+/// A piece of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) kind: Kind,
+    pub(crate) range: Range<usize>,
+    /// Whether it is a comment or a text that does not end.
+    pub(crate) is_open: bool,
+}
+
+/// All pieces, in order and without gaps.
+pub(crate) fn pieces(text: &str) -> Vec<Piece> {
+    let mut found: Vec<Piece> = Vec::new();
+    let mut start = 0;
+    while let Some(c) = text[start..].chars().next() {
+        let rest = &text[start..];
+        let is_value_before =
+            found.iter().rfind(|piece| piece.kind != Kind::Space).is_some_and(|piece| match piece
+                .kind
+            {
+                Kind::Word => !matches!(&text[piece.range.clone()], "and" | "in" | "not" | "or"),
+                Kind::Number | Kind::Text | Kind::Parameter => true,
+                Kind::Sign => text[piece.range.clone()].ends_with([')', ']', '}']),
+                _ => false,
+            });
+        let word_after = |signs: usize| {
+            let word = word_bytes(&rest[signs..]);
+            (word > 0).then_some(signs + word)
+        };
+        let line = text[..start].trim_end_matches([' ', '\t']);
+        let at_line_start = line.is_empty() || line.ends_with('\n');
+        let mut is_open = false;
+        let (kind, bytes) = match c {
+            '#' => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
+            '/' if rest.starts_with("/*") => {
+                let end = rest.get(2..).and_then(|inside| inside.find("*/")).map(|at| at + 4);
+                is_open = end.is_none();
+                (Kind::Comment, end.unwrap_or(rest.len()))
+            }
+            '"' | '\'' => {
+                let end = closing(rest, c);
+                is_open = end.is_none();
+                (Kind::Text, end.unwrap_or(rest.len()))
+            }
+            '$' => match word_after(1) {
+                Some(bytes) => (Kind::Parameter, bytes),
+                None => (Kind::Sign, 1),
+            },
+            '*' if !is_value_before || at_line_start => match word_after(1) {
+                Some(bytes) => (Kind::Stored, bytes),
+                None => (Kind::Sign, 1),
+            },
+            ':' if rest.starts_with("::") => match word_after(2) {
+                Some(bytes) => (Kind::Option, bytes),
+                None => (Kind::Sign, 2),
+            },
+            ':' | '%' if at_line_start || rest.starts_with(":o") || is_after_rule(text, start) => {
+                match word_after(1) {
+                    Some(bytes) => (Kind::Option, bytes),
+                    None => (Kind::Sign, 1),
+                }
+            }
+            _ if c.is_ascii_digit() => {
+                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
+                (Kind::Number, end.unwrap_or(rest.len()))
+            }
+            _ if c.is_whitespace() => {
+                (Kind::Space, rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len()))
+            }
+            _ if c == '_' || c.is_alphabetic() => (Kind::Word, word_bytes(rest)),
+            _ => (Kind::Sign, c.len_utf8()),
+        };
+        found.push(Piece { kind, range: start..start + bytes, is_open });
+        start += bytes;
+    }
+    found
+}
+
+/// Whether an option may stand here: behind a bracket and a space, as in `… := *r[a] :limit 1`.
+fn is_after_rule(text: &str, start: usize) -> bool {
+    let before = &text[..start];
+    before.ends_with([' ', '\t', '{']) && !before.trim_end().ends_with([',', '(', '['])
+}
+
+/// Bytes of the name that the text begins with; names have dots in them.
+fn word_bytes(text: &str) -> usize {
+    text.find(|c: char| !(c == '_' || c == '.' || c.is_alphanumeric())).unwrap_or(text.len())
+}
+
+/// Where a text in quotes ends, past its last quote.
+fn closing(text: &str, quote: char) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            _ if c == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let found = pieces(text);
+        let shown: Vec<String> = found
+            .iter()
+            .filter(|piece| piece.kind != Kind::Space)
+            .map(|piece| format!("{:?}<{}>", piece.kind, &text[piece.range.clone()]))
+            .collect();
+        assert_eq!(shown.join(" "), want);
+        let all: String = found.iter().map(|piece| &text[piece.range.clone()]).collect();
+        assert_eq!(all, text, "no gaps");
+    }
+
+    #[test]
+    fn stored_relations_are_told_from_products() {
+        check(
+            "a * b, *rel.x{a}",
+            "Word<a> Sign<*> Word<b> Sign<,> Stored<*rel.x> Sign<{> Word<a> Sign<}>",
+        );
+    }
+
+    #[test]
+    fn options_and_system_ops_are_told_from_columns_and_indexes() {
+        check(
+            "::columns r\n?[a] := *r{b: a} :limit 10",
+            "Option<::columns> Word<r> Sign<?> Sign<[> Word<a> Sign<]> Sign<:> Sign<=> Stored<*r> \
+             Sign<{> Word<b> Sign<:> Word<a> Sign<}> Option<:limit> Number<10>",
+        );
+        check("*r:i", "Stored<*r> Sign<:> Word<i>");
+    }
+
+    #[test]
+    fn texts_and_comments_hide_what_is_in_them() {
+        check("'a\\'*b' # *c\n/* $d", "Text<'a\\'*b'> Comment<# *c> Comment</* $d>");
+        check("\"öpen *é", "Text<\"öpen *é>");
+    }
+}

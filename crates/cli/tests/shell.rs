@@ -1,0 +1,302 @@
+//! The shell as a user meets it: on a terminal, and in a pipe.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run processes and write files
+#![allow(clippy::unwrap_used)]
+#![cfg(unix)]
+
+use quipu::{Database, GraphOptions, Options, Parameters};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Long enough for the slowest machine; what is waited for comes much sooner.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with a database `db`, whose graph `cites` has the edges 1→2, 2→3 and 3→4.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: TempDir::new().unwrap() };
+        let db = place.open();
+        let cites = db.graph("cites", GraphOptions::default()).unwrap();
+        for (from, to) in [(1, 2), (2, 3), (3, 4)] {
+            cites.upsert(from, to, None).unwrap();
+        }
+        db.close().unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn open(&self) -> Database {
+        Database::open(self.path("db"), Options::default()).unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
+        command.current_dir(self.folder.path()).args(arguments);
+        command.env("XDG_STATE_HOME", self.path("state")).env_remove("NO_COLOR");
+        command.env("TERM", "xterm");
+        command
+    }
+
+    fn history(&self) -> PathBuf {
+        self.path("state").join("quipu").join("history")
+    }
+
+    /// A shell on a terminal of so many columns.
+    fn terminal(&self, columns: u16, arguments: &[&str]) -> Terminal {
+        Terminal::new(columns, self.command(arguments))
+    }
+}
+
+/// A process on a terminal.
+struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    fn new(columns: u16, mut command: Command) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let path = Path::new(name.to_str().unwrap());
+        let theirs = File::options().read(true).write(true).open(path).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&theirs, size).unwrap();
+        let child = command
+            .stdin(Stdio::from(theirs.try_clone().unwrap()))
+            .stdout(Stdio::from(theirs.try_clone().unwrap()))
+            .stderr(Stdio::from(theirs))
+            .spawn()
+            .unwrap();
+        let keyboard = File::from(ours);
+        let mut from = keyboard.try_clone().unwrap();
+        let (send, screen) = channel();
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The terminal ends with an error once the process has left it.
+            while let Ok(read @ 1..) = from.read(&mut bytes) {
+                if send.send(bytes[..read].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, keyboard, screen, seen: String::new() }
+    }
+
+    fn types(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits until the text is on the screen; what was shown up to there.
+    #[track_caller]
+    fn sees(&mut self, text: &str) -> String {
+        let begin = Instant::now();
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                let rest = self.seen.split_off(at + text.len());
+                return std::mem::replace(&mut self.seen, rest);
+            }
+            let left = PATIENCE.saturating_sub(begin.elapsed());
+            match self.screen.recv_timeout(left) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) => panic!("{text:?} is not shown, but {:?}", self.seen),
+            }
+        }
+    }
+
+    /// Types a line once there is a prompt. Before that the terminal would read some keys by itself.
+    #[track_caller]
+    fn runs(&mut self, line: &str) {
+        self.sees("> ");
+        self.types(line);
+        self.types("\r");
+    }
+
+    #[track_caller]
+    fn leaves(mut self, keys: &str) {
+        self.sees("> ");
+        self.types(keys);
+        let begin = Instant::now();
+        // The screen is given up when the process has ended.
+        while self.screen.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())).is_ok() {}
+        assert!(self.child.try_wait().unwrap().is_none_or(|status| status.success()));
+        assert!(begin.elapsed() < PATIENCE, "the shell goes on");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Gone already, where the test went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_script_of_several_lines_runs_once_it_is_whole() {
+    let place = Place::new();
+    let mut shell = place.terminal(80, &["shell", "db"]);
+    shell.runs("far[b] := *cites{src: 1, dst: b}");
+    shell.types("far[c] := far[b], *cites{src: b, dst: c}\r?[vertex] := far[vertex]\r");
+    shell.sees("vertex");
+    shell.sees("4");
+    shell.sees("3 rows");
+    shell.sees(" ms");
+    // An empty line runs what is there, whole or not.
+    shell.runs("far[b] := *cites{src: 1,\r");
+    shell.sees("the end of the text");
+    shell.leaves("\\q\r");
+}
+
+#[test]
+fn tab_completes_relations_and_columns() {
+    let place = Place::new();
+    let mut shell = place.terminal(80, &["shell", "db"]);
+    shell.sees("> ");
+    shell.types("?[dst] := *ci\t{src: 2, d\t}\r");
+    shell.sees("1 row");
+    shell.leaves("\\q\r");
+}
+
+#[test]
+fn an_interrupt_stops_the_script_and_not_the_shell() {
+    let place = Place::new();
+    let mut shell = place.terminal(80, &["shell", "db"]);
+    // It would take days. What `%debug` shows says that it runs: at the prompt a signal would end the shell.
+    let days = "c[x] := x in int_range(100000) ?[x] := c[x], c[y], c[z], x + y + z < 0";
+    shell.runs(&format!("{{?[a] <- [['begun']]}} as _a %debug _a {{{days}}}"));
+    shell.sees("_a: 1 row");
+    let kill = format!("kill -INT {}", shell.child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    shell.sees("interrupted");
+    shell.runs("?[a] <- [['still here']]");
+    shell.sees("still here");
+    shell.sees("1 row");
+    shell.leaves("\x04");
+}
+
+#[test]
+fn lines_are_kept_for_the_next_shell_unless_that_is_unwanted() {
+    let place = Place::new();
+    let mut shell = place.terminal(80, &["shell", "db", "--no-history"]);
+    shell.runs("?[a] <- [['unkept']]");
+    shell.sees("1 row");
+    shell.leaves("\\q\r");
+    assert!(!place.history().exists());
+
+    let mut shell = place.terminal(80, &["shell", "db"]);
+    shell.runs("?[a] <- [['kept']]");
+    shell.sees("1 row");
+    shell.leaves("\x04");
+    assert!(fs::read_to_string(place.history()).unwrap().contains("kept"));
+    let mut shell = place.terminal(80, &["shell", "db"]);
+    shell.runs("\x1b[A");
+    shell.sees("1 row");
+    shell.leaves("\x04");
+}
+
+#[test]
+fn colours_are_for_terminals_and_those_who_want_them() {
+    let place = Place::new();
+    let coloured = |command: Command| {
+        let mut shell = Terminal::new(80, command);
+        shell.runs("?[a] := *nothing{a}");
+        let seen = shell.sees("nothing`");
+        shell.leaves("\\q\r");
+        seen.contains("\x1b[1;31m")
+    };
+    assert!(coloured(place.command(&["shell", "db"])));
+    assert!(!coloured(place.command(&["shell", "db", "--color", "never"])));
+    let mut command = place.command(&["shell", "db"]);
+    command.env("NO_COLOR", "1");
+    assert!(!coloured(command));
+}
+
+#[test]
+fn a_table_fits_a_narrow_terminal() {
+    let place = Place::new();
+    let mut shell = place.terminal(40, &["shell", "--color", "never"]);
+    shell
+        .runs("?[a, b] <- [['a text of more than forty characters', 'and another one beside it']]");
+    shell.sees("\r\na ");
+    let table = shell.sees("1 row");
+    assert!(table.contains('…'));
+    assert!(table.lines().all(|line| line.trim_end().chars().count() <= 40), "{table}");
+    shell.leaves("\\q\r");
+}
+
+#[test]
+fn a_reading_shell_follows_what_a_writer_commits() {
+    let place = Place::new();
+    let writer = place.open();
+    let refused = place.command(&["shell", "db"]).stdin(Stdio::null()).output().unwrap();
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.contains("hint: --read-only"), "{refused}");
+    let mut shell = place.terminal(80, &["shell", "db", "--read-only"]);
+    shell.runs("?[count(src)] := *cites{src}");
+    shell.sees("1 row");
+    let put = "?[src, dst] <- [[10, 11]] :put cites {src, dst}";
+    writer.run(put, &Parameters::new()).unwrap();
+    shell.runs("?[src] := *cites{src, dst: 11}");
+    shell.sees("1 row");
+    shell.runs(put);
+    shell.sees("for reading only");
+    shell.leaves("\\q\r");
+    writer.close().unwrap();
+}
+
+/// Runs a shell on lines that nobody edits: status, standard output, standard error.
+fn piped(place: &Place, input: &str) -> (Option<i32>, String, String) {
+    let mut child = place
+        .command(&["shell", "db"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may have ended already, at a failure.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn scripts_in_a_pipe_are_apart_by_empty_lines_and_end_at_a_failure() {
+    let place = Place::new();
+    let input = "\\p v 2\nvia[b] := *cites{src: $v, dst: b}\n\n?[to] := via[b], *cites{src: b, dst: to}\n\n\
+                 ?[a] <- [[1]]\n:limit 0\n\\o rows.json\n";
+    assert_eq!(
+        piped(&place, input),
+        (Some(0), "to\n4\na\n0 rows of the last answer to rows.json\n".to_owned(), String::new())
+    );
+    assert_eq!(
+        fs::read_to_string(place.path("rows.json")).unwrap(),
+        "{\"columns\":[\"a\"],\"rows\":[]}\n"
+    );
+    let (status, out, err) =
+        piped(&place, "?[a] <- [[1]]\n\n?[b] := *nothing{b}\n\n?[c] <- [[3]]\n");
+    assert_eq!((status, out.as_str()), (Some(1), "a\n1\n"));
+    assert!(
+        err.starts_with("error: no relation `nothing`\n--> standard input, line 3, column 10"),
+        "{err}"
+    );
+}

@@ -1,0 +1,154 @@
+//! Relations of a script's own: how they are changed.
+//!
+//! # Invariants
+//! 1. A change that is refused leaves the relation as it was.
+
+use super::session::Session;
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::mutate::{Given, find, given_column, schema_of};
+use crate::output::Output;
+use crate::table::Table;
+use crate::view::Ephemeral;
+use std::sync::Arc;
+use syntax::{Mutation, MutationOp};
+
+/// Rows that a table may hold beyond twice those that are alive, before the dead ones are left out.
+const DEAD_ROWS_KEPT: usize = 1024;
+
+impl Session<'_> {
+    /// Changes a relation of the script's own.
+    ///
+    /// # Errors
+    /// There is no such relation, or one already; a column gets no value; a row is there or is not, against what the op asks.
+    pub(super) fn change_ephemeral(
+        &mut self,
+        mutation: &Mutation,
+        given: &Given<'_>,
+    ) -> Result<Output> {
+        let name = &mutation.relation.text;
+        let span = mutation.relation.span;
+        let interner = &self.interner;
+        match (mutation.op, self.ephemeral.get_mut(name)) {
+            (MutationOp::Create, Some(_)) => {
+                return Err(Error::value(format!("relation `{name}` is there already"), span));
+            }
+            (MutationOp::Create | MutationOp::Replace, _) => {
+                let schema = schema_of(mutation, given.headers)?;
+                let columns: Vec<String> =
+                    crate::view::columns_of(&schema).into_iter().map(|c| c.name).collect();
+                let keys = schema.keys.len();
+                let table = Arc::new(Table::new(columns.len(), keys));
+                let mut fresh = Ephemeral { columns, keys, table };
+                fresh.change(mutation, given, interner)?;
+                self.ephemeral.insert(name.clone(), fresh);
+            }
+            (_, Some(kept)) => kept.change(mutation, given, interner)?,
+            (_, None) => {
+                let near = syntax::closest(name, self.ephemeral.keys().map(String::as_str));
+                return Err(Error::unknown(format!("no relation `{name}`"), span, near));
+            }
+        }
+        Ok(Output::status("OK"))
+    }
+}
+
+impl Ephemeral {
+    fn change(
+        &mut self,
+        mutation: &Mutation,
+        given: &Given<'_>,
+        interner: &Interner,
+    ) -> Result<()> {
+        let (name, span) = (&mutation.relation.text, mutation.relation.span);
+        let fail = |key: &[Cell], why: &str| {
+            let shown: Vec<String> =
+                key.iter().map(|&cell| interner.value(cell).to_string()).collect();
+            let what = format!("row [{}] of relation `{name}` {why}", shown.join(", "));
+            Err(Error::value(what, span))
+        };
+        let columns = self.given(mutation, given)?;
+        let keys = self.keys;
+        let never_fails =
+            matches!(mutation.op, MutationOp::Create | MutationOp::Replace | MutationOp::Put);
+        let mut table = match never_fails {
+            // Put by put in a loop, nothing is copied.
+            true => Arc::unwrap_or_clone(std::mem::take(&mut self.table)),
+            false => Table::clone(&self.table),
+        };
+        let mut gone = Table::new(keys, keys);
+        for row in 0..given.rows {
+            let cell = |column: &Option<&[Cell]>| column.map(|column| column[row]);
+            let key: Vec<Cell> = columns[..keys].iter().filter_map(cell).collect();
+            let key_columns: Vec<&[Cell]> = key.iter().map(std::slice::from_ref).collect();
+            let there = table.find(&key).filter(|_| !gone.contains(&key_columns, 0));
+            match (mutation.op, there) {
+                (MutationOp::Insert, Some(_)) => return fail(&key, "is there already"),
+                (MutationOp::EnsureNot, Some(_)) => return fail(&key, "is there"),
+                (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, None) => {
+                    return fail(&key, "is not there");
+                }
+                _ => {}
+            }
+            if matches!(mutation.op, MutationOp::Rm | MutationOp::Delete) {
+                gone.insert(&key_columns, 0);
+                continue;
+            }
+            let full = columns.iter().enumerate().map(|(place, column)| {
+                let old = there.map(|there| table.column(place)[there]);
+                cell(column).or(old).unwrap_or(Cell::NULL)
+            });
+            let full: Vec<Cell> = full.collect();
+            match (mutation.op, there) {
+                (MutationOp::EnsureNot, _) => {}
+                (MutationOp::Ensure, Some(there)) => {
+                    if (0..full.len()).any(|place| table.column(place)[there] != full[place]) {
+                        return fail(&key, "has other values");
+                    }
+                }
+                (_, Some(there)) => table.replace(there, &full),
+                (_, None) => {
+                    let full: Vec<&[Cell]> = full.iter().map(std::slice::from_ref).collect();
+                    table.insert(&full, 0);
+                }
+            }
+        }
+        if gone.rows() > 0 || table.rows() > 2 * table.live_rows() + DEAD_ROWS_KEPT {
+            table = without(&table, &gone, keys);
+        }
+        self.table = Arc::new(table);
+        Ok(())
+    }
+
+    /// The cells of each column; `None` where the op does not ask for them.
+    fn given<'g>(&self, mutation: &Mutation, given: &Given<'g>) -> Result<Vec<Option<&'g [Cell]>>> {
+        let of_keys_only =
+            matches!(mutation.op, MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot);
+        let column = |(place, name): (usize, &String)| {
+            let said = mutation.spec.as_ref().and_then(|spec| find(spec, name));
+            let wanted = said.and_then(|said| said.binding.as_ref()).map_or(name, |b| &b.text);
+            let is_kept = place >= self.keys && (of_keys_only || mutation.op == MutationOp::Update);
+            match given_column(given.headers, wanted) {
+                Some(found) => Ok(Some(given.columns[found].as_slice())),
+                None if is_kept || given.rows == 0 => Ok(None),
+                None => {
+                    let what = format!("column `{name}` gets no value");
+                    Err(Error::value(what, mutation.relation.span))
+                }
+            }
+        };
+        self.columns.iter().enumerate().map(column).collect()
+    }
+}
+
+/// The live rows of a table but those whose keys are gone.
+fn without(table: &Table, gone: &Table, keys: usize) -> Table {
+    let mut left = Table::new(table.arity(), keys);
+    let columns: Vec<&[Cell]> = (0..table.arity()).map(|i| table.column(i)).collect();
+    for row in (0..table.rows()).filter(|&row| table.is_live(row)) {
+        if !gone.contains(&columns[..keys], row) {
+            left.insert(&columns, row);
+        }
+    }
+    left
+}

@@ -1,0 +1,140 @@
+//! What a script answers, as Arrow and as files of columns.
+
+use crate::answer::{Answer, AnswerColumn, AnswerValues};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, GenericBinaryArray, GenericStringArray,
+    Int64Array, LargeBinaryArray, LargeStringArray, NullArray, RecordBatch, RecordBatchOptions,
+    UInt64Array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{ArrowError, Field, Schema};
+use base::{BytesColumn, Validity as ValidRows};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::io::Write;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
+
+/// What Arrow makes.
+type Made<T> = std::result::Result<T, ArrowError>;
+
+/// Rows of a batch in an Arrow file, and of a group in a Parquet file.
+const ROWS_A_GROUP: usize = 1 << 20;
+
+impl Answer {
+    /// The rows as one batch; columns have the types of [`Answer::column`].
+    ///
+    /// # Errors
+    /// More than Arrow's offsets hold.
+    pub fn to_batch(&self) -> std::result::Result<RecordBatch, ArrowError> {
+        let mut fields = Vec::new();
+        let mut arrays = Vec::new();
+        for (column, name) in self.columns().iter().enumerate() {
+            let array = self.column(column).into_arrow(self.len())?;
+            fields.push(Field::new(name, array.data_type().clone(), true));
+            arrays.push(array);
+        }
+        // A result may have rows and no columns.
+        let options = RecordBatchOptions::new().with_row_count(Some(self.len()));
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+    }
+
+    /// Writes the rows as a Parquet file, compressed with Zstandard.
+    ///
+    /// # Errors
+    /// A failed write, and columns that Parquet does not take.
+    pub fn write_parquet(&self, out: impl Write + Send) -> Result<()> {
+        let compression = Compression::ZSTD(ZstdLevel::default());
+        let properties = WriterProperties::builder()
+            .set_compression(compression)
+            .set_max_row_group_row_count(Some(ROWS_A_GROUP))
+            .build();
+        let batch = self.to_batch().map_err(failed)?;
+        let mut writer =
+            ArrowWriter::try_new(out, batch.schema(), Some(properties)).map_err(failed)?;
+        writer.write(&batch).map_err(failed)?;
+        writer.close().map_err(failed)?;
+        Ok(())
+    }
+
+    /// Writes the rows as an Arrow file, also known as Feather.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn write_arrow(&self, out: impl Write) -> Result<()> {
+        let batch = self.to_batch().map_err(failed)?;
+        let mut writer = FileWriter::try_new(out, &batch.schema()).map_err(failed)?;
+        let mut row = 0;
+        while row < batch.num_rows() {
+            let rows = ROWS_A_GROUP.min(batch.num_rows() - row);
+            writer.write(&batch.slice(row, rows)).map_err(failed)?;
+            row += rows;
+        }
+        writer.finish().map_err(failed)
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Io, format!("cannot write the rows: {error}"))
+}
+
+impl AnswerColumn {
+    /// The column as an array of so many rows, which are those it has.
+    ///
+    /// # Errors
+    /// More than Arrow's offsets hold.
+    pub fn into_arrow(self, rows: usize) -> std::result::Result<ArrayRef, ArrowError> {
+        let valid = nulls(self.valid, rows);
+        Ok(match self.values {
+            AnswerValues::Null(rows) => Arc::new(NullArray::new(rows)),
+            AnswerValues::Bool(values) => Arc::new(BooleanArray::new(values.into(), valid)),
+            AnswerValues::Int(values) => Arc::new(Int64Array::new(values.into(), valid)),
+            AnswerValues::Id(values) => Arc::new(UInt64Array::new(values.into(), valid)),
+            AnswerValues::Float(values) => Arc::new(Float64Array::new(values.into(), valid)),
+            AnswerValues::Str(texts) | AnswerValues::Literal(texts) => text(texts, valid)?,
+            AnswerValues::Bytes(bytes) => binary(bytes, valid)?,
+        })
+    }
+}
+
+fn nulls(valid: ValidRows, rows: usize) -> Option<NullBuffer> {
+    let words = valid.0?;
+    let bits = BooleanBuffer::new(Buffer::from_vec(words), 0, rows);
+    Some(NullBuffer::new(bits))
+}
+
+/// Offsets of 32 bits, as most readers expect, where the texts are short enough for them.
+fn short(offsets: &[u64]) -> Option<OffsetBuffer<i32>> {
+    let last = offsets.last().copied().unwrap_or(0);
+    i32::try_from(last).ok()?;
+    let offsets: ScalarBuffer<i32> = offsets.iter().map(|&offset| offset as i32).collect();
+    Some(OffsetBuffer::new(offsets))
+}
+
+fn long(offsets: &[u64]) -> OffsetBuffer<i64> {
+    OffsetBuffer::new(offsets.iter().map(|&offset| offset.cast_signed()).collect())
+}
+
+fn text(texts: BytesColumn, valid: Option<NullBuffer>) -> Made<ArrayRef> {
+    Ok(match short(&texts.offsets) {
+        Some(offsets) => {
+            Arc::new(GenericStringArray::<i32>::try_new(offsets, texts.heap.into(), valid)?)
+        }
+        None => {
+            Arc::new(LargeStringArray::try_new(long(&texts.offsets), texts.heap.into(), valid)?)
+        }
+    })
+}
+
+fn binary(bytes: BytesColumn, valid: Option<NullBuffer>) -> Made<ArrayRef> {
+    Ok(match short(&bytes.offsets) {
+        Some(offsets) => {
+            Arc::new(GenericBinaryArray::<i32>::try_new(offsets, bytes.heap.into(), valid)?)
+        }
+        None => {
+            Arc::new(LargeBinaryArray::try_new(long(&bytes.offsets), bytes.heap.into(), valid)?)
+        }
+    })
+}
