@@ -81,7 +81,7 @@ impl<'p> Body<'p> {
         computer: &Computer<'_>,
     ) -> Result<Self> {
         let mut steps = Vec::with_capacity(plan.steps.len());
-        for planned in &plan.steps {
+        for (place, planned) in plan.steps.iter().enumerate() {
             let known = |expr: &Option<plan::Expr>| {
                 expr.as_ref().map(|expr| computer.known(expr)).transpose()
             };
@@ -117,7 +117,15 @@ impl<'p> Body<'p> {
                     ready.seen = Some(Table::new(planned.live.len(), planned.live.len()));
                 }
                 Duplicates::Weigh if planned.distinct => {
-                    ready.merged = Some(Merged::new(planned.live.len()));
+                    let grows = |planned: &Planned| match &planned.step {
+                        Step::Member { .. } => true,
+                        Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
+                            !outputs.is_empty()
+                        }
+                        _ => false,
+                    };
+                    let grows = plan.steps[place + 1..].iter().any(grows);
+                    ready.merged = Some(Merged::new(planned.live.len(), grows));
                 }
                 _ => {}
             }
@@ -199,13 +207,7 @@ impl<'p> Body<'p> {
             Step::Filter(_) => {
                 let computer = query.computer();
                 let Some(expr) = &ready.expr else { return Ok(true) };
-                let mut kept = Vec::with_capacity(input.rows);
-                for row in 0..input.rows {
-                    let cell = computer.compute(expr, &input, row)?;
-                    if computer.truth(cell, "a condition", span_of(&planned.step))? {
-                        kept.push(row as u32);
-                    }
-                }
+                let kept = computer.select(expr, &input, span_of(&planned.step))?;
                 let output = match kept.len() == input.rows {
                     true => input.keep(&planned.live),
                     false => input.gather(&kept, &planned.live),

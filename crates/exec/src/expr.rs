@@ -4,6 +4,7 @@
 //! `if`, `cond`, `and`, `or` and `coalesce` must not compute what they do not take: `if(x != 0, y / x)` is no error. A tree walk
 //! with quick ways for numbers costs some ten nanoseconds a node; what is worth more was pushed into ranges of keys.
 
+use crate::bindings::Bindings;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use function::{Ambient, Function};
@@ -198,6 +199,36 @@ impl Computer<'_> {
         self.call(function, &cells, span)
     }
 
+    /// Numbers of the rows in which a condition is true.
+    ///
+    /// # Errors
+    /// Those of its functions; a condition that has no truth value, said to be at `span`.
+    pub(crate) fn select(&self, expr: &Compiled, input: &Bindings, span: Span) -> Result<Vec<u32>> {
+        let mut kept = Vec::with_capacity(input.rows);
+        // Most conditions compare a column with a value, or two columns: those need no walk through a tree.
+        let quick = match expr {
+            Compiled::Call { kind: Kind::Compare(comparison), args, .. } => match args.as_slice() {
+                [a, b] => Operand::new(a, input)
+                    .zip(Operand::new(b, input))
+                    .map(|(a, b)| (*comparison, a, b)),
+                _ => None,
+            },
+            _ => None,
+        };
+        for row in 0..input.rows {
+            let known =
+                quick.as_ref().and_then(|(by, a, b)| compare(*by, a.cell(row), b.cell(row)));
+            let is_true = match known {
+                Some(is_true) => is_true,
+                None => self.truth(self.compute(expr, input, row)?, "a condition", span)?,
+            };
+            if is_true {
+                kept.push(row as u32);
+            }
+        }
+        Ok(kept)
+    }
+
     /// Whether a cell is true.
     ///
     /// # Errors
@@ -241,6 +272,42 @@ impl Computer<'_> {
             Ok(Value::Float(float)) => Ok(self.interner.float(one_nan(float))),
             Ok(value) => Ok(self.interner.take(value)),
             Err(failure) => Err(Error::failed(failure, span)),
+        }
+    }
+}
+
+/// One side of a comparison that is there without computing.
+enum Operand<'b> {
+    Column(&'b [Cell]),
+    Known(Cell),
+    /// The column's cell, or the other one where it is null.
+    Otherwise(&'b [Cell], Cell),
+}
+
+impl<'b> Operand<'b> {
+    fn new(expr: &Compiled, input: &'b Bindings) -> Option<Self> {
+        Some(match expr {
+            Compiled::Var(var) => Self::Column(&input.columns[*var]),
+            Compiled::Const(cell) => Self::Known(*cell),
+            Compiled::Call { kind: Kind::Coalesce, args, .. } => match args.as_slice() {
+                [Compiled::Var(var), Compiled::Const(cell)] => {
+                    Self::Otherwise(&input.columns[*var], *cell)
+                }
+                _ => return None,
+            },
+            Compiled::Call { .. } => return None,
+        })
+    }
+
+    #[inline]
+    fn cell(&self, row: usize) -> Cell {
+        match self {
+            Self::Column(column) => column[row],
+            Self::Known(cell) => *cell,
+            Self::Otherwise(column, other) => match column[row] {
+                Cell::NULL => *other,
+                cell => cell,
+            },
         }
     }
 }

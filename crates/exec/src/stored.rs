@@ -381,23 +381,51 @@ impl StoredPath {
             match place.checked_sub(self.keys()) {
                 None => match &batch.keys {
                     Keys::Words(words) => {
-                        let of = self.column_type(place);
-                        for &word in &words[place][rows.clone()] {
-                            column.push(self.word_cell(of, word, interner)?);
-                        }
+                        self.word_cells(place, &words[place][rows.clone()], interner, column)?;
                     }
                     Keys::Bytes(_) => {
                         column.extend(decoded.iter().map(|values| interner.cell(&values[place])));
                     }
                 },
-                Some(value) => {
-                    for i in rows.clone() {
-                        column.push(self.value_cell(&batch.values[value], value, i, interner)?);
+                Some(value) => match &batch.values[value] {
+                    Column::Words(words)
+                        if words.validity.0.is_none()
+                            && self.schema.values[value].merge.is_none() =>
+                    {
+                        self.word_cells(place, &words.words[rows.clone()], interner, column)?;
                     }
-                }
+                    values => {
+                        for i in rows.clone() {
+                            column.push(self.value_cell(values, value, i, interner)?);
+                        }
+                    }
+                },
             }
         }
         Ok(out)
+    }
+
+    /// Cells of words of the column at a place.
+    fn word_cells(
+        &self,
+        place: usize,
+        words: &[u64],
+        interner: &Interner,
+        out: &mut Vec<Cell>,
+    ) -> Result<()> {
+        let of = self.column_type(place);
+        if *of == Type::Int {
+            let cell = |&word: &u64| {
+                let int = word_to_int(word);
+                Cell::small_int(int).unwrap_or_else(|| interner.int(int))
+            };
+            out.extend(words.iter().map(cell));
+            return Ok(());
+        }
+        for &word in words {
+            out.push(self.word_cell(of, word, interner)?);
+        }
+        Ok(())
     }
 
     #[inline]

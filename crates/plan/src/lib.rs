@@ -67,17 +67,37 @@ pub struct RulePlan {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Diagnostic>> {
-    let (mut program, infos) = resolve(query, catalog)?;
-    let mut groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
+    let (program, infos) = resolve(query, catalog)?;
+    let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
+    let (groups, whole_rows) = plan_groups(&program, &infos, groups)?;
     if !magic::is_disabled(query)
-        && let Some(restricted) = magic::rewrite(&program, &infos)
+        && program.rules.iter().any(|rule| rule.body.iter().any(is_derived))
+        && let Some(program) = magic::rewrite(&program, &infos, &whole_rows)
         // What is asked may depend on what is negated or aggregated later: such a query runs as it is written.
-        && let Ok(restricted_groups) = stratify::stratify(&restricted)
+        && let Ok(groups) = stratify::stratify(&program)
+        && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
     {
-        (program, groups) = (restricted, restricted_groups);
+        return Ok(Plan { program, infos, groups });
     }
+    Ok(Plan { program, infos, groups })
+}
+
+fn is_derived(literal: &Literal) -> bool {
+    matches!(literal, Literal::Atom { source: Source::Derived(_), .. })
+}
+
+/// Plans, and rows by predicate.
+type Groups = (Vec<GroupPlan>, Vec<Option<f64>>);
+
+/// The plans of groups, and the rows that each predicate is thought to have, where that can be told.
+fn plan_groups(
+    program: &Program,
+    infos: &[RelationInfo],
+    groups: Vec<Group>,
+) -> Result<Groups, Vec<Diagnostic>> {
     let asked = |predicate: &Predicate| predicate.is_asked.then_some(ASKED_ROWS);
     let mut sizes: Vec<Option<f64>> = program.predicates.iter().map(asked).collect();
+    let mut whole_rows = vec![None; program.predicates.len()];
     let mut planned = Vec::with_capacity(groups.len());
     let mut problems = Vec::new();
     for group in groups {
@@ -87,7 +107,7 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
             if !group.predicates.contains(&rule.predicate) {
                 continue;
             }
-            match plan_rule(&program, number, &group, &infos, &sizes) {
+            match plan_rule(program, number, &group, infos, &sizes) {
                 Ok(plan) => {
                     let found = plan.first.iter().chain(&plan.rounds).map(|body| body.rows);
                     rows[rule.predicate] += found.fold(0.0, f64::max);
@@ -102,12 +122,15 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
             if is_inline && !program.predicates[predicate].is_asked {
                 let grown = if group.is_recursive { 10.0 } else { 1.0 };
                 sizes[predicate] = Some((rows[predicate] * grown).clamp(1.0, 1e9));
+                if !group.is_recursive {
+                    whole_rows[predicate] = sizes[predicate];
+                }
             }
         }
         planned.push(GroupPlan { group, rules });
     }
     match problems.is_empty() {
-        true => Ok(Plan { program, infos, groups: planned }),
+        true => Ok((planned, whole_rows)),
         false => Err(problems),
     }
 }

@@ -12,19 +12,29 @@
 //! 4. A copy of a rule with meet aggregates reads itself and no other copy of that rule: the other's rows are the last of
 //!    their groups, and a condition may refuse those where it took the ones that they bettered.
 
+use crate::ASKED_ROWS;
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
 use crate::order::{self, Sizes, Version};
 use hashbrown::{HashMap, HashSet};
 
+/// How many times as many rows a rule must have as it is asked for.
+const LESS: f64 = 4.0;
+
 /// Copies of rules that a rewriting may make; a query that needs more runs as it is.
 const COPIES_MAX: usize = 256;
 
-/// The restricted program; `None` where nothing is bound, or a rule cannot be ordered.
-pub(crate) fn rewrite(program: &Program, infos: &[RelationInfo]) -> Option<Program> {
+/// The restricted program; `None` where nothing is bound, or a rule cannot be ordered. `whole_rows` are the rows that predicates are thought
+/// to have, where that is known: nobody asks with a set for a rule that is hardly larger.
+pub(crate) fn rewrite(
+    program: &Program,
+    infos: &[RelationInfo],
+    whole_rows: &[Option<f64>],
+) -> Option<Program> {
     let mut rewriter = Rewriter {
         given: program,
         infos,
+        whole_rows,
         out: Program { rules: Vec::new(), ..program.clone() },
         whole: HashSet::new(),
         copies: HashMap::new(),
@@ -58,6 +68,8 @@ enum Task {
 struct Rewriter<'p> {
     given: &'p Program,
     infos: &'p [RelationInfo],
+    /// Rows that predicates are thought to have, where that is known.
+    whole_rows: &'p [Option<f64>],
     out: Program,
     /// Predicates that are needed whole.
     whole: HashSet<usize>,
@@ -143,12 +155,14 @@ impl Rewriter<'_> {
 
     /// The rule with copies in the place of the rules that it uses with bound columns.
     fn restrict(&mut self, rule: Rule, of: usize, is_copy: bool) -> Option<Rule> {
-        let sizes = vec![None; self.out.predicates.len()];
+        let mut sizes = self.whole_rows.to_vec();
+        let made = &self.out.predicates[sizes.len()..];
+        sizes.extend(made.iter().map(|predicate| predicate.is_asked.then_some(ASKED_ROWS)));
         let sizes = Sizes { predicates: &sizes, infos: self.infos };
         let plan = order::order(&self.out, &rule, &sizes, &|_| Version::Total).ok()?;
         let mut bound = vec![false; rule.variables.len()];
         let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());
-        for &place in &plan.places {
+        for (step, &place) in plan.places.iter().enumerate() {
             let mut literal = rule.body[place].clone();
             if let Literal::Atom { source: Source::Derived(read), args, negated, .. } = &mut literal
                 && *read < self.given.predicates.len()
@@ -159,7 +173,9 @@ impl Rewriter<'_> {
                 };
                 // A rule that is computed whole reads its own component whole.
                 let is_own = !is_copy && self.component[*read] == self.component[of];
-                if asked.contains(&true) && !is_own {
+                let before = step.checked_sub(1).map_or(1.0, |last| plan.steps[last].rows);
+                let is_less = self.whole_rows[*read].is_none_or(|rows| before * LESS < rows);
+                if asked.contains(&true) && !is_own && (is_copy || is_less) {
                     let (copy, set) = self.want_copy(*read, asked.clone());
                     let head: Vec<Var> = args
                         .iter()

@@ -1,15 +1,18 @@
 //! In which order a body's literals are taken, and how each is computed.
 //!
 //! # How the order is found
-//! Greedily, as System R's heir Cascades does where it must be quick: what is free (a condition, an assignment, a comparison) comes
+//! Greedily from each atom as the first, and the cheapest of these orders is taken: what is free (a condition, an assignment, a comparison) comes
 //! first; then the atom that is thought to leave the fewest rows, given what is bound. Written order only breaks
-//! ties. The bodies of queries are small; an exhaustive search would mend estimates that are coarser than its gain.
+//! ties. An exhaustive search (Selinger et al., SIGMOD 1979) would mend estimates that are coarser than its gain.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::together;
 use syntax::{Diagnostic, Span};
+
+/// Atoms of a body that are each tried as the first; larger bodies begin with the one that leaves fewest rows.
+const BEGINNINGS_MAX: usize = 12;
 
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
@@ -154,44 +157,36 @@ pub(crate) fn order(
     sizes: &Sizes<'_>,
     version: &dyn Fn(usize) -> Version,
 ) -> Result<BodyPlan, Diagnostic> {
-    let mut orderer = Orderer {
-        rule,
-        sizes,
-        bound: vec![false; rule.variables.len()],
-        known: vec![false; rule.variables.len()],
-        rows: 1.0,
-        steps: Vec::new(),
-    };
-    let mut places = Vec::with_capacity(rule.body.len());
-    let mut left: Vec<(usize, &Literal)> = rule.body.iter().enumerate().collect();
-    while !left.is_empty() {
-        if let Some(free) = left.iter().position(|(_, literal)| orderer.is_free(literal)) {
-            let (place, literal) = left.remove(free);
-            places.push(place);
-            orderer.take(literal, version(place));
-            continue;
-        }
-        let mut best: Option<(f64, usize)> = None;
-        for (i, (place, literal)) in left.iter().enumerate() {
-            let Some(cost) = orderer.cost(literal, version(*place)) else { continue };
-            if best.is_none_or(|(least, _)| cost < least) {
-                best = Some((cost, i));
+    let mut best = Orderer::new(rule, sizes);
+    let unbound = best.run(None, version);
+    if unbound.is_none() {
+        // The atom that leaves fewest rows is not always the one to begin with: what is small may lead to what is large.
+        let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));
+        let begins: Vec<usize> = begins.map(|(place, _)| place).collect();
+        if (2..=BEGINNINGS_MAX).contains(&begins.len()) {
+            for &place in &begins {
+                let mut other = Orderer::new(rule, sizes);
+                if other.run(Some(place), version).is_none() && other.cost < best.cost * 0.9 {
+                    best = other;
+                }
             }
         }
-        let Some((_, best)) = best else { return Err(orderer.unbound(&left)) };
-        let (place, literal) = left.remove(best);
-        places.push(place);
-        orderer.take(literal, version(place));
     }
-    if let Some(&var) = rule.head.iter().find(|&&var| !orderer.bound[var]) {
-        return Err(unbound(rule, var, rule.span));
+    if let Some(problem) = unbound {
+        return Err(problem);
     }
-    let rows = orderer.rows;
-    let mut steps = orderer.steps;
+    if let Some(&var) = rule.head.iter().find(|&&var| !best.bound[var]) {
+        return Err(self::unbound(rule, var, rule.span));
+    }
+    let Orderer { rows, mut steps, mut places, .. } = best;
     together::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, duplicates, &mut steps);
     Ok(BodyPlan { steps, duplicates, rows, places })
+}
+
+fn is_positive(literal: &Literal) -> bool {
+    matches!(literal, Literal::Atom { negated: false, .. })
 }
 
 struct Orderer<'a> {
@@ -202,9 +197,85 @@ struct Orderer<'a> {
     known: Vec<bool>,
     rows: f64,
     steps: Vec<Planned>,
+    /// Places of the body's literals, in the order of the steps.
+    places: Vec<usize>,
+    /// Rows that the steps look at and leave, in all.
+    cost: f64,
 }
 
-impl Orderer<'_> {
+impl<'a> Orderer<'a> {
+    fn new(rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
+        let variables = rule.variables.len();
+        Self {
+            rule,
+            sizes,
+            bound: vec![false; variables],
+            known: vec![false; variables],
+            rows: 1.0,
+            steps: Vec::new(),
+            places: Vec::with_capacity(rule.body.len()),
+            cost: 0.0,
+        }
+    }
+
+    /// Takes all literals, the one at place `first` before all other atoms; what is wrong if they cannot all be taken.
+    fn run(
+        &mut self,
+        mut first: Option<usize>,
+        version: &dyn Fn(usize) -> Version,
+    ) -> Option<Diagnostic> {
+        let mut left: Vec<(usize, &Literal)> = self.rule.body.iter().enumerate().collect();
+        while !left.is_empty() {
+            let next = match left.iter().position(|(_, literal)| self.is_free(literal)) {
+                Some(free) => free,
+                None => {
+                    let mut best: Option<(f64, usize)> = None;
+                    for (i, (place, literal)) in left.iter().enumerate() {
+                        let Some(cost) = self.cost(literal, version(*place)) else { continue };
+                        if first == Some(*place) {
+                            best = Some((cost, i));
+                            break;
+                        }
+                        if best.is_none_or(|(least, _)| cost < least) {
+                            best = Some((cost, i));
+                        }
+                    }
+                    first = None;
+                    match best {
+                        Some((_, best)) => best,
+                        None => return Some(self.unbound(&left)),
+                    }
+                }
+            };
+            let (place, literal) = left.remove(next);
+            self.places.push(place);
+            let before = self.rows;
+            let once = self.once(literal);
+            self.take(literal, version(place));
+            // To look something up costs about as much as to hand on a row or two; a condition is next to nothing.
+            self.cost += match literal {
+                Literal::Atom { .. } => once + before + self.rows,
+                _ => before * 0.2,
+            };
+        }
+        None
+    }
+
+    /// Rows that are read once, before the first look-up.
+    fn once(&self, literal: &Literal) -> f64 {
+        match literal {
+            Literal::Atom { source: Source::Stored(stored), args, negated: false, at, .. } => {
+                let (_, prefix) = self.path(*stored, args, at.is_some());
+                let is_bound = args.iter().flatten().any(|&var| self.bound[var]);
+                match prefix == 0 && is_bound {
+                    true => self.sizes.infos[*stored].rows as f64,
+                    false => 0.0,
+                }
+            }
+            _ => 0.0,
+        }
+    }
+
     /// Whether it costs next to nothing and adds no rows.
     fn is_free(&self, literal: &Literal) -> bool {
         match literal {

@@ -2,8 +2,8 @@
 //!
 //! # How
 //! What a join leaves is put into a table with its weights, and handed on when all of it is there, or when the table is full. So a
-//! count of the ends of all paths of four steps takes as many rows as there are ends, four times. Where next to no rows are equal, the table
-//! is given up.
+//! count of the ends of all paths of four steps takes as many rows as there are ends, four times. Where few rows are equal, the table is
+//! given up.
 
 use super::{BATCH_ROWS, Body, Emit, Wanted};
 use crate::bindings::Bindings;
@@ -23,14 +23,18 @@ pub(super) struct Merged {
     table: Table,
     weights: Vec<u64>,
     taken: u64,
+    /// How many rows must have become one, at least, that it is worth it.
+    worth: u64,
     is_given_up: bool,
 }
 
 impl Merged {
-    /// None yet, of so many columns.
-    pub(super) fn new(columns: usize) -> Self {
+    /// None yet, of so many columns; `grows` says whether later joins make more rows of each.
+    pub(super) fn new(columns: usize, grows: bool) -> Self {
         let table = Table::new(columns, columns);
-        Self { table, weights: Vec::new(), taken: 0, is_given_up: false }
+        // To look a row up costs as much as some steps that only count or refuse it.
+        let worth = if grows { 2 } else { 6 };
+        Self { table, weights: Vec::new(), taken: 0, worth, is_given_up: false }
     }
 
     fn take(&mut self, columns: &[&[Cell]], rows: &Bindings) {
@@ -65,8 +69,8 @@ impl Body<'_> {
         merged.take(&columns, &output);
         query.check(merged.table.bytes() + 8 * merged.weights.len() as u64)?;
         let rows = merged.table.rows();
-        // More than nine of ten were the first of their kind.
-        merged.is_given_up = merged.taken >= TRIAL_ROWS && rows as u64 > merged.taken / 10 * 9;
+        merged.is_given_up =
+            merged.taken >= TRIAL_ROWS && rows as u64 * merged.worth > merged.taken;
         if merged.is_given_up || rows >= MERGED_MAX {
             return self.hand_on_merged(at, query, emit);
         }

@@ -1,0 +1,323 @@
+"""Times the nine patterns of the Labelled Subgraph Query Benchmark (Mhedhbi et al., GRADES-NDA 2021) on the LDBC social network.
+
+Only counts are asked. The data are the CSV files of the network's generator (names as in Kuzu's copy, `Person_knows_Person.csv` and so on);
+where `Forum_hasMember_Person.csv` is absent, the first pattern goes through the forums' moderators instead. Friendships are loaded
+both ways. Each engine is a process of its own, loaded once; then rounds go through all engines in turn, and their counts are compared.
+
+    python bench/datalog/lsqb.py FOLDER --engine quipu=PYTHON --engine duckdb=PYTHON --engine ladybug=PYTHON --engine cozo=PYTHON
+
+PYTHON is an interpreter that has the engine's package. These are no results of LDBC's.
+"""
+
+import argparse
+import csv
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+RELATIONS: dict[str, tuple[str, str, list[str]]] = {
+    "knows": ("p1", "p2", ["Person_knows_Person"]),
+    "tagged": ("message", "tag", ["Comment_hasTag_Tag", "Post_hasTag_Tag"]),
+    "created": ("message", "person", ["Comment_hasCreator_Person", "Post_hasCreator_Person"]),
+    "liked": ("message", "person", ["Person_likes_Comment", "Person_likes_Post"]),
+    "reply": ("comment", "message", ["Comment_replyOf_Comment", "Comment_replyOf_Post"]),
+    "interest": ("person", "tag", ["Person_hasInterest_Tag"]),
+    "lives": ("person", "city", ["Person_isLocatedIn_Place"]),
+    "part": ("city", "country", ["Place_isPartOf_Place"]),
+    "contains": ("forum", "post", ["Forum_containerOf_Post"]),
+    "class": ("tag", "tagclass", ["Tag_hasType_TagClass"]),
+    "member": ("forum", "person", ["Forum_hasMember_Person"]),
+}
+"""Of each relation its columns and files. Files of likes begin with the person."""
+
+QUERIES: dict[str, tuple[str, str, str]] = {
+    "q1": (
+        "?[count(c)] := *part[c, country], *lives[p, c], *member[f, p], *contains[f, m], *reply[k, m], *tagged[k, t], *class[t, tc]",
+        "select count(*) from part, lives, member, contains, reply, tagged, class where lives.city = part.city "
+        "and member.person = lives.person and contains.forum = member.forum and reply.message = contains.post "
+        "and tagged.message = reply.comment and class.tag = tagged.tag",
+        "MATCH (co:place)<-[:part]-(ci:place)<-[:lives]-(p:person)<-[:member]-(f:forum)-[:contains]->(m:message)<-[:reply]-(k:message)"
+        "-[:tagged]->(t:tag)-[:class]->(tc:tagclass) RETURN count(*)",
+    ),
+    "q2": (
+        "?[count(a)] := *knows[a, b], *created[k, a], *reply[k, m], *created[m, b]",
+        "select count(*) from knows, created c, reply r, created m where c.person = knows.p1 and r.comment = c.message "
+        "and m.message = r.message and m.person = knows.p2",
+        "MATCH (a:person)-[:knows]->(b:person), (a)<-[:created]-(k:message)-[:reply]->(m:message)-[:created]->(b) RETURN count(*)",
+    ),
+    "q3": (
+        "?[count(a)] := *knows[a, b], *knows[b, c], *knows[c, a], *lives[a, x], *part[x, z], *lives[b, y], *part[y, z], *lives[c, w], *part[w, z]",
+        "select count(*) from knows k1, knows k2, knows k3, lives l1, lives l2, lives l3, part q1, part q2, part q3 "
+        "where k2.p1 = k1.p2 and k3.p1 = k2.p2 and k3.p2 = k1.p1 and l1.person = k1.p1 and l2.person = k2.p1 and l3.person = k3.p1 "
+        "and q1.city = l1.city and q2.city = l2.city and q3.city = l3.city and q1.country = q2.country and q2.country = q3.country",
+        "MATCH (a:person)-[:knows]->(b:person)-[:knows]->(c:person)-[:knows]->(a), (a)-[:lives]->(x:place)-[:part]->(z:place), "
+        "(b)-[:lives]->(y:place)-[:part]->(z), (c)-[:lives]->(w:place)-[:part]->(z) RETURN count(*)",
+    ),
+    "q4": (
+        "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], *reply[k, m]",
+        "select count(*) from tagged t, created c, liked l, reply r "
+        "where c.message = t.message and l.message = t.message and r.message = t.message",
+        "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person), (m)-[:liked]->(l:person), (m)<-[:reply]-(k:message) RETURN count(*)",
+    ),
+    "q5": (
+        "?[count(m)] := *tagged[m, s], *reply[k, m], *tagged[k, t], s != t",
+        "select count(*) from tagged a, reply r, tagged b where r.message = a.message and b.message = r.comment and a.tag <> b.tag",
+        "MATCH (s:tag)<-[:tagged]-(m:message)<-[:reply]-(k:message)-[:tagged]->(t:tag) WHERE s.id <> t.id RETURN count(*)",
+    ),
+    "q6": (
+        "?[count(a)] := *knows[a, b], *knows[b, c], a != c, *interest[c, t]",
+        "select count(*) from knows k1, knows k2, interest i where k2.p1 = k1.p2 and k1.p1 <> k2.p2 and i.person = k2.p2",
+        "MATCH (a:person)-[:knows]->(b:person)-[:knows]->(c:person)-[:interest]->(t:tag) WHERE a.id <> c.id RETURN count(*)",
+    ),
+    "q7": (
+        "likers[m, l] := *liked[m, l]\nlikers[m, l] := *tagged[m, _], not *liked[m, _], l = null\n"
+        "replies[m, k] := *reply[k, m]\nreplies[m, k] := *tagged[m, _], not *reply[_, m], k = null\n"
+        "?[count(m)] := *tagged[m, t], *created[m, p], likers[m, l], replies[m, k]",
+        "select count(*) from tagged t join created c on c.message = t.message left join liked l on l.message = t.message "
+        "left join reply r on r.message = t.message",
+        "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person) OPTIONAL MATCH (m)-[:liked]->(l:person) "
+        "OPTIONAL MATCH (m)<-[:reply]-(k:message) RETURN count(*)",
+    ),
+    "q8": (
+        "?[count(m)] := *tagged[m, s], *reply[k, m], *tagged[k, t], s != t, not *tagged[k, s]",
+        "select count(*) from tagged a, reply r, tagged b where r.message = a.message and b.message = r.comment and a.tag <> b.tag "
+        "and not exists (select 1 from tagged x where x.message = r.comment and x.tag = a.tag)",
+        "MATCH (s:tag)<-[:tagged]-(m:message)<-[:reply]-(k:message)-[:tagged]->(t:tag) WHERE s.id <> t.id "
+        "AND NOT EXISTS { MATCH (k)-[:tagged]->(s) } RETURN count(*)",
+    ),
+    "q9": (
+        "?[count(a)] := *knows[a, b], *knows[b, c], a != c, not *knows[a, c], *interest[c, t]",
+        "select count(*) from knows k1, knows k2, interest i where k2.p1 = k1.p2 and k1.p1 <> k2.p2 and i.person = k2.p2 "
+        "and not exists (select 1 from knows x where x.p1 = k1.p1 and x.p2 = k2.p2)",
+        "MATCH (a:person)-[:knows]->(b:person)-[:knows]->(c:person)-[:interest]->(t:tag) WHERE a.id <> c.id "
+        "AND NOT EXISTS { MATCH (a)-[:knows]->(c) } RETURN count(*)",
+    ),
+}
+"""Of each the script, the SQL and the Cypher."""
+
+NODES = {
+    "person": ["knows.p1", "created.person", "liked.person", "interest.person", "lives.person", "member.person"],
+    "message": [
+        "tagged.message",
+        "created.message",
+        "liked.message",
+        "reply.comment",
+        "reply.message",
+        "contains.post",
+    ],
+    "tag": ["tagged.tag", "interest.tag", "class.tag"],
+    "place": ["lives.city", "part.city", "part.country"],
+    "forum": ["contains.forum", "member.forum"],
+    "tagclass": ["class.tagclass"],
+}
+"""Where the vertices of a property graph come from."""
+
+
+def pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
+    """The pairs of a relation, each once, in order."""
+    _, _, files = RELATIONS[name]
+    if name == "member" and not (folder / f"{files[0]}.csv").exists():
+        files = ["Forum_hasModerator_Person"]
+    found: set[tuple[int, int]] = set()
+    for file in files:
+        with (folder / f"{file}.csv").open() as lines:
+            rows = csv.reader(lines, delimiter="|")
+            next(rows)
+            for a, b, *_ in rows:
+                pair = (int(a), int(b))
+                found.add(pair[::-1] if name == "liked" else pair)
+                if name == "knows":
+                    found.add(pair[::-1])
+    return iter(sorted(found))
+
+
+def write_pairs(folder: Path, target: Path) -> None:
+    """Writes a CSV file without a header for each relation, and one for each kind of vertex."""
+    columns: dict[str, set[int]] = {}
+    for name, (first, second, _) in RELATIONS.items():
+        with (target / f"{name}.csv").open("w") as file:
+            for a, b in pairs(folder, name):
+                file.write(f"{a},{b}\n")
+                columns.setdefault(f"{name}.{first}", set()).add(a)
+                columns.setdefault(f"{name}.{second}", set()).add(b)
+    for node, sources in NODES.items():
+        ids = set[int]().union(*(columns[source] for source in sources))
+        (target / f"node-{node}.csv").write_text("".join(f"{one}\n" for one in sorted(ids)))
+
+
+def open_engine(name: str, folder: Path, threads: int) -> Callable[[str], int]:
+    """Loads an engine; what counts a pattern by name."""
+    if name in ("quipu", "cozo", "mnestic"):
+        if name == "quipu":
+            import quipu
+
+            database = quipu.open(cache="1GB")
+
+            def run(script: str, parameters: dict[str, Any]) -> Any:
+                return database.run(script, parameters).rows()
+        else:
+            module = __import__({"cozo": "cozo_embedded", "mnestic": "mnestic"}[name])
+            store = module.CozoDbPy("mem", "", "{}")
+
+            def run(script: str, parameters: dict[str, Any]) -> Any:
+                return store.run_script(script, parameters, False)["rows"]
+
+        for relation, (first, second, _) in RELATIONS.items():
+            run(f":create {relation} {{{first}: Int, {second}: Int}}", {})
+            rows = [[int(cell) for cell in line.split(",")] for line in (folder / f"{relation}.csv").open()]
+            for start in range(0, len(rows), 10_000):
+                batch = {"rows": rows[start : start + 10_000]}
+                run(f"?[{first}, {second}] <- $rows :put {relation} {{{first}, {second}}}", batch)
+            run(f"::index create {relation}:rev {{{second}}}", {})
+        return lambda query: int(run(QUERIES[query][0], {})[0][0])
+    if name == "duckdb":
+        import duckdb
+
+        connection = duckdb.connect(config={"threads": threads})
+        for relation, (first, second, _) in RELATIONS.items():
+            connection.execute(f"create table {relation} ({first} bigint, {second} bigint)")
+            connection.execute(
+                f"insert into {relation} select * from read_csv('{folder}/{relation}.csv', header=false)"
+            )
+        return lambda query: int(connection.execute(QUERIES[query][1]).fetchall()[0][0])
+    if name == "ladybug":
+        import ladybug
+
+        connection = ladybug.Connection(ladybug.Database(), num_threads=threads)
+        for node in NODES:
+            connection.execute(f"CREATE NODE TABLE {node}(id INT64, PRIMARY KEY(id))")
+            connection.execute(f"COPY {node} FROM '{folder}/node-{node}.csv' (header=false)")
+        kinds = {source: node for node, sources in NODES.items() for source in sources} | {"knows.p2": "person"}
+        for relation, (first, second, _) in RELATIONS.items():
+            ends = f"FROM {kinds[f'{relation}.{first}']} TO {kinds[f'{relation}.{second}']}"
+            connection.execute(f"CREATE REL TABLE {relation}({ends})")
+            connection.execute(f"COPY {relation} FROM '{folder}/{relation}.csv' (header=false)")
+        return lambda query: int(connection.execute(QUERIES[query][2]).get_next()[0])
+    raise ValueError(name)
+
+
+def worker(name: str, folder: Path, threads: int) -> None:
+    """Reads names of patterns from standard input, writes counts and seconds."""
+    start = time.perf_counter()
+    ask = open_engine(name, folder, threads)
+    print(json.dumps({"seconds": time.perf_counter() - start}), flush=True)
+    for line in sys.stdin:
+        start = time.perf_counter()
+        try:
+            count: int | str = ask(line.strip())
+        except Exception as error:
+            count = f"{type(error).__name__}: {error}"[:200]
+        seconds = time.perf_counter() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(json.dumps({"count": count, "seconds": seconds, "peak_mb": peak}), flush=True)
+
+
+def main() -> None:
+    """Runs engines, or is one."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--engine", action="append", default=[], help="name=PYTHON")
+    parser.add_argument("--out", type=Path, default=Path("lsqb-data"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1, help="of the engines that can be told")
+    parser.add_argument(
+        "--limit-s", type=float, default=60.0, help="an engine that takes longer is not asked that again"
+    )
+    parser.add_argument("--worker")
+    args = parser.parse_args()
+    if args.worker:
+        worker(args.worker, args.folder, args.threads)
+        return
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_pairs(args.folder, args.out)
+    engines: dict[str, subprocess.Popen[str]] = {}
+    times: dict[tuple[str, str], list[float]] = {}
+    counts: dict[tuple[str, str], Any] = {}
+    peaks: dict[str, int] = {}
+
+    def start(name: str) -> None:
+        python = dict(pair.split("=", 1) for pair in args.engine)[name]
+        command = [python, __file__, str(args.out), "--worker", name, "--threads", str(args.threads)]
+        engines[name] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        pipe = engines[name].stdout
+        assert pipe is not None
+        print(f"{name}: loaded in {json.loads(pipe.readline())['seconds']:.1f} s", file=sys.stderr)
+
+    names = [pair.split("=", 1)[0] for pair in args.engine]
+    for name in names:
+        start(name)
+    given_up: set[tuple[str, str]] = set()
+    for _ in range(args.rounds):
+        for query in QUERIES:
+            for name in names:
+                if (name, query) in given_up:
+                    continue
+                process = engines[name]
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(query + "\n")
+                process.stdin.flush()
+                os.set_blocking(process.stdout.fileno(), True)
+                line = read_line(process, args.limit_s)
+                if line is None:
+                    given_up.add((name, query))
+                    counts[name, query] = f"more than {args.limit_s:.0f} s"
+                    process.kill()
+                    process.wait()
+                    start(name)
+                    continue
+                answer = json.loads(line)
+                counts[name, query] = answer["count"]
+                peaks[name] = max(peaks.get(name, 0), answer["peak_mb"])
+                if isinstance(answer["count"], str):
+                    given_up.add((name, query))
+                else:
+                    times.setdefault((name, query), []).append(answer["seconds"])
+    report(names, times, counts, peaks)
+
+
+def read_line(process: subprocess.Popen[str], seconds: float) -> str | None:
+    """A line of an engine; nothing if it takes longer."""
+    import select
+
+    pipe = process.stdout
+    assert pipe is not None
+    ready, _, _ = select.select([pipe], [], [], seconds)
+    return pipe.readline() if ready else None
+
+
+def report(
+    names: list[str],
+    times: dict[tuple[str, str], list[float]],
+    counts: dict[tuple[str, str], Any],
+    peaks: dict[str, int],
+) -> None:
+    """Prints the table."""
+    print(f"\nMedians in ms; {os.cpu_count()} cores, {platform.release()}, load {os.getloadavg()[0]:.1f}.\n")
+    others = names[1:]
+    print("| pattern | count |", " | ".join([*names, *(f"{other} / {names[0]}" for other in others)]), "|")
+    print("| --- | ---: |" + " ---: |" * (len(names) + len(others)))
+    for query in QUERIES:
+        found = {counts.get((name, query)) for name in names if isinstance(counts.get((name, query)), int)}
+        cells: list[str] = [query, " or ".join(f"{one:,}" for one in sorted(found))]
+        for name in names:
+            all_times = times.get((name, query))
+            cells.append(f"{statistics.median(all_times) * 1e3:,.1f}" if all_times else str(counts.get((name, query))))
+        own = times.get((names[0], query), [])
+        for name in others:
+            ratios = [b / a for a, b in zip(own, times.get((name, query), []), strict=False)]
+            spread = f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})" if ratios else ""
+            cells.append(spread)
+        print("|", " | ".join(cells), "|")
+    print("\nPeak memory:", ", ".join(f"{name} {peaks[name]} MB" for name in names if name in peaks))
+
+
+if __name__ == "__main__":
+    main()
