@@ -1,7 +1,7 @@
 //! How long queries take on a generated social network: users with ages, and friendships whose targets follow a power law.
 //!
-//! Run with `cargo run --release -p quipu-exec --example latency -- [users] [friendships] [part of a name]`. Prints the median of many calls
-//! of each query of the Pokec set (Memgraph's, as Cozo measured it). Everything is in memory.
+//! Run with `cargo run --release -p quipu-exec --example latency -- [users] [friendships] [part of a name] [times as many calls]`. Prints the
+//! median of many calls of each query of the Pokec set (Memgraph's, as Cozo measured it). Everything is in memory.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark tells the time itself")]
 
@@ -30,10 +30,12 @@ fn main() {
     engine.run("::index create friends:rev {to}", &Parameters::new()).expect("an index");
     let mut random = Random(7);
     let part = std::env::args().nth(3).unwrap_or_default();
+    let factor = std::env::args().nth(4).and_then(|arg| arg.parse().ok()).unwrap_or(1);
     for (name, script, calls) in QUERIES.iter().filter(|query| query.0.contains(&part)) {
+        let calls = calls * factor;
         let mut times = Vec::new();
         let mut rows = 0;
-        for _ in 0..*calls {
+        for _ in 0..calls {
             let id = Value::Int((random.next() % users) as i64);
             let parameters: Parameters = [("id".to_owned(), id)].into();
             let start = Instant::now();
@@ -46,7 +48,7 @@ fn main() {
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         println!(
             "{name:24} median {median:12.1} us  mean {mean:12.1} us  worst {worst:12.1} us  rows {:.1}",
-            rows as f64 / *calls as f64
+            rows as f64 / calls as f64
         );
     }
 }

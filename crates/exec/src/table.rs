@@ -5,7 +5,10 @@
 //! 2. A live row is there once. A row that a meet aggregate bettered is dead: it stays, and no look-up gives it.
 //! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is found without passing what is old.
 
+mod dense;
+
 use crate::cell::Cell;
+use dense::Dense;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -23,6 +26,8 @@ pub(crate) struct Table {
     /// By the first `keys` columns, which are all unless a meet aggregate keeps one row a key.
     set: HashTable<u32>,
     keys: usize,
+    /// In the place of `set`, where the only key column holds numbers that lie close together.
+    dense: Option<Dense>,
     dead: Vec<u64>,
     dead_rows: usize,
     indexes: Vec<Index>,
@@ -81,7 +86,8 @@ impl Table {
         let index = |index: &Index| 4 * index.before.capacity() + 5 * index.newest.capacity();
         let indexes: usize = self.indexes.iter().map(index).sum();
         let columns: usize = self.columns.iter().map(|column| 8 * column.capacity()).sum();
-        (columns + 5 * self.set.capacity() + indexes + self.dead.len() * 8) as u64
+        let set = 5 * self.set.capacity() + self.dense.as_ref().map_or(0, Dense::bytes);
+        (columns + set + indexes + self.dead.len() * 8) as u64
     }
 
     /// Appends row `row` of other columns unless it is there; whether it was appended.
@@ -94,6 +100,16 @@ impl Table {
 
     /// The number of the row that has the key of row `row` of other columns, which is appended unless it is there.
     pub(crate) fn find_or_insert(&mut self, columns: &[&[Cell]], row: usize) -> usize {
+        if let Some(dense) = &mut self.dense {
+            let cell = columns[0][row];
+            if let Some(there) = dense.get(cell) {
+                return there;
+            }
+            if dense.put(cell, self.rows) {
+                return self.push(columns, row);
+            }
+            self.leave_dense();
+        }
         let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
         let Self { columns: own, set, keys, hasher, .. } = self;
         let is_there = |&there: &u32| (0..*keys).all(|i| own[i][there as usize] == columns[i][row]);
@@ -105,6 +121,20 @@ impl Table {
             hashbrown::hash_table::Entry::Vacant(entry) => entry,
         };
         entry.insert(self.rows as u32);
+        let row = self.push(columns, row);
+        if self.keys == 1 && Dense::is_time(self.rows) {
+            self.dense = match self.dead_rows {
+                0 => Dense::of(&self.columns[0]),
+                _ => None,
+            };
+            if self.dense.is_some() {
+                self.set = HashTable::new();
+            }
+        }
+        row
+    }
+
+    fn push(&mut self, columns: &[&[Cell]], row: usize) -> usize {
         for (own, column) in self.columns.iter_mut().zip(columns) {
             own.push(column[row]);
         }
@@ -112,8 +142,25 @@ impl Table {
         self.rows - 1
     }
 
+    /// Goes back to the hash table: the keys are not close together any more.
+    fn leave_dense(&mut self) {
+        self.dense = None;
+        let Self { columns, rows, set, hasher, .. } = self;
+        let hash = |row: usize| hash_cells(hasher, std::iter::once(columns[0][row]));
+        let dead = std::mem::take(&mut self.dead);
+        let is_dead =
+            |row: usize| dead.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1);
+        for row in (0..*rows).filter(|&row| !is_dead(row)) {
+            set.insert_unique(hash(row), row as u32, |&there| hash(there as usize));
+        }
+        self.dead = dead;
+    }
+
     /// Whether row `row` of other columns is there.
     pub(crate) fn contains(&self, columns: &[&[Cell]], row: usize) -> bool {
+        if let Some(dense) = &self.dense {
+            return dense.get(columns[0][row]).is_some();
+        }
         let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
         let is_there = |&there: &u32| {
             (0..self.keys).all(|i| self.columns[i][there as usize] == columns[i][row])
@@ -123,6 +170,9 @@ impl Table {
 
     /// The live row whose key these cells are.
     pub(crate) fn find(&self, key: &[Cell]) -> Option<usize> {
+        if let Some(dense) = &self.dense {
+            return dense.get(key[0]);
+        }
         let hash = self.hash_of(key.iter().copied());
         let is_it = |&row: &u32| {
             key.iter().zip(&self.columns).all(|(cell, column)| column[row as usize] == *cell)
@@ -133,8 +183,16 @@ impl Table {
     /// Puts a row in the place of the one that has its key, which dies.
     pub(crate) fn replace(&mut self, old: usize, row: &[Cell]) {
         let hash = self.hash_of(row.iter().take(self.keys).copied());
-        if let Some(place) = self.set.find_mut(hash, |&there| there as usize == old) {
-            *place = self.rows as u32;
+        match &mut self.dense {
+            // The cell is there: nothing has to grow.
+            Some(dense) => {
+                dense.put(row[0], self.rows);
+            }
+            None => {
+                if let Some(place) = self.set.find_mut(hash, |&there| there as usize == old) {
+                    *place = self.rows as u32;
+                }
+            }
         }
         self.dead.resize(self.rows / 64 + 1, 0);
         self.dead[old / 64] |= 1 << (old % 64);
@@ -249,6 +307,32 @@ mod tests {
             let all = range.clone().rev().filter(|&row| want[row].1 == asked);
             prop_assert_eq!(found, all.collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn many_rows_are_a_set_whether_their_keys_lie_close_together_or_not() {
+        let mut table = Table::new(2, 1);
+        // Close together, then far apart, then close together again; each row twice, and one of two bettered.
+        let keys = (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0);
+        let mut seen = std::collections::BTreeMap::new();
+        for key in keys {
+            for value in [1, 2] {
+                let (key, value) = (cell(key), cell(value));
+                let there = table.find(&[key]);
+                assert_eq!(there, seen.get(&key.word()).copied());
+                assert_eq!(table.contains(&[&[key]], 0), there.is_some());
+                match there {
+                    Some(there) if key.word() % 2 == 0 => table.replace(there, &[key, value]),
+                    Some(there) => {
+                        assert_eq!(table.find_or_insert(&[&[key], &[value]], 0), there);
+                        continue;
+                    }
+                    None => assert!(table.insert(&[&[key], &[value]], 0)),
+                }
+                seen.insert(key.word(), table.rows() - 1);
+            }
+        }
+        assert_eq!(table.live_rows(), seen.len());
     }
 
     #[test]

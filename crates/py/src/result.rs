@@ -6,6 +6,7 @@ use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use env::sync::Mutex;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
@@ -70,10 +71,17 @@ impl Answer {
     }
 
     fn tuple<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let columns = 0..self.answer.columns().len();
-        let values =
-            columns.map(|column| self.answer.with_value(row, column, |value| object(py, value)));
-        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
+        let cell = |column| match self.answer.small_int(row, column) {
+            Some(int) => int.into_bound_py_any(py),
+            None => self.answer.with_value(row, column, |value| object(py, value)),
+        };
+        // Results of many rows have few columns: those need no vector on the way.
+        match self.answer.columns().len() {
+            1 => PyTuple::new(py, [cell(0)?]),
+            2 => PyTuple::new(py, [cell(0)?, cell(1)?]),
+            3 => PyTuple::new(py, [cell(0)?, cell(1)?, cell(2)?]),
+            columns => PyTuple::new(py, (0..columns).map(cell).collect::<PyResult<Vec<_>>>()?),
+        }
     }
 
     /// Its Arrow table. The interpreter lock is released while it is made.
@@ -97,8 +105,11 @@ impl Answer {
     }
 
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let rows = (0..self.answer.len()).map(|row| self.tuple(py, row));
-        PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+        let mut rows = Vec::with_capacity(self.answer.len());
+        for row in 0..self.answer.len() {
+            rows.push(self.tuple(py, row)?);
+        }
+        PyList::new(py, rows)
     }
 
     fn __len__(&self) -> usize {

@@ -79,6 +79,16 @@ impl Answer {
         self.output.value(row, column)
     }
 
+    /// The whole number in a row and a column, if one is there that needs no look-up.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    #[must_use]
+    #[inline]
+    pub fn small_int(&self, row: usize, column: usize) -> Option<i64> {
+        self.output.columns[column][row].as_small_int()
+    }
+
     /// Calls `with` with that value, without a copy.
     ///
     /// # Panics
