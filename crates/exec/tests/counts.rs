@@ -206,3 +206,17 @@ fn an_integer_and_a_float_of_one_size_are_joined_by_no_order_of_joins() {
         assert_eq!(rows(&engine, &format!("?[b] := {body}")), [[Value::Int(7)]], "{body}");
     }
 }
+
+/// Found by the fuzzer: one row that asks by columns no stored order begins with.
+#[test]
+fn a_row_is_refused_by_what_stands_in_columns_that_are_no_prefix() {
+    let engine = engine();
+    let script = "?[a, b, c] := a in int_range(100), b = a + 1, c = 'x' :create wide {a: Int => b: Int, c: String}";
+    engine.run(script, &Parameters::new()).unwrap();
+    assert_eq!(rows(&engine, "?[x] := x = 7, not *wide{b: x}"), Vec::<Vec<Value>>::new());
+    assert_eq!(rows(&engine, "?[x] := x = 0, not *wide{b: x}"), [[Value::Int(0)]]);
+    assert_eq!(rows(&engine, "?[x] := x = 7, not *wide{b: x, c: 'y'}"), [[Value::Int(7)]]);
+    assert_eq!(rows(&engine, "?[a] := x = 7, *wide{a, b: x}"), [[Value::Int(6)]]);
+    assert_eq!(rows(&engine, "?[count(x)] := x = 7, *wide{b: x}"), [[Value::Int(1)]]);
+    assert_eq!(rows(&engine, "?[count(x)] := x = 7, *wide{c: 'x'}"), [[Value::Int(100)]]);
+}

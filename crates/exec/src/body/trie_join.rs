@@ -36,7 +36,8 @@ impl Body<'_> {
         query: &mut Query<'_>,
     ) -> Result<Option<TrieJoin<'i>>> {
         let planned = self.steps[at].planned;
-        let Step::Stored { stored, outputs, prefix, range, at: time, .. } = &planned.step else {
+        let Step::Stored { stored, outputs, prefix, negated, range, at: time, .. } = &planned.step
+        else {
             return Ok(None);
         };
         let Relation::Stored(_) = query.relation(*stored) else { return Ok(None) };
@@ -48,7 +49,7 @@ impl Body<'_> {
         let rows = query.plan.infos[*stored].rows;
         let (asked, is_needed) = match (prefix.is_empty() && without.is_none(), range) {
             // No stored order helps: each row would cost a look at all rows. One row is that once, and the second time it is too often.
-            (true, _) if input.rows > 1 => (input.rows, true),
+            (true, _) if input.rows > 1 || *negated => (input.rows, true),
             (true, _) => ((rows / tries::ROWS_A_LOOK_UP / 2 + 1) as usize, false),
             (false, None) => (input.rows, false),
             // A range of keys is a better way to few of them.
