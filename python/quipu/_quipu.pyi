@@ -194,7 +194,14 @@ class Database:
             InvalidInputError: They are there with other types, the name cannot be one or is taken by something else, or
                 the database was opened read-only and has none of this name.
         """
-    def run(self, script: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
+    def run(
+        self,
+        script: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        read_only: bool = False,
+    ) -> Result:
         """Run a script of the query language, Datalog as CozoScript writes it, in a transaction of its own.
 
         Graphs, counters, blobs and relations of scripts are asked by name with ``*``. A graph is found from both ends.
@@ -209,6 +216,7 @@ class Database:
                 arrays lists.
             timeout: Seconds it may take, whatever it says itself; 0 is no limit. ``None``: as its ``:timeout`` says,
                 else 300.
+            read_only: Whether a script that would change something is refused.
 
         Returns:
             The rows, sorted unless ``:order`` says otherwise. A script that changes something answers ``OK`` as its
@@ -512,7 +520,14 @@ class Transaction:
         Raises:
             InvalidInputError: There are none of this name.
         """
-    def run(self, script: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
+    def run(
+        self,
+        script: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        read_only: bool = False,
+    ) -> Result:
         """Run a script inside of the transaction: it sees what was written here, and ends as the transaction does.
 
         Args:
@@ -520,6 +535,7 @@ class Transaction:
                 transactions.
             params: As for :meth:`Database.run`.
             timeout: As for :meth:`Database.run`.
+            read_only: As for :meth:`Database.run`.
 
         Returns:
             The rows.

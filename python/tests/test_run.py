@@ -16,7 +16,7 @@ import pytest
 import quipu
 
 # Twenty-seven thousand million rows: nothing that ends by itself while a test waits.
-ENDLESS = "c[x] := x in int_range(3000)\n?[count(x)] := c[x], c[y], c[z]"
+ENDLESS = "c[x] := x in int_range(3000)\n?[count(x)] := c[x], c[y], c[z], x + y + z >= 0"
 
 
 @pytest.fixture
@@ -388,3 +388,22 @@ def test_a_reader_beside_the_writer_asks_and_changes_nothing(tmp_path: Path) -> 
             writer.run("?[k] <- [[2]] :put t {k}")
             reader.refresh()
             assert reader.run("?[k] := *t[k]").rows() == [(1,), (2,)]
+
+
+def test_a_script_for_reading_changes_nothing(db: quipu.Database) -> None:
+    db.run("?[k] <- [[1]] :create r {k}")
+    for script in [
+        "?[k] <- [[2]] :put r {k}",
+        "{?[k] := *r[k]} {?[k] <- [[2]] :rm r {k}}",
+        ":create s {k}",
+        "::remove r",
+        "::index create r:i {k}",
+        "{::compact}",
+    ]:
+        with pytest.raises(quipu.InvalidInputError, match="for reading only"):
+            db.run(script, read_only=True)
+    assert db.run("{?[k] := *r[k] :create _t {k}} {?[k] := *_t[k]}", read_only=True).rows() == [(1,)]
+    assert db.run("::relations", read_only=True).rows()[0][0] == "r"
+    with db.transaction() as tx, pytest.raises(quipu.InvalidInputError, match="for reading only"):
+        tx.run("?[k] <- [[2]] :put r {k}", read_only=True)
+    assert db.run("?[k] := *r[k]", read_only=True).rows() == [(1,)]

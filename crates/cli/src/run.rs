@@ -40,8 +40,12 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     interrupt::watch();
     let go_on = || interrupt::go_on();
     let debug = |name: &str, answer: &Answer| rows::debug(name, answer);
-    let options =
-        RunOptions { timeout: arguments.timeout, go_on: Some(&go_on), debug: Some(&debug) };
+    let options = RunOptions {
+        timeout: arguments.timeout,
+        go_on: Some(&go_on),
+        debug: Some(&debug),
+        ..RunOptions::default()
+    };
     let run_one = |script: &Script| -> Result<Answer, Failure> {
         let answer = database.run_with(&script.text, &parameters, &options);
         let failure = |error: quipu::Error| match error.kind() {

@@ -185,6 +185,11 @@ impl Engine {
             }
             return self.run_planned(&planned, run, &cancelled);
         }
+        if run.read_only
+            && let Script::System(op) = &script
+        {
+            crate::system::refuse_change(op)?;
+        }
         if let Some(host) = &self.host {
             host.write_waiting(None)?;
         }
@@ -392,6 +397,7 @@ impl Engine {
             engine: self,
             transaction,
             is_callers: false,
+            read_only: run.read_only,
             interner: Arc::default(),
             parameters: run.parameters,
             ephemeral: BTreeMap::new(),

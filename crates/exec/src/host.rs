@@ -22,13 +22,15 @@ pub struct Run<'r> {
     pub go_on: Option<GoOn<'r>>,
     /// What `%debug` tells; without it, nobody.
     pub debug: Option<Debug<'r>>,
+    /// Whether a change is refused.
+    pub read_only: bool,
 }
 
 impl<'r> Run<'r> {
     /// With parameters and nothing else.
     #[must_use]
     pub fn new(parameters: &'r Parameters) -> Self {
-        Self { parameters, timeout_s: None, go_on: None, debug: None }
+        Self { parameters, timeout_s: None, go_on: None, debug: None, read_only: false }
     }
 }
 

@@ -175,6 +175,18 @@ pub(crate) fn is_change(op: &SystemOp) -> bool {
     )
 }
 
+/// Why nothing is changed.
+pub(crate) const READ_ONLY: &str = "the script is run for reading only";
+
+/// # Errors
+/// It changes something.
+pub(crate) fn refuse_change(op: &SystemOp) -> Result<()> {
+    match is_change(op) {
+        true => Err(Error::value(READ_ONLY, Span::default())),
+        false => Ok(()),
+    }
+}
+
 fn not_yet(what: &str, span: Span) -> Error {
     Error::hinted(format!("{what}: not yet"), span, "a later version has this")
 }

@@ -29,13 +29,17 @@ pub(crate) fn run(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
     timeout: Option<f64>,
+    read_only: bool,
     run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::Answer> + Send,
 ) -> PyResult<Answer> {
     let parameters = parameters(given)?;
     let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
     let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
     let answer = crate::import::interruptible(py, |go_on| {
-        run(&parameters, &RunOptions { timeout, go_on: Some(go_on), debug: Some(&debug) })
+        run(
+            &parameters,
+            &RunOptions { timeout, go_on: Some(go_on), debug: Some(&debug), read_only },
+        )
     })?;
     Ok(Answer { answer, batch: Mutex::new(None) })
 }

@@ -33,15 +33,16 @@ impl Transaction {
         Ok(Counters { counters, database: self.database.clone() })
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, read_only=false))]
     fn run(
         &self,
         py: Python<'_>,
         script: &str,
         params: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
+        read_only: bool,
     ) -> PyResult<Answer> {
-        crate::result::run(py, params, timeout, |parameters, options| {
+        crate::result::run(py, params, timeout, read_only, |parameters, options| {
             self.transaction.run_with(script, parameters, options)
         })
     }

@@ -24,6 +24,8 @@ pub struct RunOptions<'r> {
     pub go_on: Option<GoOn<'r>>,
     /// Takes the name and the rows of what `%debug` shows; without it they are shown to nobody.
     pub debug: Option<Debug<'r>>,
+    /// Whether a script that would change something is refused.
+    pub read_only: bool,
 }
 
 /// Takes what `%debug` shows, while the script runs.
@@ -31,7 +33,9 @@ pub type Debug<'r> = &'r (dyn Fn(&str, &Answer) + Send + Sync);
 
 impl fmt::Debug for RunOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunOptions").field("timeout", &self.timeout).finish_non_exhaustive()
+        let Self { timeout, read_only, .. } = self;
+        let mut shown = f.debug_struct("RunOptions");
+        shown.field("timeout", timeout).field("read_only", read_only).finish_non_exhaustive()
     }
 }
 
@@ -147,7 +151,7 @@ impl Tx {
 
 pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -> Run<'r> {
     let timeout_s = options.timeout.map(|timeout| timeout.as_secs_f64());
-    Run { parameters, timeout_s, go_on: options.go_on, debug: None }
+    Run { parameters, timeout_s, go_on: options.go_on, debug: None, read_only: options.read_only }
 }
 
 /// What the engine calls where a script has `%debug`.

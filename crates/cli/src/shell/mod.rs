@@ -255,8 +255,12 @@ impl Session {
             let _running = interrupt::running();
             let go_on = || interrupt::go_on();
             let debug = |name: &str, answer: &Answer| rows::debug(name, answer);
-            let options =
-                RunOptions { timeout: self.timeout, go_on: Some(&go_on), debug: Some(&debug) };
+            let options = RunOptions {
+                timeout: self.timeout,
+                go_on: Some(&go_on),
+                debug: Some(&debug),
+                ..RunOptions::default()
+            };
             self.database.run_with(text, &self.parameters.borrow(), &options)
         };
         let took = begin.elapsed();

@@ -26,6 +26,8 @@ pub(super) struct Session<'e> {
     pub(super) transaction: &'e dyn Transaction,
     /// Somebody else commits it.
     pub(super) is_callers: bool,
+    /// Whether changes are refused.
+    pub(super) read_only: bool,
     pub(super) interner: Arc<Interner>,
     pub(super) parameters: &'e Parameters,
     pub(super) ephemeral: BTreeMap<String, Ephemeral>,
@@ -83,6 +85,9 @@ impl Blocks for Session<'_> {
                 mutation.relation.span,
             ));
         }
+        if self.read_only {
+            return Err(Error::value(crate::system::READ_ONLY, mutation.relation.span));
+        }
         // What is not there yet has the usual settings.
         let settings = self.engine.catalog.settings(self.read(), name)?;
         let forbidden =
@@ -117,6 +122,9 @@ impl Blocks for Session<'_> {
     }
 
     fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
+        if self.read_only {
+            crate::system::refuse_change(op)?;
+        }
         if self.is_callers && crate::system::is_change(op) {
             let what = "the catalog is not changed inside of a transaction";
             let hint = "run this script outside of it";
