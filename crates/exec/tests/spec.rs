@@ -142,3 +142,48 @@ fn the_guides_say_what_happens() {
 fn the_reference_says_what_happens() {
     check("docs/reference");
 }
+
+/// The text of a page of the reference.
+fn reference(page: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(page);
+    std::fs::read_to_string(&path).unwrap()
+}
+
+#[test]
+fn every_function_and_aggregate_has_its_entry_with_an_example() {
+    let words = quipu_exec::words();
+    for (page, names) in [("functions.md", words.functions), ("aggregates.md", words.aggregates)] {
+        let text = reference(page);
+        let entries: Vec<&str> = text.split("\n### `").skip(1).collect();
+        for name in &names {
+            let entry = entries.iter().find(|entry| entry.split('(').next() == Some(name));
+            let entry = entry.unwrap_or_else(|| panic!("{page} has no entry for {name}"));
+            let example = blocks(entry).into_iter().find(|block| block.kind == "datalog");
+            let example = example.unwrap_or_else(|| panic!("{page}: {name} has no example"));
+            assert!(!example.text.is_empty());
+        }
+        let unknown = entries.iter().find(|entry| {
+            let name = entry.split('(').next().unwrap_or_default();
+            !names.contains(&name)
+        });
+        assert_eq!(unknown, None, "{page}");
+    }
+}
+
+#[test]
+fn every_word_of_the_language_is_explained() {
+    let words = quipu_exec::words();
+    let language = reference("language.md");
+    let names = |sign: &str, names: &[&str]| -> Vec<String> {
+        names.iter().map(|name| format!("{sign}{name}")).collect()
+    };
+    let all =
+        [names("::", &words.system_ops), names(":", &words.options), names("%", &words.statements)];
+    for word in all.concat() {
+        assert!(language.contains(&word), "{word}");
+    }
+    let algorithms = reference("algorithms.md");
+    for name in &words.fixed_rules {
+        assert!(algorithms.contains(&format!("`{name}`")), "{name}");
+    }
+}
