@@ -8,6 +8,30 @@ use crate::{ColumnShape, Key, KeyRef, KeyShape, Shape};
 pub struct Validity(pub Option<Vec<u64>>);
 
 impl Validity {
+    /// Appends rows from row `first` on, which is as many as there are; `is_valid` is asked for each, from 0.
+    pub fn extend(&mut self, first: usize, rows: usize, is_valid: impl Fn(usize) -> bool) {
+        let mut done = 0;
+        if self.0.is_none() {
+            done = (0..rows).position(|row| !is_valid(row)).unwrap_or(rows);
+            if done == rows {
+                return;
+            }
+            self.push(first + done, false);
+            done += 1;
+        }
+        let Some(words) = &mut self.0 else { return };
+        words.resize((first + rows).div_ceil(64), 0);
+        while done < rows {
+            let bit = (first + done) % 64;
+            let end = rows.min(done + 64 - bit);
+            let word = (done..end)
+                .enumerate()
+                .fold(0_u64, |word, (i, row)| word | u64::from(is_valid(row)) << (bit + i));
+            words[(first + done) / 64] |= word;
+            done = end;
+        }
+    }
+
     /// Whether row `i` holds a value.
     #[must_use]
     pub fn is_valid(&self, i: usize) -> bool {
@@ -350,6 +374,39 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_appended_at_once_are_valid_as_rows_pushed_are() {
+        for (first, rows, hole) in [
+            (0, 0, 9),
+            (0, 200, 300),
+            (0, 200, 0),
+            (3, 200, 63),
+            (64, 64, 70),
+            (70, 5, 72),
+            (63, 130, 190),
+        ] {
+            for before in [first, 1] {
+                let is_valid = |row: usize| row % before.max(1) != 0 || row % 7 == 0 || row != hole;
+                let (mut pushed, mut extended) = (Validity::default(), Validity::default());
+                for row in 0..first {
+                    pushed.push(row, row != before);
+                    extended.push(row, row != before);
+                }
+                (first..first + rows).for_each(|row| pushed.push(row, is_valid(row)));
+                extended.extend(first, rows, |row| is_valid(first + row));
+                extended.extend(first + rows, 3, |row| row == 1);
+                (0..3).for_each(|row| pushed.push(first + rows + row, row == 1));
+                for row in 0..first + rows + 3 {
+                    assert_eq!(
+                        extended.is_valid(row),
+                        pushed.is_valid(row),
+                        "{first} {rows} {hole} {row}"
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     fn validity_remembers_each_row_across_word_borders() {

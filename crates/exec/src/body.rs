@@ -114,7 +114,7 @@ impl<'p> Body<'p> {
             }
             match plan.duplicates {
                 Duplicates::Merge if planned.distinct => {
-                    ready.seen = Some(Table::new(planned.live.len(), planned.live.len()));
+                    ready.seen = Some(Table::set(planned.live.len()));
                 }
                 Duplicates::Weigh if planned.distinct => {
                     let grows = |planned: &Planned| match &planned.step {

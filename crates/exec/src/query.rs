@@ -275,9 +275,10 @@ impl<'a> Query<'a> {
             match &definition.kind {
                 PredicateKind::Inline { aggregates } => {
                     let is_kept = group.group.is_recursive && definition.is_meet();
-                    let plain = aggregates.iter().filter(|one| one.is_none()).count();
-                    let keys = if is_kept { plain } else { aggregates.len() };
-                    self.tables[predicate] = Arc::new(Table::new(aggregates.len(), keys));
+                    self.tables[predicate] = Arc::new(match is_kept {
+                        true => Table::new(aggregates.len(), plain_columns(&definition.kind)),
+                        false => Table::set(aggregates.len()),
+                    });
                 }
                 PredicateKind::Constant(data) => {
                     let rows = self.constant_rows(data, definition)?;
@@ -332,7 +333,7 @@ impl<'a> Query<'a> {
             let columns = groups.finish(self.interner)?;
             return self.fill(predicate, aggregates.len(), &columns);
         }
-        let mut table = Table::new(aggregates.len(), aggregates.len());
+        let mut table = Table::set(aggregates.len());
         let enough = if predicate == plan.program.entry { self.enough } else { usize::MAX };
         for rule in &group.rules {
             let Some(body) = &rule.first else { continue };
@@ -367,12 +368,13 @@ impl<'a> Query<'a> {
             }
             let mut fresh: HashMap<usize, Table> = HashMap::new();
             for &predicate in &group.group.predicates {
-                let table = &self.tables[predicate];
-                let keys = match is_meet[predicate] {
-                    true => plain_columns(&plan.program.predicates[predicate].kind),
-                    false => table.arity(),
+                let arity = self.tables[predicate].arity();
+                let kind = &plan.program.predicates[predicate].kind;
+                let table = match is_meet[predicate] {
+                    true => Table::new(arity, plain_columns(kind)),
+                    false => Table::set(arity),
                 };
-                fresh.insert(predicate, Table::new(table.arity(), keys));
+                fresh.insert(predicate, table);
             }
             for rule in &group.rules {
                 let predicate = plan.program.rules[rule.rule].predicate;
@@ -482,7 +484,7 @@ impl<'a> Query<'a> {
     }
 
     fn fill(&mut self, predicate: usize, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {
-        let mut table = Table::new(arity, arity);
+        let mut table = Table::set(arity);
         let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
         for row in 0..columns.first().map_or(0, Vec::len) {
             table.insert(&slices, row);

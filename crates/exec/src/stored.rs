@@ -381,18 +381,29 @@ impl StoredPath {
             match place.checked_sub(self.keys()) {
                 None => match &batch.keys {
                     Keys::Words(words) => {
-                        self.word_cells(place, &words[place][rows.clone()], interner, column)?;
+                        let words = words[place][rows.clone()].iter();
+                        self.word_cells(place, words.map(|&word| Some(word)), interner, column)?;
                     }
                     Keys::Bytes(_) => {
                         column.extend(decoded.iter().map(|values| interner.cell(&values[place])));
                     }
                 },
                 Some(value) => match &batch.values[value] {
-                    Column::Words(words)
-                        if words.validity.0.is_none()
-                            && self.schema.values[value].merge.is_none() =>
-                    {
-                        self.word_cells(place, &words.words[rows.clone()], interner, column)?;
+                    Column::Words(found) if self.schema.values[value].merge.is_none() => {
+                        let words = found.words[rows.clone()].iter();
+                        match &found.validity.0 {
+                            None => {
+                                let words = words.map(|&word| Some(word));
+                                self.word_cells(place, words, interner, column)?;
+                            }
+                            Some(_) => {
+                                let words = words.zip(rows.clone());
+                                let words = words.map(|(&word, row)| {
+                                    found.validity.is_valid(row).then_some(word)
+                                });
+                                self.word_cells(place, words, interner, column)?;
+                            }
+                        }
                     }
                     values => {
                         for i in rows.clone() {
@@ -406,24 +417,27 @@ impl StoredPath {
     }
 
     /// Cells of words of the column at a place.
+    #[inline]
     fn word_cells(
         &self,
         place: usize,
-        words: &[u64],
+        words: impl Iterator<Item = Option<u64>>,
         interner: &Interner,
         out: &mut Vec<Cell>,
     ) -> Result<()> {
         let of = self.column_type(place);
         if *of == Type::Int {
-            let cell = |&word: &u64| {
-                let int = word_to_int(word);
-                Cell::small_int(int).unwrap_or_else(|| interner.int(int))
-            };
-            out.extend(words.iter().map(cell));
+            out.extend(words.map(|word| match word {
+                Some(word) => interner.int(word_to_int(word)),
+                None => Cell::NULL,
+            }));
             return Ok(());
         }
-        for &word in words {
-            out.push(self.word_cell(of, word, interner)?);
+        for word in words {
+            out.push(match word {
+                Some(word) => self.word_cell(of, word, interner)?,
+                None => Cell::NULL,
+            });
         }
         Ok(())
     }

@@ -5,9 +5,11 @@
 //! 2. A live row is there once. A row that a meet aggregate bettered is dead: it stays, and no look-up gives it.
 //! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is found without passing what is old.
 
+mod bits;
 mod dense;
 
 use crate::cell::Cell;
+use bits::Bits;
 use dense::Dense;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -28,6 +30,9 @@ pub(crate) struct Table {
     keys: usize,
     /// In the place of `set`, where the only key column holds numbers that lie close together.
     dense: Option<Dense>,
+    /// In the place of both, where the only column of a set holds such numbers: nobody asks which row a key has.
+    bits: Option<Bits>,
+    is_set: bool,
     dead: Vec<u64>,
     dead_rows: usize,
     indexes: Vec<Index>,
@@ -47,6 +52,11 @@ impl Table {
     /// An empty table whose rows differ in their first `keys` columns.
     pub(crate) fn new(arity: usize, keys: usize) -> Self {
         Self { columns: vec![Vec::new(); arity], keys, ..Self::default() }
+    }
+
+    /// An empty set of rows: nothing is asked of it by key, or replaced.
+    pub(crate) fn set(arity: usize) -> Self {
+        Self { is_set: true, ..Self::new(arity, arity) }
     }
 
     /// Rows ever appended, dead ones too: the numbers rows have.
@@ -86,16 +96,38 @@ impl Table {
         let index = |index: &Index| 4 * index.before.capacity() + 5 * index.newest.capacity();
         let indexes: usize = self.indexes.iter().map(index).sum();
         let columns: usize = self.columns.iter().map(|column| 8 * column.capacity()).sum();
-        let set = 5 * self.set.capacity() + self.dense.as_ref().map_or(0, Dense::bytes);
+        let set = 5 * self.set.capacity()
+            + self.dense.as_ref().map_or(0, Dense::bytes)
+            + self.bits.as_ref().map_or(0, Bits::bytes);
         (columns + set + indexes + self.dead.len() * 8) as u64
     }
 
     /// Appends row `row` of other columns unless it is there; whether it was appended.
     #[inline]
     pub(crate) fn insert(&mut self, columns: &[&[Cell]], row: usize) -> bool {
+        if let Some(bits) = &mut self.bits {
+            match bits.put(columns[0][row], self.rows) {
+                Some(true) => {
+                    self.push(columns, row);
+                    return true;
+                }
+                Some(false) => return false,
+                None => {
+                    self.bits = None;
+                    self.fill_set();
+                }
+            }
+        }
         let before = self.rows;
         self.find_or_insert(columns, row);
-        self.rows > before
+        let is_new = self.rows > before;
+        if is_new && self.is_set && self.columns.len() == 1 && Bits::is_time(self.rows) {
+            self.bits = Bits::of(&self.columns[0]);
+            if self.bits.is_some() {
+                (self.set, self.dense) = (HashTable::new(), None);
+            }
+        }
+        is_new
     }
 
     /// The number of the row that has the key of row `row` of other columns, which is appended unless it is there.
@@ -108,7 +140,8 @@ impl Table {
             if dense.put(cell, self.rows) {
                 return self.push(columns, row);
             }
-            self.leave_dense();
+            self.dense = None;
+            self.fill_set();
         }
         let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
         let Self { columns: own, set, keys, hasher, .. } = self;
@@ -122,7 +155,7 @@ impl Table {
         };
         entry.insert(self.rows as u32);
         let row = self.push(columns, row);
-        if self.keys == 1 && Dense::is_time(self.rows) {
+        if self.keys == 1 && !self.is_set && Dense::is_time(self.rows) {
             self.dense = match self.dead_rows {
                 0 => Dense::of(&self.columns[0]),
                 _ => None,
@@ -143,8 +176,7 @@ impl Table {
     }
 
     /// Goes back to the hash table: the keys are not close together any more.
-    fn leave_dense(&mut self) {
-        self.dense = None;
+    fn fill_set(&mut self) {
         let Self { columns, rows, set, hasher, .. } = self;
         let hash = |row: usize| hash_cells(hasher, std::iter::once(columns[0][row]));
         let dead = std::mem::take(&mut self.dead);
@@ -158,6 +190,9 @@ impl Table {
 
     /// Whether row `row` of other columns is there.
     pub(crate) fn contains(&self, columns: &[&[Cell]], row: usize) -> bool {
+        if let Some(bits) = &self.bits {
+            return bits.has(columns[0][row]);
+        }
         if let Some(dense) = &self.dense {
             return dense.get(columns[0][row]).is_some();
         }
@@ -307,6 +342,19 @@ mod tests {
             let all = range.clone().rev().filter(|&row| want[row].1 == asked);
             prop_assert_eq!(found, all.collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_set_of_numbers_is_one_whether_they_lie_close_together_or_not() {
+        let mut table = Table::set(1);
+        let mut seen = std::collections::BTreeSet::new();
+        for key in (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0) {
+            let column = [cell(key)];
+            assert_eq!(table.contains(&[&column], 0), seen.contains(&key));
+            assert_eq!(table.insert(&[&column], 0), seen.insert(key));
+            assert!(!table.insert(&[&column], 0));
+        }
+        assert_eq!(table.rows(), seen.len());
     }
 
     #[test]

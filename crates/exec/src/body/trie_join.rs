@@ -11,6 +11,9 @@ use crate::tries;
 use plan::{Duplicates, Step};
 use std::sync::Arc;
 
+/// Rows that are looked up in the store without asking for a trie, which would cost as much.
+const FEW_ROWS: usize = 4;
+
 /// A trie, and what is asked of it.
 pub(super) struct TrieJoin<'i> {
     trie: Arc<Trie>,
@@ -41,6 +44,9 @@ impl Body<'_> {
             return Ok(None);
         };
         let Relation::Stored(_) = query.relation(*stored) else { return Ok(None) };
+        if input.rows <= FEW_ROWS && !prefix.is_empty() {
+            return Ok(None);
+        }
         let keys = StoredKeys::new(&planned.step, input, without, query);
         if keys.cells.is_empty() || time.is_some() {
             return Ok(None);

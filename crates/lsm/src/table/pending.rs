@@ -73,7 +73,6 @@ pub(super) fn append_validity(
     if all && to.0.is_none() {
         return;
     }
-    for (i, row) in rows.enumerate() {
-        to.push(before + i, is_valid(row));
-    }
+    let first = rows.start;
+    to.extend(before, rows.len(), |i| is_valid(first + i));
 }

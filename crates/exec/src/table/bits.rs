@@ -1,0 +1,121 @@
+//! A set of whole numbers that lie close together, a bit each.
+//!
+//! # Why
+//! A set of vertices that a walk has reached needs no row number by vertex, only whether it is there: a thousandth of what a hash table takes,
+//! and in the processor's nearest cache for graphs of some hundred thousand vertices.
+
+use crate::cell::Cell;
+
+/// Rows below which a hash table is small enough.
+const ROWS_MIN: usize = 64;
+
+/// Bits a row, at most: a kilobit is what a row and its place in a hash table take ten of.
+const BITS_A_ROW: usize = 1024;
+
+/// The numbers of a range.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bits {
+    /// The number of the first bit, a multiple of 64.
+    base: i64,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and then.
+    pub(super) fn is_time(rows: usize) -> bool {
+        rows >= ROWS_MIN && rows.is_power_of_two()
+    }
+
+    /// The set of a column; `None` where its cells are not all whole numbers that lie close together.
+    pub(super) fn of(column: &[Cell]) -> Option<Self> {
+        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+        for cell in column {
+            let int = cell.as_small_int()?;
+            (least, greatest) = (least.min(int), greatest.max(int));
+        }
+        let base = least & !63;
+        let mut bits = Self { base, words: vec![0; words(base, greatest, column.len())?] };
+        for &cell in column {
+            bits.put(cell, column.len());
+        }
+        Some(bits)
+    }
+
+    /// Whether a cell is in.
+    #[inline]
+    pub(super) fn has(&self, cell: Cell) -> bool {
+        let Some(int) = cell.as_small_int() else { return false };
+        let Ok(place) = usize::try_from(int.wrapping_sub(self.base)) else { return false };
+        self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    }
+
+    /// Puts a cell in; whether it was not in, or `None` where it does not lie close to the others, of which there are `rows`.
+    #[inline]
+    pub(super) fn put(&mut self, cell: Cell, rows: usize) -> Option<bool> {
+        let int = cell.as_small_int()?;
+        let mut place = int.wrapping_sub(self.base);
+        if place < 0 || place >= self.words.len() as i64 * 64 {
+            self.grow(int, rows)?;
+            place = int - self.base;
+        }
+        let (word, bit) = (&mut self.words[place as usize / 64], 1 << (place % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        Some(is_new)
+    }
+
+    fn grow(&mut self, int: i64, rows: usize) -> Option<()> {
+        let last = self.base + self.words.len() as i64 * 64 - 1;
+        let wanted = words(int.min(self.base) & !63, int.max(last), rows)?;
+        // Twice the room on either side, so that numbers that come in order cost one copy each.
+        if int < self.base {
+            let more = (wanted - self.words.len()).max(self.words.len());
+            self.words.splice(..0, std::iter::repeat_n(0, more));
+            self.base -= more as i64 * 64;
+        } else {
+            self.words.resize(wanted, 0);
+        }
+        Some(())
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        8 * self.words.capacity()
+    }
+}
+
+/// How many words a range takes, unless that is too many for so many rows.
+fn words(base: i64, greatest: i64, rows: usize) -> Option<usize> {
+    let bits = usize::try_from(greatest.checked_sub(base)?.checked_add(1)?).ok()?;
+    (bits <= rows.saturating_mul(BITS_A_ROW)).then_some(bits.div_ceil(64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn numbers_are_a_set_until_they_lie_too_far_apart(
+            first in prop::collection::vec(-50_i64..50, 1..20),
+            more in prop::collection::vec(-9000_i64..9000, 0..60),
+            asked in -9000_i64..9000,
+        ) {
+            let cell = |int: i64| Cell::small_int(int).unwrap();
+            let column: Vec<Cell> = first.iter().map(|&int| cell(int)).collect();
+            let mut bits = Bits::of(&column).unwrap();
+            let mut want: BTreeSet<i64> = first.iter().copied().collect();
+            for int in more {
+                if let Some(is_new) = bits.put(cell(int), column.len()) {
+                    prop_assert_eq!(is_new, want.insert(int));
+                }
+            }
+            prop_assert_eq!(bits.has(cell(asked)), want.contains(&asked));
+            prop_assert!(want.iter().all(|&int| bits.has(cell(int))));
+            prop_assert!(!bits.has(Cell::NULL));
+            prop_assert_eq!(bits.put(Cell::NULL, 9), None);
+        }
+    }
+}
