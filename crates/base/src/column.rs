@@ -387,7 +387,7 @@ mod tests {
             (63, 130, 190),
         ] {
             for before in [first, 1] {
-                let is_valid = |row: usize| row % before.max(1) != 0 || row % 7 == 0 || row != hole;
+                let is_valid = |row: usize| !row.is_multiple_of(before + 2) && row != hole;
                 let (mut pushed, mut extended) = (Validity::default(), Validity::default());
                 for row in 0..first {
                     pushed.push(row, row != before);
