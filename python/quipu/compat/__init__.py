@@ -1,0 +1,1 @@
+"""Faces of other databases over Quipu, for programs that were written for them."""

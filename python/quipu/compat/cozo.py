@@ -1,0 +1,453 @@
+"""CozoDB's Python interface over Quipu: a program for ``pycozo`` or ``cozo_embedded`` changes one import.
+
+>>> from quipu.compat.cozo import Client  # was: from pycozo.client import Client
+>>> client = Client("rocksdb", "data.quipu", dataframe=False)
+>>> client.run("?[a] <- [[1]]")
+{'headers': ['a'], 'rows': [[1]], 'next': None}
+
+The database is Quipu's: a folder at ``path``, whichever engine is named. What differs stands in
+``docs/reference/coming-from-cozo.md``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+from uuid import UUID
+
+import quipu
+
+__all__ = ["Client", "CozoDbMulTx", "CozoDbPy", "MultiTransact", "QueryException"]
+
+_Rows: TypeAlias = list[list[Any]]
+_Callback: TypeAlias = Callable[[str, _Rows, _Rows], object]
+_Rule: TypeAlias = Callable[[list[_Rows], dict[str, Any]], Iterable[Iterable[Any]]]
+
+_ENGINES = ("mem", "sqlite", "rocksdb", "newrocksdb", "sled")
+_CLOSED = '{"ok":false,"message":"database closed"}'
+
+
+def _plain(value: Any) -> Any:
+    """Make of a value what Cozo's binding hands out: UUIDs as texts, times with a truth value as lists."""
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    return value
+
+
+def _plain_rows(rows: Iterable[Iterable[Any]]) -> _Rows:
+    return [[_plain(value) for value in row] for row in rows]
+
+
+def _answer(result: quipu.Result) -> dict[str, Any]:
+    return {"headers": result.columns, "rows": _plain_rows(result), "next": None}
+
+
+def _offset(script: str, error: quipu.InvalidInputError) -> int | None:
+    """Return the place of a mistake in bytes from the begin of the script."""
+    if error.line is None or error.column is None:
+        return None
+    lines = script.splitlines(keepends=True)
+    before = "".join(lines[: error.line - 1]) + "".join(lines[error.line - 1 : error.line])[: error.column - 1]
+    return len(before.encode())
+
+
+def _failure(error: Exception, script: str) -> Exception:
+    """Return the exception that Cozo's binding raises: its argument is a dict that tells what went wrong."""
+    text = str(error)
+    if not isinstance(error, quipu.Error):
+        return Exception(text)
+    hints = [line.removeprefix("hint: ") for line in text.splitlines() if line.startswith("hint: ")]
+    told: dict[str, Any] = {
+        "ok": False,
+        "severity": "error",
+        "message": text.split("\n", 1)[0],
+        "display": text,
+        "code": f"quipu::{type(error).__name__}",
+        "causes": [],
+        "filename": "",
+        "labels": [],
+        "related": [],
+    }
+    if hints:
+        told["help"] = hints[0]
+    if isinstance(error, quipu.InvalidInputError) and (offset := _offset(script, error)) is not None:
+        told["labels"] = [{"span": {"offset": offset, "length": 0}}]
+    return Exception(told)
+
+
+class CozoDbMulTx:
+    """A transaction of several scripts."""
+
+    def __init__(self, transaction: quipu.Transaction, *, write: bool) -> None:
+        """Wrap a transaction; :meth:`CozoDbPy.multi_transact` makes it."""
+        self._transaction = transaction
+        self._write = write
+
+    def run_script(self, script: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Run a script in the transaction. One that fails does not end it."""
+        try:
+            return _answer(self._transaction.run(script, params, read_only=not self._write))
+        except (quipu.Error, TypeError) as error:
+            raise _failure(error, script) from None
+
+    def commit(self) -> None:
+        """Make what was written visible at once."""
+        try:
+            self._transaction.commit()
+        except quipu.Error as error:
+            raise _failure(error, "") from None
+
+    def abort(self) -> None:
+        """Forget what was written."""
+        self._transaction.rollback()
+
+
+class CozoDbPy:
+    """The class of ``cozo_embedded``."""
+
+    def __init__(self, engine: str, path: str, options: str = "{}") -> None:
+        """Open or create a database.
+
+        Args:
+            engine: ``"mem"`` is a database in memory; the others are one in the folder ``path``.
+            path: The folder.
+            options: Not used.
+        """
+        if engine not in _ENGINES:
+            what = f"database engine '{engine}' not supported"
+            raise Exception(what)  # as Cozo does
+        del options
+        self._path = None if engine == "mem" else path
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._next_id = 0
+        self._callbacks: dict[int, tuple[str, _Callback, int]] = {}
+        self._rules: dict[str, tuple[int, _Rule]] = {}
+        if self._path is not None and Path(self._path).is_file():
+            what = f"{self._path} is a file, perhaps Cozo's; a database of Quipu's is a folder"
+            raise Exception(f"{what}\nhint: export its relations with Cozo, and import them here")
+        try:
+            self._database: quipu.Database | None = quipu.open(self._path)
+        except quipu.Error as error:
+            raise _failure(error, "") from None
+
+    @property
+    def _db(self) -> quipu.Database:
+        if self._database is None:
+            raise Exception(_CLOSED)
+        return self._database
+
+    def run_script(
+        self, script: str, params: Mapping[str, Any] | None = None, immutable: bool = False
+    ) -> dict[str, Any]:
+        """Run a script.
+
+        Args:
+            script: The script.
+            params: Values by name.
+            immutable: Whether a script that would change something is refused.
+
+        Returns:
+            ``headers``, ``rows``, and ``next``, which is ``None``.
+        """
+        try:
+            return _answer(self._db.run(script, params, read_only=immutable))
+        except (quipu.Error, TypeError) as error:
+            raise _failure(error, script) from None
+
+    def export_relations(self, relations: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return all rows of some relations."""
+        try:
+            found = self._db.export_relations(list(relations))
+        except quipu.Error as error:
+            raise Exception(str(error)) from None
+        return {
+            name: {"headers": one["headers"], "rows": _plain_rows(one["rows"]), "next": None}
+            for name, one in found.items()
+        }
+
+    def import_relations(self, data: Mapping[str, Any]) -> None:
+        """Put rows into relations, or delete them where the name begins with ``-``; all or none."""
+        try:
+            self._db.import_relations(data)
+        except (quipu.Error, TypeError) as error:
+            raise Exception(str(error)) from None
+
+    def backup(self, path: str) -> None:
+        """Write a backup of Quipu's to ``path``: a folder, or one file where the name ends in ``.qbak``."""
+        try:
+            self._db.backup(path)
+        except quipu.Error as error:
+            raise Exception(str(error)) from None
+
+    def restore(self, path: str) -> None:
+        """Make the content of a backup that of this database, which must be empty."""
+        if self._db.run("::relations"):
+            what = "Cannot restore backup: data exists in the current database."
+            raise Exception(what)
+        try:
+            if self._path is None:
+                folder = tempfile.TemporaryDirectory(prefix="quipu-")
+                target = str(Path(folder.name) / "restored")
+                try:
+                    quipu.restore(path, target)
+                except BaseException:
+                    folder.cleanup()
+                    raise
+                self._db.close()
+                self._temporary = folder
+                self._reopen(target)
+            else:
+                self._db.close()
+                try:
+                    quipu.restore(path, self._path, replace=True)
+                finally:
+                    self._reopen(self._path)
+        except quipu.Error as error:
+            raise Exception(str(error)) from None
+
+    def _reopen(self, folder: str) -> None:
+        """Open what was restored; callbacks and rules go on."""
+        self._database = quipu.open(folder)
+        for name, (arity, rule) in self._rules.items():
+            self._register_rule(name, arity, rule)
+        for number, (relation, callback, _) in list(self._callbacks.items()):
+            self._register(number, relation, callback)
+
+    def import_from_backup(self, path: str, relations: Sequence[str]) -> None:
+        """Put the rows that relations have in a backup into those of this database, which must be there."""
+        try:
+            with tempfile.TemporaryDirectory(prefix="quipu-") as folder:
+                source = path
+                if not Path(path).is_dir():
+                    source = str(Path(folder) / "restored")
+                    quipu.restore(path, source)
+                with quipu.open(source, read_only=True) as other:
+                    data = other.export_relations(list(relations))
+                self._db.import_relations(data)
+        except quipu.Error as error:
+            raise Exception(str(error)) from None
+
+    def multi_transact(self, write: bool = False) -> CozoDbMulTx:
+        """Begin a transaction of several scripts."""
+        return CozoDbMulTx(self._db.transaction(), write=write)
+
+    def register_callback(self, relation: str, callback: _Callback) -> int:
+        """Have changes of a relation told: ``callback(op, new_rows, old_rows)``, ``op`` is ``"Put"`` or ``"Rm"``."""
+        number = self._next_id
+        self._register(number, relation, callback)
+        self._next_id += 1
+        return number
+
+    def _register(self, number: int, relation: str, callback: _Callback) -> None:
+        def told(op: str, new: _Rows, old: _Rows) -> None:
+            callback(op, _plain_rows(new), _plain_rows(old))
+
+        self._callbacks[number] = (relation, callback, self._db.register_callback(relation, told))
+
+    def unregister_callback(self, number: int) -> bool:
+        """Forget a callback; return whether it was there."""
+        found = self._callbacks.pop(number, None)
+        return found is not None and self._db.unregister_callback(found[2])
+
+    def register_fixed_rule(self, name: str, arity: int, callback: _Rule) -> None:
+        """Let scripts apply a function: ``callback(inputs, options)`` returns rows."""
+        try:
+            self._register_rule(name, arity, callback)
+        except quipu.Error as error:
+            raise Exception(str(error)) from None
+        self._rules[name] = (arity, callback)
+
+    def _register_rule(self, name: str, arity: int, callback: _Rule) -> None:
+        def rule(inputs: list[_Rows], options: dict[str, Any]) -> Iterable[Iterable[Any]]:
+            plain = {name: _plain(value) for name, value in options.items()}
+            return callback([_plain_rows(rows) for rows in inputs], plain)
+
+        self._db.register_fixed_rule(name, arity, rule)
+
+    def unregister_fixed_rule(self, name: str) -> bool:
+        """Forget a rule; return whether it was there."""
+        self._rules.pop(name, None)
+        try:
+            return self._db.unregister_fixed_rule(name)
+        except quipu.Error as error:
+            raise Exception(str(error)) from None
+
+    def close(self) -> bool:
+        """Close the database; return whether it was open."""
+        if self._database is None:
+            return False
+        self._database.close()
+        self._database = None
+        if self._temporary is not None:
+            self._temporary.cleanup()
+        return True
+
+
+class QueryException(Exception):
+    """What :meth:`Client.run` raises."""
+
+    def __init__(self, resp: Any) -> None:
+        """Keep what went wrong."""
+        super().__init__(resp)
+        self.resp = resp
+
+    def _get(self, key: str) -> Any:
+        return cast("dict[str, Any]", self.resp).get(key) if isinstance(self.resp, dict) else None
+
+    def __repr__(self) -> str:
+        """Show the mistake with its line."""
+        return str(self._get("display") or self)
+
+    def __str__(self) -> str:
+        """Say the mistake in one line."""
+        return str(self._get("message") or self.resp)
+
+    @property
+    def code(self) -> str | None:
+        """The kind of the mistake."""
+        return self._get("code")
+
+
+class MultiTransact:
+    """A transaction of several scripts, of a :class:`Client`."""
+
+    def __init__(self, multi_tx: CozoDbMulTx) -> None:
+        """Wrap a transaction; :meth:`Client.multi_transact` makes it."""
+        self.multi_tx = multi_tx
+
+    def run(self, script: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Run a script in the transaction."""
+        return self.multi_tx.run_script(script, params)
+
+    def commit(self) -> None:
+        """Make what was written visible at once."""
+        self.multi_tx.commit()
+
+    def abort(self) -> None:
+        """Forget what was written."""
+        self.multi_tx.abort()
+
+
+class Client:
+    """The class of ``pycozo``, for databases of its own process."""
+
+    def __init__(
+        self, engine: str = "mem", path: str = "", options: Mapping[str, Any] | None = None, *, dataframe: bool = True
+    ) -> None:
+        """Open or create a database.
+
+        Args:
+            engine: As for :class:`CozoDbPy`; there is no ``"http"`` yet.
+            path: The folder.
+            options: Not used.
+            dataframe: Whether answers are pandas frames, where pandas is installed.
+        """
+        del options
+        if engine == "http":
+            what = "there are no clients of servers yet"
+            raise RuntimeError(what)
+        self.embedded = CozoDbPy(engine, path)
+        self.pandas: Any = None
+        if dataframe:
+            # Without it the answers are dicts, as in pycozo.
+            with contextlib.suppress(ImportError):
+                self.pandas = importlib.import_module("pandas")
+
+    def close(self) -> None:
+        """Close the database."""
+        self.embedded.close()
+
+    def _format(self, answer: dict[str, Any]) -> Any:
+        if self.pandas is None:
+            return answer
+        return self.pandas.DataFrame(columns=answer["headers"], data=answer["rows"])
+
+    def run(self, script: str, params: Mapping[str, Any] | None = None, immutable: bool = False) -> Any:
+        """Run a script; return a pandas frame, or the dict of :meth:`CozoDbPy.run_script`.
+
+        Raises:
+            QueryException: The script failed.
+        """
+        try:
+            answer = self.embedded.run_script(script, params, immutable)
+        except Exception as error:  # noqa: BLE001 - CozoDbPy raises no other, as Cozo does
+            raise QueryException(error.args[0] if error.args else str(error)) from None
+        return self._format(answer)
+
+    def _mutate(self, relation: str, data: Any, op: str) -> Any:
+        if isinstance(data, dict):
+            data = [data]
+        elif not isinstance(data, list):
+            if not hasattr(data, "columns"):
+                what = "Invalid data type for mutation"
+                raise RuntimeError(what)
+            # Values as they are in the frame: where it has NaN, a NaN is written.
+            data = {str(name): data[name].tolist() for name in data.columns}
+        try:
+            opened = self.embedded._db.relation(relation)  # pyright: ignore[reportPrivateUsage]
+            getattr(opened, op)(data)
+        except (quipu.Error, TypeError) as error:
+            raise QueryException(_failure(error, "").args[0]) from None
+        return self._format({"headers": ["status"], "rows": [["OK"]], "next": None})
+
+    def put(self, relation: str, data: Any) -> Any:
+        """Put one row as a dict, several as a list of dicts, or a pandas frame."""
+        return self._mutate(relation, data, "put")
+
+    def insert(self, relation: str, data: Any) -> Any:
+        """Put rows whose keys are not there."""
+        return self._mutate(relation, data, "insert")
+
+    def update(self, relation: str, data: Any) -> Any:
+        """Put some columns of rows that are there."""
+        return self._mutate(relation, data, "update")
+
+    def rm(self, relation: str, data: Any) -> Any:
+        """Remove rows by their keys."""
+        return self._mutate(relation, data, "rm")
+
+    def export_relations(self, relations: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return all rows of some relations; see :meth:`CozoDbPy.export_relations`."""
+        return self.embedded.export_relations(relations)
+
+    def import_relations(self, data: Mapping[str, Any]) -> None:
+        """Put rows into relations; see :meth:`CozoDbPy.import_relations`."""
+        self.embedded.import_relations(data)
+
+    def backup(self, path: str) -> None:
+        """Write a backup; see :meth:`CozoDbPy.backup`."""
+        self.embedded.backup(path)
+
+    def restore(self, path: str) -> None:
+        """Restore a backup into this empty database."""
+        self.embedded.restore(path)
+
+    def import_from_backup(self, path: str, relations: Sequence[str]) -> None:
+        """Put rows of a backup into relations that are there."""
+        self.embedded.import_from_backup(path, relations)
+
+    def multi_transact(self, write: bool = False) -> MultiTransact:
+        """Begin a transaction of several scripts."""
+        return MultiTransact(self.embedded.multi_transact(write))
+
+    def register_callback(self, relation: str, callback: _Callback) -> int:
+        """Have changes of a relation told; see :meth:`CozoDbPy.register_callback`."""
+        return self.embedded.register_callback(relation, callback)
+
+    def unregister_callback(self, cb_id: int) -> bool:
+        """Forget a callback."""
+        return self.embedded.unregister_callback(cb_id)
+
+    def register_fixed_rule(self, name: str, arity: int, impl: _Rule) -> None:
+        """Let scripts apply a function; see :meth:`CozoDbPy.register_fixed_rule`."""
+        self.embedded.register_fixed_rule(name, arity, impl)
+
+    def unregister_fixed_rule(self, name: str) -> bool:
+        """Forget a rule."""
+        return self.embedded.unregister_fixed_rule(name)
