@@ -54,6 +54,7 @@ pub(crate) fn as_json(found: &quipu::Check) -> Value {
         "seconds": found.files.duration_us as f64 / 1e6,
         "graphs": graphs.collect::<Map<String, Value>>(),
         "blobs": found.blobs.iter().map(|(name, blobs)| (name.clone(), json!(blobs.rows))).collect::<Map<String, Value>>(),
+        "indexes": found.indexes.iter().map(|index| (index.name.clone(), json!(index.rows))).collect::<Map<String, Value>>(),
         "problems": problems,
         "problems_total": found.problems_total(),
         "notes": found.files.notes,
@@ -83,6 +84,10 @@ fn as_text(found: &quipu::Check) -> String {
         text.push_str(&format!(
             "ok: blobs {name:?}, {rows}, {large} of them in chunks, all there\n"
         ));
+    }
+    for index in &found.indexes {
+        let rows = plural(index.rows, "row", "rows");
+        text.push_str(&format!("ok: index {:?}, {rows}, as its relation says\n", index.name));
     }
     text
 }

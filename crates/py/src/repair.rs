@@ -25,6 +25,11 @@ pub(crate) fn check_dict<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<
         blobs.set_item(name, found.rows)?;
     }
     out.set_item("blobs", blobs)?;
+    let indexes = PyDict::new(py);
+    for found in &check.indexes {
+        indexes.set_item(&found.name, found.rows)?;
+    }
+    out.set_item("indexes", indexes)?;
     out.set_item("problems", problems(py, check)?)?;
     out.set_item("notes", check.files.notes.clone())?;
     Ok(out)

@@ -1,4 +1,4 @@
-//! Checking a database: its files, then whether each graph's directions agree.
+//! Checking a database: its files, then whether each graph's directions agree, and each relation with its indexes.
 //!
 //! # Why all problems, and only then an error
 //! Who checks wants to know how much is wrong: one block, or a disk that dies. So everything is read
@@ -8,6 +8,7 @@ use crate::database::Database;
 use crate::options::Options;
 use base::Corruption;
 use env::{Env, RealEnv, RealOptions};
+use exec::IndexCheck;
 use relation::Entry;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,9 @@ pub struct Check {
     pub graphs: Vec<(String, GraphCheck)>,
     /// All blobs by name that are sound.
     pub blobs: Vec<(String, BlobsCheck)>,
-    /// What is wrong between the parts of graphs and of blobs.
+    /// All indexes by name that hold what their relations say.
+    pub indexes: Vec<IndexCheck>,
+    /// What is wrong between the parts of graphs and of blobs, and between relations and their indexes.
     pub graph_problems: Vec<String>,
 }
 
@@ -116,7 +119,7 @@ fn report_of(checked: Result<CheckReport>) -> Result<CheckReport> {
 
 impl Database {
     /// Reads every file, verifies every checksum and the order of all rows, then that both directions of each
-    /// graph hold the same edges. `progress` is told bytes done and in all.
+    /// graph hold the same edges, and that indexes hold what their relations say. `progress` is told bytes done and in all.
     ///
     /// # Errors
     /// [`ErrorKind::Corruption`], after all was read: [`Check::of_error`] gives the report with every problem.
@@ -133,7 +136,7 @@ impl Database {
         if check.files.is_sound() {
             self.check_graphs(&mut check, total.load(Ordering::Relaxed), progress)?;
         } else {
-            let note = "graphs were not compared, because files are damaged";
+            let note = "graphs and indexes were not compared, because files are damaged";
             check.files.notes.push(note.to_owned());
         }
         check.files.duration_us = self.env().monotonic_us() - start;
@@ -188,6 +191,9 @@ impl Database {
                 Err(error) => return Err(error),
             }
         }
+        let (indexes, problems) = self.engine().check_indexes()?;
+        check.indexes = indexes;
+        check.graph_problems.extend(problems);
         progress(2 * bytes, 2 * bytes);
         Ok(())
     }
@@ -223,7 +229,7 @@ pub(crate) fn check_in(
         let database = Database::open(folder, options)?;
         database.check_graphs(&mut check, total.load(Ordering::Relaxed), progress)?;
     } else {
-        let note = "graphs were not compared, because files are damaged";
+        let note = "graphs and indexes were not compared, because files are damaged";
         check.files.notes.push(note.to_owned());
     }
     check.files.duration_us = env.monotonic_us() - start;

@@ -43,6 +43,7 @@ pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, res
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
+pub use exec::IndexCheck;
 pub use exec::{
     ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, Words, may_change, words,
 };

@@ -1,0 +1,128 @@
+//! Whether an index holds what its relation says it holds.
+//!
+//! # How
+//! Both are read once, at one moment: what the relation's rows should be in the index, and what is there. Two sums of hashes of the keys say
+//! whether the two are the same set, in whatever order they come and without holding them. Two indexes that differ in many rows pass with a
+//! chance of 2⁻¹²⁸; one that differs in one row never does, unless two of its keys have two hashes in common.
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::mutate::index_rows;
+use crate::stored::StoredPath;
+use crate::view::stored_paths;
+use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
+use relation::Entry;
+use std::hash::{BuildHasher, Hasher};
+use store::{ErrorKind, Read, Result};
+
+/// Rows that are read at once.
+const CHUNK_ROWS: usize = 65_536;
+
+/// A set of keys, told apart from others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    rows: u64,
+    hashes: [u64; 2],
+}
+
+/// What an index holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexCheck {
+    /// `relation:index`.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+}
+
+impl Engine {
+    /// Compares the indexes of all relations with their relations; gives the sound ones, and what is wrong with the others.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub fn check_indexes(&self) -> Result<(Vec<IndexCheck>, Vec<String>)> {
+        let (mut sound, mut problems) = (Vec::new(), Vec::new());
+        for entry in self.catalog().list()? {
+            let Entry::Relation(schema, keyspace) = &entry else { continue };
+            if schema.name.contains(':') {
+                continue;
+            }
+            let snapshot = self.store().snapshot();
+            let paths = stored_paths(self.catalog(), &*snapshot, &entry)?;
+            let indexes = &paths[1..];
+            if indexes.is_empty() {
+                continue;
+            }
+            let mut wanted = vec![Sums::default(); indexes.len()];
+            each_batch(&*snapshot, *keyspace, &paths[0], &mut |rows| {
+                for (sums, path) in wanted.iter_mut().zip(indexes) {
+                    sums.add(&index_rows(schema, rows, path).map_err(of_store)?);
+                }
+                Ok(())
+            })?;
+            for (wanted, path) in wanted.into_iter().zip(indexes) {
+                let mut found = Sums::default();
+                each_batch(&*snapshot, path.keyspace, path, &mut |rows| {
+                    found.add(rows);
+                    Ok(())
+                })?;
+                let name = path.schema.name.clone();
+                if found == wanted {
+                    sound.push(IndexCheck { name, rows: found.rows });
+                    continue;
+                }
+                let rows = match found.rows == wanted.rows {
+                    true => format!("{} rows, and so does the relation, but others", found.rows),
+                    false => format!("{} rows, the relation {}", found.rows, wanted.rows),
+                };
+                let hint = format!(
+                    "::index drop {name}, then ::index create, makes it anew from the relation"
+                );
+                problems.push(format!("index {name:?} holds {rows}\nhint: {hint}"));
+            }
+        }
+        Ok((sound, problems))
+    }
+}
+
+fn each_batch(
+    read: &dyn Read,
+    keyspace: KeyspaceId,
+    path: &StoredPath,
+    visit: &mut dyn FnMut(&Batch) -> Result<()>,
+) -> Result<()> {
+    let mut scan = read.scan(keyspace, path.all(), Projection::ALL)?;
+    let mut rows = Batch::new(&path.shape);
+    while scan.next_batch(CHUNK_ROWS, &mut rows)? {
+        visit(&rows)?;
+        rows.clear();
+    }
+    Ok(())
+}
+
+fn of_store(error: Error) -> store::Error {
+    match error {
+        Error::Store(error) => error,
+        other => store::Error::new(ErrorKind::Corruption, other.to_string()),
+    }
+}
+
+impl Sums {
+    fn add(&mut self, rows: &Batch) {
+        self.rows += rows.rows as u64;
+        let seeds = [0x51_49_50_55, 0x6b_6e_6f_74].map(foldhash::fast::FixedState::with_seed);
+        for row in 0..rows.rows {
+            for (sum, seed) in self.hashes.iter_mut().zip(&seeds) {
+                *sum = sum.wrapping_add(hash(&rows.keys, row, seed));
+            }
+        }
+    }
+}
+
+fn hash(keys: &Keys, row: usize, seed: &foldhash::fast::FixedState) -> u64 {
+    let mut state = seed.build_hasher();
+    match keys.get(row).as_ref() {
+        KeyRef::Words(words) => words.iter().for_each(|&word| state.write_u64(word)),
+        KeyRef::Bytes(bytes) => state.write(bytes),
+    }
+    state.finish()
+}
