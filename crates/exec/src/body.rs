@@ -117,15 +117,8 @@ impl<'p> Body<'p> {
                     ready.seen = Some(Table::set(planned.live.len()));
                 }
                 Duplicates::Weigh if planned.distinct => {
-                    let grows = |planned: &Planned| match &planned.step {
-                        Step::Member { .. } => true,
-                        Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
-                            !outputs.is_empty()
-                        }
-                        _ => false,
-                    };
-                    let grows = plan.steps[place + 1..].iter().any(grows);
-                    ready.merged = Some(Merged::new(planned.live.len(), grows));
+                    let later = merged::rows_later(&plan.steps, place);
+                    ready.merged = Some(Merged::new(planned.live.len(), later, planned.rows));
                 }
                 _ => {}
             }

@@ -11,6 +11,7 @@ use crate::cell::Cell;
 use crate::error::Result;
 use crate::query::Query;
 use crate::table::Table;
+use plan::{Planned, Step};
 
 /// Rows of a table that is handed on before more come.
 const MERGED_MAX: usize = 1 << 20;
@@ -18,23 +19,54 @@ const MERGED_MAX: usize = 1 << 20;
 /// Rows after which it is asked whether many were equal.
 const TRIAL_ROWS: u64 = 4 * BATCH_ROWS as u64;
 
+/// Rows that a join makes in the time of one look-up in the table.
+const LOOK_UP_ROWS: f64 = 5.0;
+
+/// Rows that go by, at least, where merging is not thought to pay.
+const SLEEP_ROWS: u64 = 1 << 20;
+
+/// Rows that must become one there.
+const WORTH_LATE: f64 = 3.0;
+
+/// How many rows the steps after one are thought to make of each of its rows, in all.
+pub(super) fn rows_later(steps: &[Planned], at: usize) -> f64 {
+    let (mut one, mut all) = (1.0, 0.0);
+    for pair in steps[at..].windows(2) {
+        let grown = pair[1].rows / pair[0].rows.max(0.01);
+        let makes_rows = match &pair[1].step {
+            Step::Member { .. } => true,
+            Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => !outputs.is_empty(),
+            _ => false,
+        };
+        // A join of which nothing is needed changes weights.
+        one *= if makes_rows { grown } else { grown.min(1.0) };
+        all += one;
+    }
+    all
+}
+
 /// Rows that wait for others of their kind.
 pub(super) struct Merged {
     table: Table,
     weights: Vec<u64>,
     taken: u64,
-    /// How many rows must have become one, at least, that it is worth it.
-    worth: u64,
+    /// Rows that go by before the first is taken.
+    sleeps: u64,
+    /// Rows that must have become one, at least, on average.
+    worth: f64,
     is_given_up: bool,
 }
 
 impl Merged {
-    /// None yet, of so many columns; `grows` says whether later joins make more rows of each.
-    pub(super) fn new(columns: usize, grows: bool) -> Self {
+    /// None yet, of so many columns. So `later` rows are made of each by the steps that follow; `rows` are thought to come.
+    pub(super) fn new(columns: usize, later: f64, rows: f64) -> Self {
+        // To look a row up costs as much as to make five. Where r equal rows become one, 1 - 1/r of the later ones are saved.
+        let saved = 1.0 - LOOK_UP_ROWS / later;
+        let worth = if saved > 0.0 { 1.0 / saved } else { WORTH_LATE };
+        // Where it does not pay by what is thought, it is tried when many more rows come than were thought.
+        let sleeps = if saved > 0.0 { 0 } else { SLEEP_ROWS.max((rows * 4.0) as u64) };
         let table = Table::new(columns, columns);
-        // To look a row up costs as much as some steps that only count or refuse it.
-        let worth = if grows { 2 } else { 6 };
-        Self { table, weights: Vec::new(), taken: 0, worth, is_given_up: false }
+        Self { table, weights: Vec::new(), taken: 0, sleeps, worth, is_given_up: false }
     }
 
     fn take(&mut self, columns: &[&[Cell]], rows: &Bindings) {
@@ -64,13 +96,17 @@ impl Body<'_> {
         let Some(merged) = ready.merged.as_mut().filter(|merged| !merged.is_given_up) else {
             return self.pass_on(at, output, query, emit);
         };
+        if merged.sleeps > 0 {
+            merged.sleeps = merged.sleeps.saturating_sub(output.rows as u64);
+            return self.pass_on(at, output, query, emit);
+        }
         let columns: Vec<&[Cell]> =
             live.iter().map(|&var| output.columns[var].as_slice()).collect();
         merged.take(&columns, &output);
         query.check(merged.table.bytes() + 8 * merged.weights.len() as u64)?;
         let rows = merged.table.rows();
         merged.is_given_up =
-            merged.taken >= TRIAL_ROWS && rows as u64 * merged.worth > merged.taken;
+            merged.taken >= TRIAL_ROWS && rows as f64 * merged.worth > merged.taken as f64;
         if merged.is_given_up || rows >= MERGED_MAX {
             return self.hand_on_merged(at, query, emit);
         }
