@@ -282,7 +282,8 @@ class Database:
         Raises:
             InvalidInputError: No such relation, its access level, a missing column, or a value that its column does not
                 take; the message names relation, row and column.
-            LimitError: The rows outgrow a transaction's memory, a quarter of ``memory_limit``.
+            LimitError: The rows outgrow a transaction's memory, a quarter of ``memory_limit``. From 100,000 on they do
+                not, unless there is a callback, an index of value columns, or something to delete.
             ConflictError: Another commit won. Run it again.
             TypeError: A value is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.

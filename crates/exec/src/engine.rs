@@ -2,6 +2,7 @@
 
 mod ephemeral;
 mod frames;
+mod load;
 mod options;
 mod rows;
 mod session;

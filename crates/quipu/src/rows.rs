@@ -44,7 +44,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, its access level, a missing column, a value that
     /// its column does not take (with relation, row and column); [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows outgrow
-    /// a transaction's memory; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
+    /// a transaction's memory, which 100,000 and more do not, unless there is a callback, an index of value columns or something to delete; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
     pub fn import_relations(&self, data: &BTreeMap<String, Frame>) -> Result<()> {
         self.import_relations_with(data, &RunOptions::default())
     }

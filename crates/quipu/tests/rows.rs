@@ -218,3 +218,62 @@ fn a_relation_is_changed_by_tables_of_rows() {
     assert_eq!(tx.relation("r").unwrap().len().unwrap(), 1);
     assert!(relation.is_empty().unwrap());
 }
+
+#[test]
+fn very_many_rows_are_seen_at_once_and_outgrow_no_transaction() {
+    let db = Database::in_memory(Options { memory_limit_bytes: 64 << 20, ..Options::default() })
+        .unwrap();
+    run(&db, ":create r {k: Int => v: String?, l: [Int]}");
+    run(&db, ":create s {a: Int, b: String}");
+    run(&db, "::index create s:by_b {b}");
+    run(&db, "?[k, v, l] <- [[3, 'old', []], [-1, 'kept', []]] :put r {k => v, l}");
+    let graph = db.graph("g", GraphOptions::default()).unwrap();
+    let count = 400_000_i64;
+    let ints = |f: &dyn Fn(i64) -> i64| Series::from(Values::Int((0..count).map(f).collect()));
+    let texts = |f: &dyn Fn(i64) -> Option<String>| {
+        let mut texts = quipu::BytesColumn::default();
+        (0..count).for_each(|i| texts.push(f(i).as_deref().map(str::as_bytes)));
+        let valid = texts.validity.clone();
+        Series { values: Values::Str(texts), valid }
+    };
+    let named = |names: &[&str], columns| {
+        Frame::new(names.iter().map(|&name| name.to_owned()).collect(), columns).unwrap()
+    };
+    let lists: Vec<Value> = (0..count).map(|i| Value::List(vec![Value::Int(i)])).collect();
+    let text = |i: i64| (i % 3 > 0).then(|| format!("text {i}"));
+    // Each key twice, far apart: the later row stays.
+    let half = count / 2;
+    let data = BTreeMap::from([
+        (
+            "r".to_owned(),
+            named(&["k", "v", "l"], vec![ints(&|i| (i * 7) % half), texts(&text), lists.into()]),
+        ),
+        (
+            "s".to_owned(),
+            named(&["b", "a"], vec![texts(&|i| Some(format!("b{}", i % 10))), ints(&|i| i)]),
+        ),
+        ("g".to_owned(), named(&["src", "dst"], vec![ints(&|i| i), ints(&|i| i / 4)])),
+    ]);
+    let before = db.transaction(Isolation::Snapshot);
+    before.run("?[k, v, l] <- [[5, 'mine', []]] :put r {k => v, l}", &Parameters::new()).unwrap();
+    db.import_relations(&data).unwrap();
+    assert_eq!(before.relation("r").unwrap().len().unwrap(), 3);
+    assert_eq!(before.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    check(&db, "?[count(k)] := *r[k, _, _]", &format!("[{}]", half + 1));
+    let last = (half..count).find(|i| (i * 7) % half == 3).unwrap();
+    let value = text(last).map_or(Value::Null, Value::Str);
+    check(
+        &db,
+        "?[v, l] := *r[k, v, l], k in [-1, 3]",
+        &format!("[\"kept\", []] [{value}, [{last}]]"),
+    );
+    check(&db, "?[count(a)] := *s:by_b{b: 'b7', a}", &format!("[{}]", count / 10));
+    assert_eq!(graph.check().unwrap().edges, count as u64);
+    let mut wrong = data["r"].clone();
+    wrong.append(frame(&db, "k v l", "[[1, 2, []]]"));
+    let wrong = db.import_relations(&BTreeMap::from([("r".to_owned(), wrong)])).unwrap_err();
+    assert!(
+        wrong.to_string().starts_with(&format!("relation `r`, row {count}, column `v`:")),
+        "{wrong}"
+    );
+}

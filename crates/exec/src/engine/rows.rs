@@ -3,8 +3,10 @@
 //! # Two ways
 //! Rows that are put or removed whatever was there before, as an import's are, go from columns to the store's words and bytes
 //! column after column. Where what was there matters (an insertion, an index of values, a trigger), they go the way of a script's
-//! rows. Either takes so many rows at a time that memory does not grow with the import.
+//! rows. Either takes so many rows at a time that what it makes of them does not grow with the import. Very many rows that
+//! are put are loaded as tables (`load.rs`): a transaction holds no more than its share of the memory.
 
+use super::load::{LOADED_ROWS_MIN, Rows};
 use super::session::{Session, refuse_blobs};
 use super::{Engine, EnvAmbient};
 use crate::callback::Changed;
@@ -132,12 +134,39 @@ impl Source<'_> {
     }
 }
 
+/// A change that may be made.
+struct Prepared<'f> {
+    kind: ChangeKind,
+    rows: usize,
+    mutation: Mutation,
+    paths: Vec<StoredPath>,
+    sources: Vec<Source<'f>>,
+    triggers: Vec<String>,
+    /// Whether what was there plays no part.
+    is_blind: bool,
+    /// Whether its rows may be loaded as tables.
+    is_loadable: bool,
+}
+
 impl Session<'_> {
     fn change_all(&mut self, changes: &[Change<'_>]) -> Result<()> {
-        changes.iter().try_for_each(|change| self.change(change))
+        let prepared = changes.iter().map(|change| self.prepare(change));
+        let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_>>()?;
+        let rows: usize = changes.iter().map(|change| change.rows.len()).sum();
+        let is_twice = |place: usize| {
+            changes[..place].iter().any(|other| other.relation == changes[place].relation)
+        };
+        let is_load = !self.is_callers
+            && rows >= LOADED_ROWS_MIN
+            && prepared.iter().all(|prepared| prepared.is_loadable)
+            && !(0..changes.len()).any(is_twice);
+        if is_load {
+            return self.load(&prepared);
+        }
+        prepared.iter().try_for_each(|prepared| self.change(prepared))
     }
 
-    fn change(&mut self, change: &Change<'_>) -> Result<()> {
+    fn prepare<'f>(&self, change: &Change<'f>) -> Result<Prepared<'f>> {
         let engine = self.engine;
         let refused = |why: String| Error::value(why, Span::default());
         if engine.store.is_read_only() {
@@ -157,8 +186,8 @@ impl Session<'_> {
         let paths = stored_paths(&engine.catalog, self.read(), &entry)?;
         let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
         let triggers = match change.is_import {
-            true => &[],
-            false => crate::trigger::of(&settings, mutation.op),
+            true => Vec::new(),
+            false => crate::trigger::of(&settings, mutation.op).to_vec(),
         };
         let schema = &paths[0].schema;
         let sources = self.sources(change, &mutation, schema)?;
@@ -169,7 +198,30 @@ impl Session<'_> {
             && triggers.is_empty()
             && !engine.callbacks.wants(change.relation)
             && (!has_value_index || is_graph(&entry));
-        let rows = change.rows.len();
+        // What is added to is written by adding.
+        let is_loadable = is_blind
+            && change.kind == ChangeKind::Put
+            && schema.values.iter().all(|value| value.merge.is_none());
+        let (kind, rows) = (change.kind, change.rows.len());
+        Ok(Prepared { kind, rows, mutation, paths, sources, triggers, is_blind, is_loadable })
+    }
+
+    /// Writes all of them as tables.
+    fn load(&self, all: &[Prepared<'_>]) -> Result<()> {
+        let mut tables = Vec::new();
+        for Prepared { paths, sources, rows, .. } in all {
+            for path in paths {
+                self.check()?;
+                let rows = self.encode(path, &paths[0].schema, sources, 0..*rows)?;
+                tables.push(Rows { keyspace: path.keyspace, rows });
+            }
+        }
+        super::load::load(&*self.engine.store, tables, || self.check())
+    }
+
+    fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
+        let Prepared { kind, rows, mutation, paths, sources, triggers, is_blind, .. } = prepared;
+        let rows = *rows;
         // A trigger sees all that changed at once.
         let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
         let told = self.changed.len();
@@ -178,8 +230,8 @@ impl Session<'_> {
             let to = from.saturating_add(step).min(rows);
             self.check()?;
             match is_blind {
-                true => self.write_columns(change.kind, &paths, &sources, from..to)?,
-                false => self.write_rows(&mutation, &paths, &sources, triggers, from..to)?,
+                true => self.write_columns(*kind, paths, sources, from..to)?,
+                false => self.write_rows(mutation, paths, sources, triggers, from..to)?,
             }
             from = to;
         }
@@ -287,29 +339,39 @@ impl Session<'_> {
         sources: &[Source<'_>],
         rows: std::ops::Range<usize>,
     ) -> Result<()> {
-        let ambient = EnvAmbient(&*self.engine.env);
-        let coerce = |of: &Type, value: Value| coerced(of, value, &ambient);
         let schema = &paths[0].schema;
         let kind = if kind.is_removal() { Kind::Delete } else { Kind::Put };
         let mut tables = Vec::with_capacity(paths.len());
         for path in paths {
-            let columns: Vec<Option<&Series>> =
-                path.columns.iter().map(|&column| sources[column].series()).collect();
-            let mut batch = Batch::new(&path.shape);
-            path.schema.append_columns(&columns, rows.clone(), &coerce, &mut batch).map_err(
-                |refused| {
-                    wrong(schema, &Refused { column: path.columns[refused.column], ..refused })
-                },
-            )?;
             tables.push(TableWrites {
                 keyspace: path.keyspace,
                 kinds: Kinds::Uniform(kind),
-                rows: batch,
+                rows: self.encode(path, schema, sources, rows.clone())?,
                 delete_ranges: Vec::new(),
             });
         }
         self.transaction.write(&WriteBatch { tables })?;
         Ok(())
+    }
+
+    /// Rows as one of the orders of their relation stores them.
+    fn encode(
+        &self,
+        path: &StoredPath,
+        schema: &Schema,
+        sources: &[Source<'_>],
+        rows: std::ops::Range<usize>,
+    ) -> Result<Batch> {
+        let ambient = EnvAmbient(&*self.engine.env);
+        let coerce = |of: &Type, value: Value| coerced(of, value, &ambient);
+        let columns: Vec<Option<&Series>> =
+            path.columns.iter().map(|&column| sources[column].series()).collect();
+        let mut batch = Batch::new(&path.shape);
+        let encoded = path.schema.append_columns(&columns, rows, &coerce, &mut batch);
+        encoded.map_err(|refused| {
+            wrong(schema, &Refused { column: path.columns[refused.column], ..refused })
+        })?;
+        Ok(batch)
     }
 
     /// Writes rows as a script does.
