@@ -177,6 +177,31 @@ def test_a_relation_knows_its_columns(town: quipu.Relation) -> None:
     assert town.rows() == list(town) == []
 
 
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        [],
+        {},
+        pd.DataFrame(),
+        pd.DataFrame({"name": [], "people": []}),
+        pl.DataFrame(schema={"name": pl.String, "people": pl.Int64}),
+        pa.table({"name": pa.array([], pa.string()), "people": pa.array([], pa.int64())}),
+        {"name": [], "people": np.array([], np.int64)},
+    ],
+    ids=["list", "dict", "frame", "pandas", "polars", "arrow", "columns"],
+)
+def test_no_rows_are_no_change(db: quipu.Database, nothing: Any) -> None:
+    town = db.relation("town", create="{name: String => people: Int}")
+    town.put(nothing)
+    assert town.rows() == []
+
+
+def test_columns_may_come_in_pieces(db: quipu.Database) -> None:
+    town = db.relation("town", create="{name: String => people: Int}")
+    town.put({"name": pa.chunked_array([["a"], [], ["b", "c"]]), "people": pa.table({"x": [1, 2, 3]})["x"]})
+    assert [row[:2] for row in town.rows()] == [("a", 1), ("b", 2), ("c", 3)]
+
+
 def test_rows_are_put_inserted_updated_and_removed(town: quipu.Relation) -> None:
     town.put(pd.DataFrame({**FRAME, "more": [None, "x"]}))
     town.insert({"name": ["Tacna"], "people": [1], "more": [[1]]})

@@ -2,7 +2,7 @@
 
 use crate::error::invalid;
 use crate::result::Answer;
-use crate::table::{arrow_arrays, arrow_error, batches, speaks_arrow};
+use crate::table::{arrow_arrays, arrow_error, schema_and_batches, speaks_arrow};
 use crate::values::{Called, value};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
@@ -93,6 +93,13 @@ fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
     if column.is_instance_of::<PyString>() {
         let what = format!("column `{name}` is a list of values, not one text");
         return Err(PyTypeError::new_err(what));
+    }
+    // pyarrow's columns of tables are arrays of several pieces.
+    if column.hasattr("combine_chunks")? && !column.hasattr("__arrow_c_array__")? {
+        let whole = column.call_method0("combine_chunks")?;
+        if whole.hasattr("__arrow_c_array__")? {
+            return series(&whole, name);
+        }
     }
     if column.hasattr("__arrow_c_array__")? {
         let mut whole = None;
@@ -199,16 +206,10 @@ fn of_pandas(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
 }
 
 fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
-    let mut names: Vec<String> = Vec::new();
-    let mut columns: Vec<Option<Series>> = Vec::new();
-    let stream = batches(data)?;
-    for batch in stream {
-        let batch = batch.map_err(arrow_error)?;
-        if columns.is_empty() {
-            let schema = batch.schema();
-            names = schema.fields().iter().map(|field| field.name().clone()).collect();
-            columns = vec![None; names.len()];
-        }
+    let (schema, batches) = schema_and_batches(data)?;
+    let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+    let mut columns: Vec<Option<Series>> = vec![None; names.len()];
+    for batch in batches {
         for ((column, name), array) in columns.iter_mut().zip(&names).zip(batch.columns()) {
             append(column, array, name)?;
         }

@@ -305,6 +305,25 @@ fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
 }
 
+/// The columns of a table, and its record batches.
+pub(crate) fn schema_and_batches(
+    table: &Bound<'_, PyAny>,
+) -> PyResult<(Arc<Schema>, Vec<RecordBatch>)> {
+    let all = match table.hasattr("__arrow_c_stream__")? {
+        true => {
+            let stream = stream_of(table)?;
+            let schema = stream.schema();
+            (schema, stream.collect::<Result<Vec<_>, _>>().map_err(arrow_error)?)
+        }
+        false => {
+            let batches = batches(table)?.collect::<Result<Vec<_>, _>>().map_err(arrow_error)?;
+            let schema = batches.first().map(RecordBatch::schema);
+            (schema.unwrap_or_else(|| Arc::new(Schema::empty())), batches)
+        }
+    };
+    Ok(all)
+}
+
 /// The columns of a schema, or of a table.
 #[allow(unsafe_code)]
 pub(crate) fn schema_of(value: &Bound<'_, PyAny>) -> PyResult<Schema> {

@@ -109,6 +109,11 @@ impl Engine {
     }
 }
 
+/// Whether there are neither rows nor columns, as in an empty frame of pandas.
+fn is_nothing(rows: &Frame) -> bool {
+    rows.is_empty() && rows.names().is_empty()
+}
+
 /// What `::running` shows of them.
 fn said(changes: &[Change<'_>]) -> String {
     let names: Vec<&str> = changes.iter().map(|change| change.relation).collect();
@@ -150,6 +155,8 @@ struct Prepared<'f> {
 
 impl Session<'_> {
     fn change_all(&mut self, changes: &[Change<'_>]) -> Result<()> {
+        let prepared = changes.iter().filter(|change| !is_nothing(change.rows));
+        let changes: Vec<Change<'_>> = prepared.copied().collect();
         let prepared = changes.iter().map(|change| self.prepare(change));
         let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_>>()?;
         let rows: usize = changes.iter().map(|change| change.rows.len()).sum();
@@ -296,7 +303,11 @@ impl Session<'_> {
                     schema.name, column.name
                 );
                 let given = change.rows.names().iter().map(|name| format!("`{name}`"));
-                let hint = format!("they have {}", given.collect::<Vec<_>>().join(", "));
+                let given = given.collect::<Vec<_>>().join(", ");
+                let hint = match given.as_str() {
+                    "" => "they have no columns".to_owned(),
+                    given => format!("they have {given}"),
+                };
                 return Err(Error::hinted(what, Span::default(), hint));
             };
             let (interner, parameters) = (&*self.interner, &[][..]);
