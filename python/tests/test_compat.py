@@ -198,6 +198,13 @@ def test_a_client_answers_frames() -> None:
     client.run(":create r {k => v}")
     client.put("r", pd.DataFrame({"k": [1.5], "v": [float("nan")]}))
     assert client.export_relations(["r"])["r"]["rows"][0][1] != client.export_relations(["r"])["r"]["rows"][0][1]
+    client.run(":create s {k: Int => n: Int?, f: Float, t: String?}")
+    columns = {"k": [1, 2], "n": [7, None], "f": [0.5, None], "t": [None, "x"]}
+    client.put("s", pd.DataFrame(columns))
+    first, second = client.export_relations(["s"])["s"]["rows"]
+    assert first == [1, 7, 0.5, None]
+    assert (second[1], second[3]) == (None, "x")
+    assert second[2] != second[2]
     tx = client.multi_transact(True)
     tx.run("?[k, v] <- [[2, 3]] :put r {k => v}")
     tx.commit()

@@ -81,6 +81,16 @@ def _failure(error: Exception, script: str) -> Exception:
     return Exception(told)
 
 
+def _values(column: Any, of: str) -> list[Any]:
+    """Return a frame's column as values. Where it lacks one, columns that have NaN get NaN, and others null."""
+    keeps_nan = of in ("Float", "Any")
+    there: list[bool] = column.notna().tolist()
+    return [
+        value if is_there or (keeps_nan and isinstance(value, float)) else None
+        for value, is_there in zip(column.tolist(), there, strict=True)
+    ]
+
+
 class CozoDbMulTx:
     """A transaction of several scripts."""
 
@@ -381,16 +391,16 @@ class Client:
         return self._format(answer)
 
     def _mutate(self, relation: str, data: Any, op: str) -> Any:
-        if isinstance(data, dict):
-            data = [data]
-        elif not isinstance(data, list):
-            if not hasattr(data, "columns"):
-                what = "Invalid data type for mutation"
-                raise RuntimeError(what)
-            # Values as they are in the frame: where it has NaN, a NaN is written.
-            data = {str(name): data[name].tolist() for name in data.columns}
+        if not isinstance(data, (dict, list)) and not hasattr(data, "columns"):
+            what = "Invalid data type for mutation"
+            raise RuntimeError(what)
         try:
             opened = self.embedded._db.relation(relation)  # pyright: ignore[reportPrivateUsage]
+            if isinstance(data, dict):
+                data = [data]
+            elif not isinstance(data, list):
+                types = {column.name: column.type.rstrip("?") for column in opened.columns}
+                data = {str(name): _values(data[name], types.get(str(name), "")) for name in data.columns}
             getattr(opened, op)(data)
         except (quipu.Error, TypeError) as error:
             raise QueryException(_failure(error, "").args[0]) from None
