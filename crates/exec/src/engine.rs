@@ -434,7 +434,7 @@ impl Engine {
             self.sleep(seconds, watch)?;
         }
         let kept = moment.map(|moment| crate::fixed::Kept { cache: &self.projections, moment });
-        let algorithms = crate::fixed::Library { kept, own: &self.own };
+        let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host.as_deref() };
         let mut running =
             Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
         running.profile = analysis.as_ref().map(|_| Profile::default());

@@ -3,6 +3,7 @@
 use crate::engine::Parameters;
 use crate::output::Output;
 use base::KeyspaceId;
+use model::Series;
 use syntax::Script;
 
 /// Asked now and then; a script stops once the answer is false.
@@ -53,6 +54,19 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Failed writes.
     fn drop_entry(&self, name: &str) -> store::Result<bool>;
+
+    /// Hands the rows of a Parquet file to `visit`, piece by piece, until it says that it wants no more. `columns` are names in
+    /// the order in which they are wanted; without them all are read. `file` is for messages.
+    ///
+    /// # Errors
+    /// It is no such file, has no such column, or one of values that are none of the language's.
+    fn read_parquet(
+        &self,
+        bytes: Vec<u8>,
+        file: &str,
+        columns: Option<&[String]>,
+        visit: &mut dyn FnMut(&[Series]) -> bool,
+    ) -> store::Result<()>;
 }
 
 /// Whether a script may change the database. One whose text is wrong does not; one of several queries may.

@@ -48,6 +48,8 @@ mod number;
 mod options;
 #[cfg(feature = "parquet")]
 pub mod parquet_edges;
+#[cfg(feature = "parquet")]
+pub mod parquet_rows;
 mod parse;
 mod scan;
 mod splitter;

@@ -229,7 +229,7 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
 }
 
 /// Whether the bytes of a column are inside a file of `bytes` bytes.
-fn is_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
+pub(crate) fn is_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
     let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
     let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size()))
     else {
@@ -242,13 +242,13 @@ fn is_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
 ///
 /// The library asserts some properties of the file that it reads, so a damaged file can make it
 /// panic. What it leaves half-done is dropped here, so nothing broken is seen afterwards.
-fn guard<T>(file: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn guard<T>(file: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     panic::catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(unsound(file, "damage that its reader cannot describe")))
 }
 
 /// What Parquet says, sorted into "the disk failed" and "the file is wrong".
-fn wrong(file: &str, error: ParquetError) -> Error {
+pub(crate) fn wrong(file: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             Ok(source) => Error::Io { file: file.to_owned(), source: *source },
@@ -258,7 +258,7 @@ fn wrong(file: &str, error: ParquetError) -> Error {
     }
 }
 
-fn unsound(file: &str, message: &str) -> Error {
+pub(crate) fn unsound(file: &str, message: &str) -> Error {
     InputError::whole(file, "a sound Parquet file", message).into()
 }
 

@@ -34,6 +34,7 @@ mod relation;
 mod repair;
 mod rows;
 mod script;
+mod series_arrow;
 mod size;
 
 pub use self::relation::{Relation, RowScan};
@@ -56,6 +57,7 @@ pub use model::{
 pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use script::{Debug, Parameters, RunOptions, ScriptError};
+pub use series_arrow::series_of_arrow;
 pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result};
 pub use syntax::is_unfinished;

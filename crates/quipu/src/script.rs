@@ -2,8 +2,11 @@
 
 use crate::answer::Answer;
 use crate::database::{Database, Tx};
+use arrow_array::{ArrayRef, NullArray};
 use base::KeyspaceId;
 use exec::{Engine, GoOn, Host, Run};
+use ingest::parquet_rows::ParquetRows;
+use model::Series;
 use relation::{Catalog, Entry};
 use std::fmt;
 use std::sync::Arc;
@@ -227,5 +230,38 @@ impl Host for Beside {
             return counters.drop_counters().map(|()| true);
         }
         catalog.drop_entry(name)
+    }
+
+    fn read_parquet(
+        &self,
+        bytes: Vec<u8>,
+        file: &str,
+        columns: Option<&[String]>,
+        visit: &mut dyn FnMut(&[Series]) -> bool,
+    ) -> Result<()> {
+        let wrong =
+            |error: &dyn fmt::Display| Error::new(ErrorKind::InvalidInput, error.to_string());
+        let mut rows = ParquetRows::open(bytes, file, columns).map_err(|error| wrong(&error))?;
+        let mut is_first = true;
+        loop {
+            let batch = match rows.next_batch().map_err(|error| wrong(&error))? {
+                Some(batch) => batch.columns().to_vec(),
+                // Without rows the columns are told all the same.
+                None if is_first => {
+                    vec![Arc::new(NullArray::new(0)) as ArrayRef; rows.names().len()]
+                }
+                None => return Ok(()),
+            };
+            is_first = false;
+            let names = rows.names().iter().enumerate();
+            let series = names.map(|(place, name)| {
+                crate::series_arrow::series_of_arrow(&batch[place], name)
+                    .map_err(|error| Error::new(error.kind(), format!("{file}: {error}")))
+            });
+            let series = series.collect::<Result<Vec<_>>>()?;
+            if !visit(&series) {
+                return Ok(());
+            }
+        }
     }
 }

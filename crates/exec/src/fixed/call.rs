@@ -5,6 +5,7 @@ use super::projection::{Edges, Projection};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::expr::Rows;
+use crate::host::Host;
 use crate::kept::Key;
 use crate::query::{Query, Relation};
 use crate::watch::Watch;
@@ -30,6 +31,8 @@ pub(crate) struct Call<'a, 'q> {
     pub fixed: &'a FixedUse,
     /// Where projections of stored relations are kept, if they may be.
     pub kept: Option<&'a Kept<'a>>,
+    /// The database around the engine.
+    pub host: Option<&'a dyn Host>,
 }
 
 /// Where projections are kept, for a query that sees one moment of the store.

@@ -10,6 +10,7 @@ mod centrality;
 mod communities;
 mod components;
 mod options;
+mod parquet;
 mod paths;
 mod projection;
 mod reader;
@@ -18,6 +19,7 @@ mod utility;
 
 use crate::cell::Cell;
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::own::Own;
 use crate::query::{Algorithms, Query};
 pub(crate) use cache::Projections;
@@ -31,6 +33,8 @@ pub(crate) struct Library<'e> {
     pub kept: Option<Kept<'e>>,
     /// Those of the program's.
     pub own: &'e Own,
+    /// The database around the engine, which reads files of columns.
+    pub host: Option<&'e dyn Host>,
 }
 
 /// How many columns an algorithm gives.
@@ -81,6 +85,7 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::forest },
     Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::tree },
     Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), run: centrality::pagerank },
+    Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), run: parquet::read },
     Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
     Algorithm { names: &["ReorderSort"], inputs: &["rows"], inputs_min: 1, options: &["out", "sort_by", "descending", "break_ties", "skip", "take"], arity: Arity::Items("out", 1), run: utility::reorder_sort },
     Algorithm { names: &["ShortestPathAStar"], inputs: &["edges", "nodes", "starts", "goals"], inputs_min: 4, options: &["heuristic"], arity: Arity::Is(4), run: search::a_star },
@@ -92,7 +97,7 @@ const TABLE: &[Algorithm] = &[
 
 impl Algorithms for Library<'_> {
     fn run(&self, query: &Query<'_>, fixed: &FixedUse) -> Result<Vec<Vec<Cell>>> {
-        let call = Call { query, fixed, kept: self.kept.as_ref() };
+        let call = Call { query, fixed, kept: self.kept.as_ref(), host: self.host };
         if let Some(rule) = self.own.rule(&fixed.name) {
             return crate::own::run(&*rule, &call);
         }

@@ -110,21 +110,26 @@ pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
 }
 
 /// Rows that are read, with their number before them or not.
-struct Rows<'c, 'a, 'q> {
+pub(super) struct Rows<'c, 'a, 'q> {
     call: &'c Call<'a, 'q>,
-    columns: Vec<Vec<Cell>>,
+    pub(super) columns: Vec<Vec<Cell>>,
     is_indexed: bool,
     rows: usize,
 }
 
 impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
-    fn new(call: &'c Call<'a, 'q>, columns: usize) -> Result<Self> {
+    pub(super) fn new(call: &'c Call<'a, 'q>, columns: usize) -> Result<Self> {
         let is_indexed = call.flag("prepend_index")?;
         let columns = vec![Vec::new(); columns + usize::from(is_indexed)];
         Ok(Self { call, columns, is_indexed, rows: 0 })
     }
 
-    fn add(&mut self, row: impl Iterator<Item = Result<Value>>) -> Result<()> {
+    /// Rows that were added.
+    pub(super) fn count(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn add(&mut self, row: impl Iterator<Item = Result<Value>>) -> Result<()> {
         let mut columns = self.columns.iter_mut();
         if self.is_indexed
             && let Some(column) = columns.next()
@@ -142,8 +147,18 @@ impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
     }
 }
 
-/// The file that the option `url` names.
+/// The text of the file that the option `url` names.
 fn text(call: &Call<'_, '_>) -> Result<String> {
+    let (bytes, _, span) = bytes(call)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        Error::value(format!("line {line} of the file is no UTF-8"), span)
+    })
+}
+
+/// The file that the option `url` names, its path, and where it is named.
+pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
     let hint = "`url` names a file: url: 'file:///folder/name'";
     let span = call.required("url", hint)?.span();
     let url = call.text("url")?.unwrap_or_default();
@@ -160,14 +175,10 @@ fn text(call: &Call<'_, '_>) -> Result<String> {
     let bytes = call.query.watch.env().read_file(Path::new(path));
     let bytes = bytes.map_err(|error| Error::value(error.to_string(), span))?;
     call.query.check(bytes.len() as u64)?;
-    String::from_utf8(bytes).map_err(|error| {
-        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        Error::value(format!("line {line} of the file is no UTF-8"), span)
-    })
+    Ok((bytes, path.to_owned(), span))
 }
 
-fn texts(call: &Call<'_, '_>, name: &str, expr: &syntax::Expr) -> Result<Vec<String>> {
+pub(super) fn texts(call: &Call<'_, '_>, name: &str, expr: &syntax::Expr) -> Result<Vec<String>> {
     let found = call.known(expr)?;
     let wrong = |found: &Value| call.wrong(name, "a list of text", found, expr.span());
     let Value::List(items) = found else { return Err(wrong(&found)) };
@@ -178,7 +189,7 @@ fn texts(call: &Call<'_, '_>, name: &str, expr: &syntax::Expr) -> Result<Vec<Str
     items.into_iter().map(text).collect()
 }
 
-fn types(call: &Call<'_, '_>) -> Result<(Vec<Type>, Span)> {
+pub(super) fn types(call: &Call<'_, '_>) -> Result<(Vec<Type>, Span)> {
     let hint = "`types` lists the types of the columns: types: ['Int', 'String', 'Float?']";
     let expr = call.required("types", hint)?;
     let read = |text: String| {

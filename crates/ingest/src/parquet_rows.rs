@@ -1,0 +1,144 @@
+//! Rows of a Parquet file, whatever its columns are.
+//!
+//! The Arrow schema that some writers embed is ignored, as for edges: the Parquet types say enough.
+
+use crate::parquet_edges::{guard, is_inside, unsound, wrong};
+use crate::{Error, InputError};
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+
+/// A Parquet file that is read from its begin to its end.
+pub struct ParquetRows {
+    reader: ParquetRecordBatchReader,
+    file: String,
+    names: Vec<String>,
+    /// Of each column that is asked for, its place among those that are read.
+    order: Vec<usize>,
+}
+
+impl ParquetRows {
+    /// Reads the footer. `columns` are names in the order in which they are wanted; without them all are read. `file` is for messages.
+    ///
+    /// # Errors
+    /// It is no Parquet file, or has no such column.
+    pub fn open(bytes: Vec<u8>, file: &str, columns: Option<&[String]>) -> Result<Self, Error> {
+        guard(file, || Self::open_unguarded(bytes.into(), file, columns))
+    }
+
+    fn open_unguarded(bytes: Bytes, file: &str, columns: Option<&[String]>) -> Result<Self, Error> {
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata =
+            ArrowReaderMetadata::load(&bytes, options).map_err(|error| wrong(file, error))?;
+        let length = bytes.len() as u64;
+        let groups = metadata.metadata().row_groups();
+        if !groups.iter().all(|group| group.columns().iter().all(|one| is_inside(one, length))) {
+            return Err(unsound(file, "a column outside the file"));
+        }
+        let known: Vec<String> =
+            metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let names = columns.map_or_else(|| known.clone(), <[String]>::to_vec);
+        let mut wanted = Vec::with_capacity(names.len());
+        for name in &names {
+            let place = known.iter().position(|one| one == name).ok_or_else(|| {
+                let there: Vec<String> = known.iter().map(|one| format!("`{one}`")).collect();
+                InputError::whole(file, format!("a column `{name}`"), there.join(", "))
+            })?;
+            wanted.push(place);
+        }
+        let mut read = wanted.clone();
+        read.sort_unstable();
+        read.dedup();
+        let place = |one: &usize| read.binary_search(one).unwrap_or_default();
+        let order = wanted.iter().map(place).collect();
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), read.iter().copied());
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, metadata)
+            .with_projection(mask)
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(|error| wrong(file, error))?;
+        Ok(Self { reader, file: file.to_owned(), names, order })
+    }
+
+    /// The names of the columns, in the order of the batches.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The next rows, some thousand at most; `None` at the end.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        let Self { reader, file, order, .. } = self;
+        guard(file, || match reader.next() {
+            None => Ok(None),
+            Some(batch) => {
+                let batch = batch.map_err(|error| wrong(file, error.into()))?;
+                batch.project(order).map(Some).map_err(|error| wrong(file, error.into()))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{Int64Array, StringArray, cast::AsArray, types::Int64Type};
+    use parquet::arrow::ArrowWriter;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn file() -> Vec<u8> {
+        let id = Arc::new(Int64Array::from_iter(0..20_000)) as _;
+        let name = Arc::new(StringArray::from_iter_values((0..20_000).map(|i| format!("n{i}"))));
+        let batch = RecordBatch::try_from_iter([("id", id), ("name", name as _)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        bytes
+    }
+
+    #[test]
+    fn columns_come_in_the_order_that_is_asked_and_rows_in_that_of_the_file() {
+        let columns = ["name".to_owned(), "id".to_owned(), "name".to_owned()];
+        let mut rows = ParquetRows::open(file(), "f", Some(&columns)).unwrap();
+        assert_eq!(rows.names(), columns);
+        let mut ids = Vec::new();
+        while let Some(batch) = rows.next_batch().unwrap() {
+            assert_eq!(batch.num_columns(), 3);
+            assert_eq!(batch.column(0).as_string::<i32>().value(0), format!("n{}", ids.len()));
+            ids.extend_from_slice(batch.column(1).as_primitive::<Int64Type>().values());
+        }
+        assert_eq!(ids, (0..20_000).collect::<Vec<i64>>());
+    }
+
+    #[test]
+    fn what_is_not_there_is_told() {
+        let columns = ["nam".to_owned()];
+        let error = ParquetRows::open(file(), "f", Some(&columns)).err().unwrap().to_string();
+        assert_eq!(error, "f: expected a column `nam`, found `id`, `name`");
+        let error = ParquetRows::open(b"id,name".to_vec(), "f", None).err().unwrap().to_string();
+        assert!(error.starts_with("f: expected a sound Parquet file"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_gives_rows_or_an_error(at in 0..100_000_usize, bit in 0..8_u32) {
+            let mut bytes = file();
+            let at = at % bytes.len();
+            bytes[at] ^= 1_u8 << bit;
+            if let Ok(mut rows) = ParquetRows::open(bytes, "f", None) {
+                while let Ok(Some(_)) = rows.next_batch() {}
+            }
+        }
+    }
+}

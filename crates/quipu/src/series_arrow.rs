@@ -1,0 +1,161 @@
+//! Arrow arrays as columns of values, whatever they hold.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
+use arrow_schema::DataType;
+use base::{BytesColumn, Validity as ValidRows};
+use model::{Json, Series, Value, Values};
+use store::{Error, ErrorKind, Result};
+
+/// Levels of lists and structs.
+const DEPTH_MAX: usize = 128;
+
+/// An Arrow array as a column of values: numbers of any width, texts, bytes, dates and times with a zone as text, lists as lists, structs as
+/// JSON. `name` is for messages.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] for other types.
+pub fn series_of_arrow(array: &ArrayRef, name: &str) -> Result<Series> {
+    of_array(array, name, 0)
+}
+
+fn refused(message: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
+}
+
+fn valid_rows(array: &dyn Array) -> ValidRows {
+    let mut valid = ValidRows::default();
+    if array.null_count() > 0 {
+        (0..array.len()).for_each(|row| valid.push(row, !array.is_null(row)));
+    }
+    valid
+}
+
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    arrow_cast::cast(array, to).map_err(|error| refused(error.to_string()))
+}
+
+fn texts<O: OffsetSizeTrait>(offsets: &[O], heap: &[u8], valid: ValidRows) -> BytesColumn {
+    let first = offsets.first().map_or(0, |offset| offset.as_usize());
+    let last = offsets.last().map_or(0, |offset| offset.as_usize());
+    BytesColumn {
+        offsets: offsets.iter().map(|offset| (offset.as_usize() - first) as u64).collect(),
+        heap: heap[first..last].to_vec(),
+        validity: valid,
+    }
+}
+
+fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
+    if depth > DEPTH_MAX {
+        return Err(refused(format!("column `{name}` is nested deeper than {DEPTH_MAX}")));
+    }
+    let valid = valid_rows(array);
+    let values = match array.data_type() {
+        DataType::Null => Values::Null(array.len()),
+        DataType::Boolean => Values::Bool(array.as_boolean().values().iter().collect()),
+        DataType::Int64 => Values::Int(array.as_primitive::<Int64Type>().values().to_vec()),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 => {
+            return of_array(&cast(array, &DataType::Int64)?, name, depth + 1);
+        }
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => {
+            return of_array(&cast(array, &DataType::Int64)?, name, depth + 1);
+        }
+        DataType::UInt64 => Values::Id(array.as_primitive::<UInt64Type>().values().to_vec()),
+        DataType::Float64 => Values::Float(array.as_primitive::<Float64Type>().values().to_vec()),
+        DataType::Float16 | DataType::Float32 => {
+            return of_array(&cast(array, &DataType::Float64)?, name, depth + 1);
+        }
+        DataType::Utf8 => {
+            let array = array.as_string::<i32>();
+            Values::Str(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::LargeUtf8 => {
+            let array = array.as_string::<i64>();
+            Values::Str(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::Binary => {
+            let array = array.as_binary::<i32>();
+            Values::Bytes(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::LargeBinary => {
+            let array = array.as_binary::<i64>();
+            Values::Bytes(texts(array.value_offsets(), array.value_data(), valid.clone()))
+        }
+        DataType::Utf8View => {
+            return of_array(&cast(array, &DataType::LargeUtf8)?, name, depth + 1);
+        }
+        DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            return of_array(&cast(array, &DataType::LargeBinary)?, name, depth + 1);
+        }
+        DataType::Dictionary(_, of) => return of_array(&cast(array, of)?, name, depth + 1),
+        DataType::RunEndEncoded(_, of) => {
+            return of_array(&cast(array, of.data_type())?, name, depth + 1);
+        }
+        // As a date or a time with a zone is given as a parameter: as text.
+        DataType::Date32 | DataType::Date64 => {
+            return of_array(&cast(array, &DataType::Utf8)?, name, depth + 1);
+        }
+        DataType::Timestamp(unit, Some(_)) => {
+            // Whatever the zone is, what is stored counts from 1970 in UTC.
+            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+            let text = cast(&cast(&cast(array, &DataType::Int64)?, &utc)?, &DataType::Utf8)?;
+            return of_array(&text, name, depth + 1);
+        }
+        DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::FixedSizeList(..)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::Struct(_) => {
+            let nested =
+                (0..array.len()).map(|row| nested(array, row, name, depth)).collect::<Result<_>>();
+            Values::Any(nested?)
+        }
+        DataType::Timestamp(_, None) => {
+            let what = format!("column `{name}` holds times without a time zone");
+            return Err(refused(format!("{what}\nhint: say of which zone they are, UTC say")));
+        }
+        other => {
+            let what = format!("column `{name}` is of the Arrow type {other}");
+            return Err(refused(format!("{what}\nhint: cast it to numbers or text")));
+        }
+    };
+    Ok(Series { values, valid })
+}
+
+/// A row of lists, or of fields, as one value.
+fn nested(array: &ArrayRef, row: usize, name: &str, depth: usize) -> Result<Value> {
+    if array.is_null(row) {
+        return Ok(Value::Null);
+    }
+    let list = |items: ArrayRef| {
+        let items = of_array(&items, name, depth + 1)?;
+        Ok(Value::List((0..items.len()).map(|item| items.value(item)).collect()))
+    };
+    match array.data_type() {
+        DataType::List(_) => list(array.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => list(array.as_list::<i64>().value(row)),
+        DataType::ListView(_) => list(array.as_list_view::<i32>().value(row)),
+        DataType::LargeListView(_) => list(array.as_list_view::<i64>().value(row)),
+        DataType::FixedSizeList(..) => list(array.as_fixed_size_list().value(row)),
+        _ => {
+            let fields = array.as_struct();
+            let mut text = String::from("{");
+            for (place, (field, column)) in fields.fields().iter().zip(fields.columns()).enumerate()
+            {
+                let value = of_array(&column.slice(row, 1), name, depth + 1)?.value(0);
+                if place > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::Str(field.name().clone()).to_string());
+                text.push(':');
+                text.push_str(&value.to_string());
+            }
+            text.push('}');
+            let json = Json::parse(&text);
+            json.map(Value::Json)
+                .map_err(|error| refused(format!("column `{name}`, row {row}: no JSON: {error}")))
+        }
+    }
+}
