@@ -4,6 +4,7 @@ mod ephemeral;
 mod frames;
 mod load;
 mod options;
+mod plans;
 mod register;
 mod rows;
 mod session;
@@ -26,10 +27,10 @@ use env::Env;
 use env::sync::{Mutex, RwLock};
 pub use frames::{ColumnOf, Frames};
 use function::Ambient;
-use hashbrown::HashMap;
 use model::Value;
 use options::{Options, cells_of};
 use plan::Plan;
+use plans::{Planned, Plans};
 use relation::Catalog;
 pub use rows::{Change, ChangeKind};
 use session::Session;
@@ -41,12 +42,6 @@ use syntax::{Script, SystemOp};
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
 const TIMEOUT_S: f64 = 300.0;
-
-/// Plans that are kept.
-const PLANS_MAX: usize = 1024;
-
-/// Bytes of a script whose plan is kept.
-const PLAN_TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Microseconds for which a plan's estimates are believed.
 const PLAN_AGE_US: u64 = 2_000_000;
@@ -62,7 +57,7 @@ pub struct Engine {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     catalog: Catalog,
-    plans: Mutex<HashMap<Arc<str>, Arc<Planned>>>,
+    plans: Plans,
     running: Mutex<BTreeMap<u64, Running>>,
     /// Shared by scripts that change rows; held alone while an index is made or dropped.
     changing: RwLock<()>,
@@ -75,15 +70,6 @@ pub struct Engine {
     host: Option<Arc<dyn Host>>,
     callbacks: Callbacks,
     own: Own,
-}
-
-/// A query that was planned before.
-struct Planned {
-    text: Arc<str>,
-    query: syntax::Query,
-    plan: Plan,
-    relations: Vec<Relation>,
-    made_us: u64,
 }
 
 /// A script that runs.
@@ -114,7 +100,7 @@ impl Engine {
             catalog: Catalog::new(Arc::clone(&store)),
             store,
             env,
-            plans: Mutex::default(),
+            plans: Plans::default(),
             running: Mutex::default(),
             changing: RwLock::default(),
             index_changes: AtomicU64::new(0),
@@ -149,7 +135,7 @@ impl Engine {
     /// See [`Error`]; nothing was changed then.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         let cancelled = Arc::new(AtomicBool::new(false));
-        let known = self.plans.lock().get(text).cloned();
+        let known = self.plans.get(text);
         if let Some(planned) = known
             && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
         {
@@ -157,17 +143,18 @@ impl Engine {
             match self.run_planned(&planned, run, &cancelled) {
                 // A relation may have gone since the plan was made.
                 Err(Error::Store(error)) if error.kind() == ErrorKind::InvalidInput => {
-                    self.plans.lock().remove(text);
+                    self.plans.remove(text);
                 }
                 other => return other,
             }
         }
-        let script = syntax::parse(text)?;
+        let script = self.plans.parse(text)?;
         let text: Arc<str> = text.into();
         let _running = self.register(&text, &cancelled);
-        if let Script::Query(query) = &script
+        if let Script::Query(query) = &*script
             && query.options.mutation.is_none()
         {
+            let generation = self.plans.generation();
             let snapshot = self.store.snapshot();
             let read: &dyn Read = &*snapshot;
             let (plan, relations) = self.plan(query, read, &BTreeMap::new(), &BTreeMap::new())?;
@@ -178,28 +165,22 @@ impl Engine {
                 relations,
                 made_us: self.env.monotonic_us(),
             });
-            if text.len() <= PLAN_TEXT_BYTES_MAX {
-                let mut plans = self.plans.lock();
-                if plans.len() >= PLANS_MAX {
-                    plans.clear();
-                }
-                plans.insert(text, Arc::clone(&planned));
-            }
+            self.plans.put(&planned, generation);
             return self.run_planned(&planned, run, &cancelled);
         }
         if run.read_only
-            && let Script::System(op) = &script
+            && let Script::System(op) = &*script
         {
             crate::system::refuse_change(op)?;
         }
         if let Some(host) = &self.host {
             host.write_waiting(None)?;
         }
-        if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = &script
+        if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = &*script
         {
             let _alone = self.changing.write();
-            self.plans.lock().clear();
             let output = crate::system::index(self, op);
+            self.plans.clear();
             self.index_changes.fetch_add(1, Relaxed);
             return output;
         }
@@ -232,7 +213,7 @@ impl Engine {
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = self.session(&*transaction, run, cancelled);
         let outcome = act(&mut session);
-        let Session { created, dropped, successors, renamed, changed, .. } = session;
+        let Session { created, dropped, successors, renamed, changed, lets_plans_go, .. } = session;
         let undo = || {
             for name in &created {
                 // The relation was never there for anyone else; an orphan is better than hiding the first error.
@@ -266,7 +247,9 @@ impl Engine {
         }
         if !renamed.is_empty() {
             self.catalog.rename(&renamed)?;
-            self.plans.lock().clear();
+        }
+        if !renamed.is_empty() || lets_plans_go {
+            self.plans.clear();
         }
         Ok(done)
     }
@@ -285,7 +268,7 @@ impl Engine {
         run: &Run<'_>,
         changed: &mut Vec<Changed>,
     ) -> Result<Output> {
-        let script = syntax::parse(text)?;
+        let script = self.plans.parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&text.into(), &cancelled);
         let mut session = self.session(transaction, run, &cancelled);
@@ -339,6 +322,7 @@ impl Engine {
             dropped: Vec::new(),
             successors: BTreeMap::new(),
             renamed: Vec::new(),
+            lets_plans_go: false,
             in_trigger: false,
             changed: Vec::new(),
         }

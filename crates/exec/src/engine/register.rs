@@ -26,7 +26,7 @@ impl Engine {
     /// [`ErrorKind::InvalidInput`]: the name is one that is built in or registered, or that scripts could not write.
     pub fn register_fixed_rule(&self, name: &str, rule: Arc<dyn FixedRule>) -> store::Result<()> {
         self.own.add_rule(name, rule)?;
-        self.plans.lock().clear();
+        self.plans.clear();
         Ok(())
     }
 
@@ -36,7 +36,7 @@ impl Engine {
     /// [`ErrorKind::InvalidInput`] for one that is built in.
     pub fn unregister_fixed_rule(&self, name: &str) -> store::Result<bool> {
         let removed = self.own.remove_rule(name)?;
-        self.plans.lock().clear();
+        self.plans.clear();
         Ok(removed)
     }
 
@@ -46,7 +46,7 @@ impl Engine {
     /// [`ErrorKind::InvalidInput`]: the name is one that is built in or registered, or that scripts could not write.
     pub fn register_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
         self.own.add_aggregate(aggregate)?;
-        self.plans.lock().clear();
+        self.plans.clear();
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Engine {
     /// [`ErrorKind::InvalidInput`] for one that is built in.
     pub fn unregister_aggregate(&self, name: &str) -> store::Result<bool> {
         let removed = self.own.remove_aggregate(name)?;
-        self.plans.lock().clear();
+        self.plans.clear();
         Ok(removed)
     }
 
@@ -64,7 +64,7 @@ impl Engine {
     pub fn unregister_all(&self) {
         self.callbacks.clear();
         self.own.clear();
-        self.plans.lock().clear();
+        self.plans.clear();
     }
 
     /// Rules and aggregates of the program's.

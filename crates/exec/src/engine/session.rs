@@ -42,6 +42,8 @@ pub(super) struct Session<'e> {
     pub(super) successors: BTreeMap<String, String>,
     /// Whether what runs is a trigger: what it changes sets off no other.
     pub(super) in_trigger: bool,
+    /// It changes what plans depend on: once it is committed they are made anew.
+    pub(super) lets_plans_go: bool,
     /// New names, for when the script has succeeded.
     pub(super) renamed: Vec<(String, String)>,
     /// What was changed of relations that somebody wants to know of.
@@ -151,7 +153,7 @@ impl Blocks for Session<'_> {
             return self.analyze(query);
         }
         if let Some(output) = crate::system::set(&self.engine.catalog, self.transaction, op)? {
-            self.engine.plans.lock().clear();
+            self.lets_plans_go = true;
             return Ok(output);
         }
         let mut dropped = Vec::new();
