@@ -67,6 +67,7 @@ fn as_json(report: &RepairReport) -> Value {
         "complete": report.complete,
         "keyspaces": report.keyspaces.iter().map(keyspace).collect::<Vec<_>>(),
         "graphs": graphs.collect::<Vec<_>>(),
+        "indexes": report.indexes,
         "blobs": report.blobs.iter().map(|(name, done)| json!({ "name": name, "rows": done.rows, "lost": done.lost })).collect::<Vec<_>>(),
         "damages": damages.collect::<Vec<_>>(),
         "files_skipped": report.files_skipped,
@@ -110,6 +111,9 @@ fn as_text(report: &RepairReport) -> String {
             text.push_str(&format!(", {number} {what}"));
         }
         text.push('\n');
+    }
+    for name in &report.indexes {
+        text.push_str(&format!("index {name:?}: made anew from its relation\n"));
     }
     for (name, done) in &report.blobs {
         let (rows, lost) = (plural(done.rows, "blob", "blobs"), done.lost);

@@ -2,8 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run processes and write files
 #![allow(clippy::unwrap_used)]
 
-use quipu::{Database, GraphOptions, Options};
-use serde_json::Value;
+use quipu::{Database, GraphOptions, Options, Parameters, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -33,7 +32,7 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-fn json(output: &Output) -> Value {
+fn json(output: &Output) -> serde_json::Value {
     serde_json::from_str(&out(output)).unwrap()
 }
 
@@ -81,6 +80,49 @@ fn a_damaged_direction_is_rebuilt_and_nothing_is_lost() {
     assert_eq!(rebuilt.iter().filter_map(|n| n.as_u64()).sum::<u64>(), 200);
     let output = quipu(&place, &["check", "new"]);
     assert!(out(&output).contains("graph \"roads\", 200 edges"), "{}", err(&output));
+}
+
+#[test]
+fn an_index_is_made_anew_whether_it_or_its_relation_lost_rows() {
+    let place = TempDir::new().unwrap();
+    let db = Database::open(place.path().join("db"), Options::default()).unwrap();
+    for script in [
+        "?[k, v] := k in int_range(3000), v = k % 7 :create r {k: Int => v: Int}",
+        "::index create r:by_v {v}",
+    ] {
+        db.run(script, &Parameters::new()).unwrap();
+    }
+    db.close().unwrap();
+    let output = quipu(&place, &["check", "db"]);
+    assert!(out(&output).contains("index \"r:by_v\", 3,000 rows, as its relation says"));
+    let mut anew = 0;
+    for (i, table) in tables(&place).iter().enumerate() {
+        flip(table, 30);
+        let target = format!("new{i}");
+        let output = quipu(&place, &["repair", "db", &target, "--json"]);
+        flip(table, 30);
+        let report = json(&output);
+        anew += report["indexes"].as_array().unwrap().len();
+        // What is left in the relation is what is found by the index, all or nothing.
+        let left = report["check"]["indexes"].get("r:by_v").and_then(|rows| rows.as_u64());
+        let db = Database::open(place.path().join(&target), Options::default()).unwrap();
+        let found = db.run("?[count(k)] := *r{k, v: 3}", &Parameters::new()).unwrap();
+        let rows = db.run("?[count(k)] := *r{k}", &Parameters::new()).unwrap();
+        let Value::Int(rows) = rows.value(0, 0) else { panic!("no count") };
+        let expected = if rows == 3000 { 429 } else { 0 };
+        assert_eq!(found.value(0, 0), Value::Int(expected), "{report}");
+        assert!([0, 3000].contains(&rows));
+        if let Some(left) = left {
+            assert_eq!(left, rows as u64);
+        }
+        // Rows of an index are not lost as long as its relation has them.
+        let keyspaces = report["keyspaces"].as_array().unwrap().iter();
+        let lost = keyspaces.filter(|one| one["rows_lost"] != 0 && one["name"] != "r:by_v");
+        let status = if lost.count() == 0 { 0 } else { 4 };
+        assert_eq!(output.status.code(), Some(status), "{report}");
+        assert_eq!(report["complete"], status == 0);
+    }
+    assert!(anew >= 2, "one for the index's table, one for the relation's");
 }
 
 #[test]

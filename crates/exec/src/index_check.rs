@@ -14,6 +14,7 @@ use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
 use relation::Entry;
 use std::hash::{BuildHasher, Hasher};
 use store::{ErrorKind, Read, Result};
+use syntax::{Ident, Span};
 
 /// Rows that are read at once.
 const CHUNK_ROWS: usize = 65_536;
@@ -41,6 +42,49 @@ impl Engine {
     /// Failures of the store.
     pub fn check_indexes(&self) -> Result<(Vec<IndexCheck>, Vec<String>)> {
         let (mut sound, mut problems) = (Vec::new(), Vec::new());
+        self.compare_indexes(&mut |_, path, wanted, found| {
+            let name = path.schema.name.clone();
+            if found == wanted {
+                sound.push(IndexCheck { name, rows: found.rows });
+                return;
+            }
+            let rows = match found.rows == wanted.rows {
+                true => format!("{} rows, and so does the relation, but others", found.rows),
+                false => format!("{} rows, the relation {}", found.rows, wanted.rows),
+            };
+            let hint = format!(
+                "::index drop {name}, then ::index create, makes it anew from the relation"
+            );
+            problems.push(format!("index {name:?} holds {rows}\nhint: {hint}"));
+        })?;
+        Ok((sound, problems))
+    }
+
+    /// Makes the indexes anew that do not hold what their relations say; gives their names. Nobody else may change relations meanwhile.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub fn mend_indexes(&self) -> Result<Vec<String>> {
+        let mut wrong = Vec::new();
+        self.compare_indexes(&mut |entry, path, wanted, found| {
+            if found != wanted {
+                wrong.push((entry.clone(), path.schema.clone()));
+            }
+        })?;
+        let mut mended = Vec::with_capacity(wrong.len());
+        let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
+        for (entry, index) in wrong {
+            let Some((relation, name)) = index.name.split_once(':') else { continue };
+            let columns: Vec<Ident> = index.keys.iter().map(|key| ident(&key.name)).collect();
+            crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
+            crate::index::create(self, &entry, &ident(name), &columns).map_err(of_store)?;
+            mended.push(index.name);
+        }
+        Ok(mended)
+    }
+
+    /// Tells of each index what its relation says it holds, and what it holds.
+    fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, &StoredPath, Sums, Sums)) -> Result<()> {
         for entry in self.catalog().list()? {
             let Entry::Relation(schema, keyspace) = &entry else { continue };
             if schema.name.contains(':') {
@@ -65,22 +109,10 @@ impl Engine {
                     found.add(rows);
                     Ok(())
                 })?;
-                let name = path.schema.name.clone();
-                if found == wanted {
-                    sound.push(IndexCheck { name, rows: found.rows });
-                    continue;
-                }
-                let rows = match found.rows == wanted.rows {
-                    true => format!("{} rows, and so does the relation, but others", found.rows),
-                    false => format!("{} rows, the relation {}", found.rows, wanted.rows),
-                };
-                let hint = format!(
-                    "::index drop {name}, then ::index create, makes it anew from the relation"
-                );
-                problems.push(format!("index {name:?} holds {rows}\nhint: {hint}"));
+                tell(&entry, path, wanted, found);
             }
         }
-        Ok((sound, problems))
+        Ok(())
     }
 }
 

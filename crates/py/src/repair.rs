@@ -97,6 +97,7 @@ fn report_dict<'py>(py: Python<'py>, report: &RepairReport) -> PyResult<Bound<'p
         graphs.set_item(&def.name, row)?;
     }
     out.set_item("graphs", graphs)?;
+    out.set_item("indexes", report.indexes.clone())?;
     let blobs = PyDict::new(py);
     for (name, done) in &report.blobs {
         let row = PyDict::new(py);

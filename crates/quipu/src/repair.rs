@@ -25,6 +25,8 @@ pub struct RepairReport {
     pub keyspaces: Vec<RepairedKeyspace>,
     /// Each graph.
     pub graphs: Vec<(GraphDef, Reconciled)>,
+    /// Indexes that were made anew, as `relation:index`.
+    pub indexes: Vec<String>,
     /// All blobs by name.
     pub blobs: Vec<(String, BlobsReconciled)>,
     /// Every damage that was found.
@@ -139,6 +141,7 @@ pub fn repair_in(
             blobs.push((def.name, done));
         }
     }
+    let indexes = database.engine().mend_indexes()?;
     database.flush()?;
     let check = database.check(&|done, all| {
         let share = done as f64 / all.max(1) as f64;
@@ -161,12 +164,16 @@ pub fn repair_in(
         && graphs.iter().all(|(_, done)| done.unnamed == 0)
         && blobs.iter().all(|(_, done)| done.lost == 0)
         && keyspaces.iter().all(|keyspace| {
-            keyspace.doubts().is_empty() || has_sound_twin(keyspace, &keyspaces, &graphs)
+            // An index that is sound now has every row that its relation has.
+            keyspace.doubts().is_empty()
+                || has_sound_twin(keyspace, &keyspaces, &graphs)
+                || check.indexes.iter().any(|index| index.name == keyspace.name)
         });
     Ok(RepairReport {
         complete,
         keyspaces: keyspaces.into_iter().map(repaired).collect(),
         graphs,
+        indexes,
         blobs,
         damages,
         files_skipped,
