@@ -7,7 +7,8 @@
 //! nothing to look up, and the relation is read at once.
 //!
 //! # Invariants
-//! 1. A trie is made of what the query's snapshot sees. It is kept for other queries only where it holds no cell of an interner.
+//! 1. A trie is made of what the query's snapshot sees. It is kept for other queries only where it holds no cell of an interner. One of text and the
+//!    like is made only where there is no other way.
 //! 2. A trie that would take more than a quarter of the query's memory is made only where there is no other way.
 
 use crate::cell::Cell;
@@ -140,8 +141,12 @@ impl Query<'_> {
         }
         // Text and the like would be cells of this query's interner.
         let info = &self.plan.infos[stored];
-        let is_word = |&column: &usize| is_word(&info.columns[column].column_type);
-        let kept = self.kept_tries.filter(|_| key.1.iter().all(is_word));
+        let are_words = key.1.iter().all(|&column| is_word(&info.columns[column].column_type));
+        // Nor are long values read that nobody asks for.
+        if !are_words && !wanted.is_needed {
+            return Ok(None);
+        }
+        let kept = self.kept_tries.filter(|_| are_words);
         let kept_key = Key { keyspace: main.keyspace, columns: key.1.clone() };
         if let Some(kept) = kept
             && let Some(trie) = kept.cache.kept.get(&kept_key, kept.moment)

@@ -11,9 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn engine() -> Engine {
+    engine_with(1 << 30)
+}
+
+fn engine_with(memory_bytes_max: u64) -> Engine {
     let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
     let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    Engine::new(Arc::new(store), env, 1 << 30)
+    Engine::new(Arc::new(store), env, memory_bytes_max)
 }
 
 fn rows(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
@@ -219,4 +223,23 @@ fn a_row_is_refused_by_what_stands_in_columns_that_are_no_prefix() {
     assert_eq!(rows(&engine, "?[a] := x = 7, *wide{a, b: x}"), [[Value::Int(6)]]);
     assert_eq!(rows(&engine, "?[count(x)] := x = 7, *wide{b: x}"), [[Value::Int(1)]]);
     assert_eq!(rows(&engine, "?[count(x)] := x = 7, *wide{c: 'x'}"), [[Value::Int(100)]]);
+}
+
+#[test]
+fn a_look_up_of_many_texts_reads_no_others() {
+    // All texts take 16 MiB, those that are asked for 4.
+    let engine = engine_with(8 << 20);
+    for from in (0..4000).step_by(500) {
+        let script = format!(
+            "?[k, v] := k in int_range({from}, {}), v = slice_string(concat('{}', to_string(k)), 0, 4096) {}",
+            from + 500,
+            "x".repeat(4092),
+            if from == 0 { ":create texts {k: Int => v: String}" } else { ":put texts {k => v}" },
+        );
+        engine.run(&script, &Parameters::new()).unwrap();
+    }
+    let asked = "?[count(k), count_unique(n)] := k in int_range(1000), *texts{k, v}, n = length(v)";
+    for _ in 0..3 {
+        assert_eq!(rows(&engine, asked), [[Value::Int(1000), Value::Int(3)]]);
+    }
 }
