@@ -1,12 +1,13 @@
-"""Times the nine patterns of the Labelled Subgraph Query Benchmark (Mhedhbi et al., GRADES-NDA 2021) on the LDBC social network.
+"""Times the nine patterns of the Labelled Subgraph Query Benchmark (Mhedhbi et al., GRADES-NDA 2021) on LDBC's network.
 
-Only counts are asked. The data are the CSV files of the network's generator (names as in Kuzu's copy, `Person_knows_Person.csv` and so on);
-where `Forum_hasMember_Person.csv` is absent, the first pattern goes through the forums' moderators instead. Friendships are loaded
-both ways. Each engine is a process of its own, loaded once; then rounds go through all engines in turn, and their counts are compared.
+Only counts are asked. The data are the CSV files of the social network's generator (names as in Kuzu's copy,
+`Person_knows_Person.csv` and so on); where `Forum_hasMember_Person.csv` is absent, the first pattern goes through the
+forums' moderators instead. Friendships are loaded both ways. Each engine is a process of its own, loaded once; then
+rounds go through all engines in turn, and their counts are compared.
 
-    python bench/datalog/lsqb.py FOLDER --engine quipu=PYTHON --engine duckdb=PYTHON --engine ladybug=PYTHON --engine cozo=PYTHON
+    python bench/datalog/lsqb.py FOLDER --engine quipu=PYTHON --engine duckdb=PYTHON --engine ladybug=PYTHON
 
-PYTHON is an interpreter that has the engine's package. These are no results of LDBC's.
+PYTHON is an interpreter that has the engine's package; also cozo and mnestic. These are no results of LDBC's.
 """
 
 import argparse
@@ -23,6 +24,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from patterns import QUERIES
+
 RELATIONS: dict[str, tuple[str, str, list[str]]] = {
     "knows": ("p1", "p2", ["Person_knows_Person"]),
     "tagged": ("message", "tag", ["Comment_hasTag_Tag", "Post_hasTag_Tag"]),
@@ -37,71 +40,6 @@ RELATIONS: dict[str, tuple[str, str, list[str]]] = {
     "member": ("forum", "person", ["Forum_hasMember_Person"]),
 }
 """Of each relation its columns and files. Files of likes begin with the person."""
-
-QUERIES: dict[str, tuple[str, str, str]] = {
-    "q1": (
-        "?[count(c)] := *part[c, country], *lives[p, c], *member[f, p], *contains[f, m], *reply[k, m], *tagged[k, t], *class[t, tc]",
-        "select count(*) from part, lives, member, contains, reply, tagged, class where lives.city = part.city "
-        "and member.person = lives.person and contains.forum = member.forum and reply.message = contains.post "
-        "and tagged.message = reply.comment and class.tag = tagged.tag",
-        "MATCH (co:place)<-[:part]-(ci:place)<-[:lives]-(p:person)<-[:member]-(f:forum)-[:contains]->(m:message)<-[:reply]-(k:message)"
-        "-[:tagged]->(t:tag)-[:class]->(tc:tagclass) RETURN count(*)",
-    ),
-    "q2": (
-        "?[count(a)] := *knows[a, b], *created[k, a], *reply[k, m], *created[m, b]",
-        "select count(*) from knows, created c, reply r, created m where c.person = knows.p1 and r.comment = c.message "
-        "and m.message = r.message and m.person = knows.p2",
-        "MATCH (a:person)-[:knows]->(b:person), (a)<-[:created]-(k:message)-[:reply]->(m:message)-[:created]->(b) RETURN count(*)",
-    ),
-    "q3": (
-        "?[count(a)] := *knows[a, b], *knows[b, c], *knows[c, a], *lives[a, x], *part[x, z], *lives[b, y], *part[y, z], *lives[c, w], *part[w, z]",
-        "select count(*) from knows k1, knows k2, knows k3, lives l1, lives l2, lives l3, part q1, part q2, part q3 "
-        "where k2.p1 = k1.p2 and k3.p1 = k2.p2 and k3.p2 = k1.p1 and l1.person = k1.p1 and l2.person = k2.p1 and l3.person = k3.p1 "
-        "and q1.city = l1.city and q2.city = l2.city and q3.city = l3.city and q1.country = q2.country and q2.country = q3.country",
-        "MATCH (a:person)-[:knows]->(b:person)-[:knows]->(c:person)-[:knows]->(a), (a)-[:lives]->(x:place)-[:part]->(z:place), "
-        "(b)-[:lives]->(y:place)-[:part]->(z), (c)-[:lives]->(w:place)-[:part]->(z) RETURN count(*)",
-    ),
-    "q4": (
-        "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], *reply[k, m]",
-        "select count(*) from tagged t, created c, liked l, reply r "
-        "where c.message = t.message and l.message = t.message and r.message = t.message",
-        "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person), (m)-[:liked]->(l:person), (m)<-[:reply]-(k:message) RETURN count(*)",
-    ),
-    "q5": (
-        "?[count(m)] := *tagged[m, s], *reply[k, m], *tagged[k, t], s != t",
-        "select count(*) from tagged a, reply r, tagged b where r.message = a.message and b.message = r.comment and a.tag <> b.tag",
-        "MATCH (s:tag)<-[:tagged]-(m:message)<-[:reply]-(k:message)-[:tagged]->(t:tag) WHERE s.id <> t.id RETURN count(*)",
-    ),
-    "q6": (
-        "?[count(a)] := *knows[a, b], *knows[b, c], a != c, *interest[c, t]",
-        "select count(*) from knows k1, knows k2, interest i where k2.p1 = k1.p2 and k1.p1 <> k2.p2 and i.person = k2.p2",
-        "MATCH (a:person)-[:knows]->(b:person)-[:knows]->(c:person)-[:interest]->(t:tag) WHERE a.id <> c.id RETURN count(*)",
-    ),
-    "q7": (
-        "likers[m, l] := *liked[m, l]\nlikers[m, l] := *tagged[m, _], not *liked[m, _], l = null\n"
-        "replies[m, k] := *reply[k, m]\nreplies[m, k] := *tagged[m, _], not *reply[_, m], k = null\n"
-        "?[count(m)] := *tagged[m, t], *created[m, p], likers[m, l], replies[m, k]",
-        "select count(*) from tagged t join created c on c.message = t.message left join liked l on l.message = t.message "
-        "left join reply r on r.message = t.message",
-        "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person) OPTIONAL MATCH (m)-[:liked]->(l:person) "
-        "OPTIONAL MATCH (m)<-[:reply]-(k:message) RETURN count(*)",
-    ),
-    "q8": (
-        "?[count(m)] := *tagged[m, s], *reply[k, m], *tagged[k, t], s != t, not *tagged[k, s]",
-        "select count(*) from tagged a, reply r, tagged b where r.message = a.message and b.message = r.comment and a.tag <> b.tag "
-        "and not exists (select 1 from tagged x where x.message = r.comment and x.tag = a.tag)",
-        "MATCH (s:tag)<-[:tagged]-(m:message)<-[:reply]-(k:message)-[:tagged]->(t:tag) WHERE s.id <> t.id "
-        "AND NOT EXISTS { MATCH (k)-[:tagged]->(s) } RETURN count(*)",
-    ),
-    "q9": (
-        "?[count(a)] := *knows[a, b], *knows[b, c], a != c, not *knows[a, c], *interest[c, t]",
-        "select count(*) from knows k1, knows k2, interest i where k2.p1 = k1.p2 and k1.p1 <> k2.p2 and i.person = k2.p2 "
-        "and not exists (select 1 from knows x where x.p1 = k1.p1 and x.p2 = k2.p2)",
-        "MATCH (a:person)-[:knows]->(b:person)-[:knows]->(c:person)-[:interest]->(t:tag) WHERE a.id <> c.id "
-        "AND NOT EXISTS { MATCH (a)-[:knows]->(c) } RETURN count(*)",
-    ),
-}
-"""Of each the script, the SQL and the Cypher."""
 
 NODES = {
     "person": ["knows.p1", "created.person", "liked.person", "interest.person", "lives.person", "member.person"],
@@ -213,7 +151,7 @@ def worker(name: str, folder: Path, threads: int) -> None:
         start = time.perf_counter()
         try:
             count: int | str = ask(line.strip())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (an engine that fails is reported, whatever it raises)
             count = f"{type(error).__name__}: {error}"[:200]
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -261,7 +199,8 @@ def main() -> None:
                 if (name, query) in given_up:
                     continue
                 process = engines[name]
-                assert process.stdin is not None and process.stdout is not None
+                assert process.stdin is not None
+                assert process.stdout is not None
                 process.stdin.write(query + "\n")
                 process.stdin.flush()
                 os.set_blocking(process.stdout.fileno(), True)

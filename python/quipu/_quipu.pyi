@@ -114,7 +114,8 @@ def repair(path: _Path, target: _Path) -> dict[str, Any]:
     Returns:
         What was saved and what not: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``, ``rows_lost``,
         ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``, ``rebuilt``, ``in_doubt`` and
-        ``unnamed`` edges, ``indexes`` made anew, ``blobs`` by name with ``rows`` and ``lost``, ``damages``, ``files_skipped``,
+        ``unnamed`` edges, ``indexes`` made anew, ``blobs`` by name with ``rows`` and ``lost``, ``damages``,
+        ``files_skipped``,
         ``commits_kept``, ``log_lost_bytes``, ``manifest_whole``.
 
     Raises:
@@ -449,13 +450,12 @@ class Database:
             each a dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and ``tables``.
         """
     def check(self) -> dict[str, Any]:
-        """Read every file; verify all checksums, the order of all rows, and that both directions of each graph agree, as
-        do relations and their indexes.
+        """Read every file; verify all checksums and orders, and that graphs' directions and indexes agree.
 
         Returns:
             What was found sound: ``files``, ``blocks``, ``bytes``, ``rows``, ``log_commits``, ``seconds``, and
-            ``graphs``: edges by name, ``blobs``: blobs by name, ``indexes``: rows by ``relation:index``. ``notes`` are worth knowing and no damage; ``problems``
-            is empty.
+            ``graphs``: edges by name, ``blobs``: blobs by name, ``indexes``: rows by
+            ``relation:index``. ``notes`` are worth knowing and no damage; ``problems`` is empty.
 
         Raises:
             CorruptionError: After everything was read. Its message and its ``problems``, each with ``file``, ``offset``
