@@ -124,6 +124,7 @@ impl Body<'_> {
         let Some(merged) = &mut ready.merged else { return Ok(true) };
         let live = &ready.planned.live;
         let table = std::mem::replace(&mut merged.table, Table::new(live.len(), live.len()));
+        merged.taken = 0;
         let weights = std::mem::take(&mut merged.weights);
         let mut columns = vec![Vec::new(); self.variables];
         for (column, &var) in table.into_columns().into_iter().zip(live) {
