@@ -23,7 +23,7 @@ impl Engine {
     /// Lets scripts apply a rule of the program's. What it does is not known to be the same twice, so nothing of it is kept.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the name is one that is built in or registered, or that scripts could not write.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built in or registered, or that scripts could not write.
     pub fn register_fixed_rule(&self, name: &str, rule: Arc<dyn FixedRule>) -> store::Result<()> {
         self.own.add_rule(name, rule)?;
         self.plans.clear();
@@ -33,7 +33,7 @@ impl Engine {
     /// Ends that; whether there was one of this name.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for one that is built in.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for one that is built in.
     pub fn unregister_fixed_rule(&self, name: &str) -> store::Result<bool> {
         let removed = self.own.remove_rule(name)?;
         self.plans.clear();
@@ -43,7 +43,7 @@ impl Engine {
     /// Lets scripts use an aggregate of the program's: an ordinary one, which stands in no recursion.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the name is one that is built in or registered, or that scripts could not write.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built in or registered, or that scripts could not write.
     pub fn register_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
         self.own.add_aggregate(aggregate)?;
         self.plans.clear();
@@ -53,7 +53,7 @@ impl Engine {
     /// Ends that; whether there was one of this name.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for one that is built in.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for one that is built in.
     pub fn unregister_aggregate(&self, name: &str) -> store::Result<bool> {
         let removed = self.own.remove_aggregate(name)?;
         self.plans.clear();
