@@ -101,6 +101,17 @@ impl Cell {
     }
 }
 
+/// The least and the greatest of cells that are all small integers; `None` where one is not, or there are none.
+pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
+    let mut range: Option<(i64, i64)> = None;
+    for cell in cells {
+        let int = cell.as_small_int()?;
+        let (least, greatest) = range.unwrap_or((int, int));
+        range = Some((least.min(int), greatest.max(int)));
+    }
+    range
+}
+
 /// The values of one query that are no words.
 #[derive(Debug, Default)]
 pub struct Interner {

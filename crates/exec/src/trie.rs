@@ -15,7 +15,7 @@
 //!    but one order for all tries of a query, which is all that walking together needs.
 //! 2. Rows stand there as often as the relation has them: a trie of some columns is a bag.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, small_range};
 use hashbrown::HashMap;
 use std::ops::Range;
 
@@ -181,11 +181,7 @@ impl Trie {
 
 /// The least number and how many there are up to the greatest, where all cells are whole numbers that lie close together.
 fn dense(cells: &[Cell]) -> Option<(i64, usize)> {
-    let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-    for cell in cells {
-        let int = cell.as_small_int()?;
-        (least, greatest) = (least.min(int), greatest.max(int));
-    }
+    let (least, greatest) = small_range(cells)?;
     let groups = usize::try_from(greatest.checked_sub(least)?.checked_add(1)?).ok()?;
     (groups <= cells.len().saturating_mul(4) + 1024).then_some((least, groups))
 }

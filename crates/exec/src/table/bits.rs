@@ -4,7 +4,7 @@
 //! A set of vertices that a walk has reached needs no row number by vertex, only whether it is there: a thousandth of what a hash table takes,
 //! and in the processor's nearest cache for graphs of some hundred thousand vertices.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, small_range};
 
 /// Rows below which a hash table is small enough.
 const ROWS_MIN: usize = 64;
@@ -28,11 +28,7 @@ impl Bits {
 
     /// The set of a column; `None` where its cells are not all whole numbers that lie close together.
     pub(super) fn of(column: &[Cell]) -> Option<Self> {
-        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-        for cell in column {
-            let int = cell.as_small_int()?;
-            (least, greatest) = (least.min(int), greatest.max(int));
-        }
+        let (least, greatest) = small_range(column)?;
         let base = least & !63;
         let mut bits = Self { base, words: vec![0; words(base, greatest, column.len())?] };
         for &cell in column {

@@ -4,7 +4,7 @@
 //! What a walk through a graph has reached is a set of vertices' numbers, and those are mostly given out one after the other. A place in an array is
 //! found in a nanosecond, a hash table's in ten to twenty.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, small_range};
 
 const NONE: u32 = u32::MAX;
 
@@ -30,11 +30,7 @@ impl Dense {
 
     /// The places of the rows of a column; `None` where they are not all whole numbers that lie close together.
     pub(super) fn of(column: &[Cell]) -> Option<Self> {
-        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-        for cell in column {
-            let int = cell.as_small_int()?;
-            (least, greatest) = (least.min(int), greatest.max(int));
-        }
+        let (least, greatest) = small_range(column)?;
         let places = places(least, greatest, column.len())?;
         let mut dense = Self { base: least, rows: vec![NONE; places] };
         for (row, cell) in column.iter().enumerate() {
