@@ -44,6 +44,11 @@ impl Bindings {
         Self { rows: rows.len(), columns, weights }
     }
 
+    /// The live columns of rows that found something, of which only the number of times counts.
+    pub(crate) fn gather_weighted(&self, rows: &[u32], weights: Vec<u64>, live: &[usize]) -> Self {
+        Self { weights, ..self.gather(rows, live) }
+    }
+
     /// How often a row stands there.
     #[inline]
     pub(crate) fn weight(&self, row: usize) -> u64 {

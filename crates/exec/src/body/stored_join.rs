@@ -170,8 +170,8 @@ impl Body<'_> {
         let planned = self.steps[at].planned;
         let Step::Stored { outputs, .. } = &planned.step else { return Ok(true) };
         if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
-            let mut output = input.gather(&[0], &planned.live);
-            output.weights = vec![input.weight(0).saturating_mul(found.rows as u64)];
+            let weights = vec![input.weight(0).saturating_mul(found.rows as u64)];
+            let output = input.gather_weighted(&[0], weights, &planned.live);
             return self.hand_on(at, output, query, emit);
         }
         let mut output = input.gather(&vec![0; found.rows], &planned.live);

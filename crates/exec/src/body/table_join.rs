@@ -139,8 +139,6 @@ impl Body<'_> {
                 weights.push(input.weight(row).saturating_mul(matches));
             }
         }
-        let mut output = input.gather(&rows, live);
-        output.weights = weights;
-        self.hand_on(at, output, query, emit)
+        self.hand_on(at, input.gather_weighted(&rows, weights, live), query, emit)
     }
 }

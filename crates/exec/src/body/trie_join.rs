@@ -103,9 +103,7 @@ impl Body<'_> {
                     weights.push(input.weight(row).saturating_mul(found));
                 }
             }
-            let mut output = input.gather(&rows, live);
-            output.weights = weights;
-            return self.hand_on(at, output, query, emit);
+            return self.hand_on(at, input.gather_weighted(&rows, weights, live), query, emit);
         }
         let place = |column: usize| join.columns.iter().position(|&one| one == column);
         let from: Vec<(&[Cell], usize)> = outputs
@@ -182,11 +180,11 @@ impl Body<'_> {
                 }),
             }
             if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
-                let mut output = input.gather(&rows, live);
+                let weights = std::mem::take(&mut weights);
+                let mut output = input.gather_weighted(&rows, weights, live);
                 if is_needed {
                     output.columns[var] = std::mem::take(&mut found);
                 }
-                output.weights = std::mem::take(&mut weights);
                 rows.clear();
                 found.clear();
                 if !self.hand_on(last, output, query, emit)? {

@@ -281,40 +281,33 @@ impl Session<'_> {
     }
 
     fn select(&self, query: &syntax::Query) -> Result<Output> {
+        self.ask(query, None)
+    }
+
+    /// Plans a query and runs it, with a look at what it does if there is an analysis.
+    fn ask(&self, query: &syntax::Query, mut analysis: Option<&mut Analysis>) -> Result<Output> {
         let (plan, relations) =
             self.engine.plan(query, self.read(), &self.ephemeral, &self.successors)?;
-        let (engine, interner) = (self.engine, &self.interner);
-        engine.run_query(
+        if let Some(analysis) = &mut analysis {
+            analysis.planned(&self.watch);
+        }
+        self.engine.run_query(
             query,
             &plan,
             relations,
             self.read(),
             None,
-            interner,
+            &self.interner,
             self.parameters,
             &self.watch,
-            None,
+            analysis,
         )
     }
 
     /// Runs a query and says what it did, instead of its rows. Nothing is changed, whatever it would change.
     fn analyze(&self, query: &syntax::Query) -> Result<Output> {
         let mut analysis = Analysis::begin(&self.watch);
-        let (plan, relations) =
-            self.engine.plan(query, self.read(), &self.ephemeral, &self.successors)?;
-        analysis.planned(&self.watch);
-        let (engine, interner) = (self.engine, &self.interner);
-        engine.run_query(
-            query,
-            &plan,
-            relations,
-            self.read(),
-            None,
-            interner,
-            self.parameters,
-            &self.watch,
-            Some(&mut analysis),
-        )?;
+        self.ask(query, Some(&mut analysis))?;
         Ok(analysis.into_output())
     }
 
