@@ -21,6 +21,7 @@ mod frames;
 mod graph;
 mod import;
 mod keys;
+mod libraries;
 mod own;
 mod relation;
 mod relations;

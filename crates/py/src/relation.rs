@@ -2,13 +2,14 @@
 
 use crate::error::{OrRaise, invalid};
 use crate::frames::frame;
+use crate::libraries;
 use crate::table::{NextBatch, Table, TableStream, arrow_error, schema_of, speaks_arrow};
 use crate::values::object;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
 use quipu::{AnswerColumn, ChangeKind, ColumnOf, ErrorKind, Frame, RunOptions, Type, VectorKind};
 use std::sync::Arc;
 
@@ -290,25 +291,17 @@ impl Relation {
     }
 
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+        libraries::to_arrow(slf)
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        // Through pyarrow where it is there, else row by row.
-        if py.import("pyarrow").is_ok() {
-            return Self::to_arrow(slf)?.call_method0("to_pandas");
-        }
-        let names: Vec<&str> =
-            slf.get().relation.columns().iter().map(|column| column.name.as_str()).collect();
-        let arguments = PyDict::new(py);
-        arguments.set_item("columns", names)?;
-        let rows = slf.get().rows(py)?;
-        py.import("pandas")?.getattr("DataFrame")?.call((rows,), Some(&arguments))
+        let columns =
+            slf.get().relation.columns().iter().map(|column| column.name.clone()).collect();
+        libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
+        libraries::to_polars(slf)
     }
 
     fn __repr__(&self) -> String {

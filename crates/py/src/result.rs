@@ -1,6 +1,7 @@
 //! `Result`: what a script answers.
 
 use crate::error::invalid;
+use crate::libraries;
 use crate::table::{Table, arrow_error};
 use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
@@ -9,7 +10,7 @@ use env::sync::Mutex;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
+use pyo3::types::{PyCapsule, PyList, PySlice, PyTuple};
 use quipu::{Frame, RunOptions, Series};
 use std::time::Duration;
 
@@ -159,23 +160,16 @@ impl Answer {
     }
 
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+        libraries::to_arrow(slf)
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        // Through pyarrow where it is there, else row by row.
-        if py.import("pyarrow").is_ok() {
-            return Self::to_arrow(slf)?.call_method0("to_pandas");
-        }
-        let rows = slf.get().rows(py)?;
-        let arguments = PyDict::new(py);
-        arguments.set_item("columns", slf.get().columns())?;
-        py.import("pandas")?.getattr("DataFrame")?.call((rows,), Some(&arguments))
+        let columns = slf.get().columns();
+        libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
+        libraries::to_polars(slf)
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,7 @@
 //! Many rows as an object that speaks Arrow: the PyCapsule interface, without needing pyarrow.
 
 use crate::error::{OrRaise, invalid};
+use crate::libraries;
 use arrow_array::builder::StringBuilder;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
@@ -145,23 +146,16 @@ impl Table {
     }
 
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+        libraries::to_arrow(slf)
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        // Through pyarrow where it is there, else column by column.
-        if py.import("pyarrow").is_ok() {
-            return Self::to_arrow(slf)?.call_method0("to_pandas");
-        }
-        let rows = slf.get().rows(py)?;
-        let arguments = pyo3::types::PyDict::new(py);
-        arguments.set_item("columns", slf.get().columns())?;
-        py.import("pandas")?.getattr("DataFrame")?.call((rows,), Some(&arguments))
+        let columns = slf.get().columns();
+        libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
+        libraries::to_polars(slf)
     }
 
     fn __repr__(&self) -> String {
