@@ -69,6 +69,20 @@ pub(crate) fn will_need(file: &File, offset: u64, bytes: u64) {
     let _ = (file, offset, bytes);
 }
 
+/// Asks the kernel to begin writing these bytes of its cache to the device, and does not wait. Best effort: it promises
+/// nothing about durability, and leaves errors of the writing to the next sync.
+pub(crate) fn begin_writing(file: &File, offset: u64, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {
+        // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
+        unsafe {
+            libc::sync_file_range(file.as_raw_fd(), offset, bytes, libc::SYNC_FILE_RANGE_WRITE)
+        };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, offset, bytes);
+}
+
 /// Reserves `bytes` of disk space for the file and makes it that long.
 pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
