@@ -59,6 +59,13 @@ pub(crate) enum Kind {
     Cond,
 }
 
+impl Kind {
+    /// Whether argument `i` is computed only where those before it ask for it.
+    fn is_lazy(self, i: usize) -> bool {
+        i > 0 && matches!(self, Self::And | Self::Or | Self::Coalesce | Self::If | Self::Cond)
+    }
+}
+
 /// A comparison of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparison {
@@ -105,20 +112,31 @@ impl Computer<'_> {
     /// Makes an expression ready; calls of known values that always give the same become known.
     ///
     /// # Errors
-    /// A call of known values that fails.
+    /// A call of known values that fails, unless it stands where it may never be computed.
     pub(crate) fn compile(&self, expr: &Expr) -> Result<Compiled> {
+        self.compile_at(expr, false)
+    }
+
+    /// `is_lazy`: what stands before the expression decides whether it is computed at all.
+    fn compile_at(&self, expr: &Expr, is_lazy: bool) -> Result<Compiled> {
         Ok(match expr {
             Expr::Const(value) => Compiled::Const(self.interner.cell(value)),
             Expr::Param(number) => Compiled::Const(self.parameters[*number]),
             Expr::Var(var) => Compiled::Var(*var),
             Expr::Call(function, args, span) => {
-                let args = args.iter().map(|arg| self.compile(arg)).collect::<Result<Vec<_>>>()?;
+                let kind = kind_of(function.name);
+                let args = args.iter().enumerate();
+                let args = args.map(|(i, arg)| self.compile_at(arg, is_lazy || kind.is_lazy(i)));
+                let args = args.collect::<Result<Vec<_>>>()?;
                 let is_known = args.iter().all(|arg| matches!(arg, Compiled::Const(_)));
-                let call =
-                    Compiled::Call { kind: kind_of(function.name), function, args, span: *span };
-                match is_known && function.deterministic {
-                    true => Compiled::Const(self.compute(&call, &NoRows, 0)?),
-                    false => call,
+                let call = Compiled::Call { kind, function, args, span: *span };
+                if !is_known || !function.deterministic {
+                    return Ok(call);
+                }
+                match self.compute(&call, &NoRows, 0) {
+                    Ok(cell) => Compiled::Const(cell),
+                    Err(_) if is_lazy => call,
+                    Err(error) => return Err(error),
                 }
             }
         })

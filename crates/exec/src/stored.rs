@@ -30,6 +30,8 @@ pub(crate) struct StoredPath {
     pub columns: Vec<usize>,
     /// A value column whose null says that the value is stored elsewhere, where scripts do not read it.
     pub kept_elsewhere: Option<usize>,
+    /// The one key column is text, and keys are its bytes, not an encoded tuple.
+    pub has_raw_keys: bool,
 }
 
 /// Columns of cells, as many as were asked for, of one length.
@@ -45,7 +47,8 @@ impl StoredPath {
     /// A path whose columns are the relation's own, in order.
     pub(crate) fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
         let columns = (0..schema.columns()).collect();
-        Self { keyspace, shape: schema.shape(), schema, columns, kept_elsewhere: None }
+        let shape = schema.shape();
+        Self { keyspace, shape, schema, columns, kept_elsewhere: None, has_raw_keys: false }
     }
 
     /// Whether all these columns of the relation are stored here.
@@ -101,6 +104,10 @@ impl StoredPath {
                     .collect();
                 Some(KeyRange::prefix_words(&words?))
             }
+            KeyShape::Bytes if self.has_raw_keys => match prefix {
+                [] => Some(self.all()),
+                [cell, ..] => interner.with(*cell, |value| raw_key(value)),
+            },
             KeyShape::Bytes => {
                 let mut bytes = Vec::new();
                 for &cell in prefix {
@@ -134,6 +141,7 @@ impl StoredPath {
                     words.push(word);
                     Some(KeyRange::prefix_words(&words))
                 }
+                KeyShape::Bytes if self.has_raw_keys => raw_key(value),
                 KeyShape::Bytes => {
                     let mut bytes = Vec::new();
                     for &cell in prefix {
@@ -171,6 +179,10 @@ impl StoredPath {
         interner: &Interner,
     ) {
         if self.shape.key != KeyShape::Bytes {
+            return;
+        }
+        if self.has_raw_keys {
+            *range = KeyRange::prefix_bytes(text.as_bytes());
             return;
         }
         let mut bytes = Vec::new();
@@ -305,6 +317,15 @@ impl StoredPath {
                     }
                     all
                 }
+                Keys::Bytes(bytes) if self.has_raw_keys => {
+                    interner.with(keys[0][row], |value| match value {
+                        Value::Str(text) => {
+                            bytes.push(Some(text.as_bytes()));
+                            true
+                        }
+                        _ => false,
+                    })
+                }
                 Keys::Bytes(bytes) => {
                     encoded.clear();
                     for column in keys {
@@ -368,8 +389,12 @@ impl StoredPath {
             && places.iter().any(|&place| place < self.keys())
         {
             for i in rows.clone() {
-                let values =
-                    decode_tuple(keys.get(i)).map_err(|error| self.wrong(&error.to_string()))?;
+                let values = match self.has_raw_keys {
+                    true => vec![self.text(keys.get(i))?],
+                    false => {
+                        decode_tuple(keys.get(i)).map_err(|error| self.wrong(&error.to_string()))?
+                    }
+                };
                 if values.len() != self.keys() {
                     return Err(self.wrong("the key has another number of columns"));
                 }
@@ -492,10 +517,7 @@ impl StoredPath {
                 }
                 let stored = bytes.get(i);
                 Ok(interner.take(match of.column_type {
-                    Type::String => Value::Str(
-                        String::from_utf8(stored.to_vec())
-                            .map_err(|_| self.wrong("it is not UTF-8"))?,
-                    ),
+                    Type::String => self.text(stored)?,
                     Type::Bytes => Value::Bytes(stored.to_vec()),
                     _ => {
                         let mut rest = stored;
@@ -505,6 +527,11 @@ impl StoredPath {
                 }))
             }
         }
+    }
+
+    fn text(&self, stored: &[u8]) -> Result<Value> {
+        let text = String::from_utf8(stored.to_vec());
+        text.map(Value::Str).map_err(|_| self.wrong("it is not UTF-8"))
     }
 
     fn wrong(&self, why: &str) -> Error {
@@ -521,6 +548,13 @@ fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
         (Type::Id, Some(int)) => u64::try_from(int).ok(),
         _ => interner.with(cell, |value| model::word_of_value(of, value)),
     }
+}
+
+/// The range of a text's key, where keys are the texts' bytes.
+fn raw_key(value: &Value) -> Option<KeyRange> {
+    let Value::Str(text) = value else { return None };
+    let after = [text.as_bytes(), &[0]].concat();
+    Some(KeyRange { lower: Key::bytes(text.as_bytes()), upper: Some(Key::Bytes(after)) })
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -245,7 +245,7 @@ fn relations(catalog: &Catalog, read: &dyn Read) -> Result<Output> {
 }
 
 fn columns(catalog: &Catalog, name: &Ident) -> Result<Output> {
-    let schema = find(catalog, name)?.schema();
+    let schema = find(catalog, name)?.shown_schema();
     let keys = schema.keys.len();
     let defaults: Vec<bool> = schema.defaults().map(|default| default.is_some()).collect();
     let rows = columns_of(&schema).into_iter().enumerate().map(|(place, column)| {

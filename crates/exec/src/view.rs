@@ -7,7 +7,7 @@ use crate::table::Table;
 use base::{Batch, KeyShape, Projection};
 use function::OwnAggregate;
 use model::Type;
-use plan::{AccessPath, ColumnInfo, RelationInfo};
+use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
 use relation::{Access, Catalog, Entry, GraphPart, Schema, VertexType};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -119,7 +119,14 @@ impl<'s> View<'s> {
             });
         }
         let handle = self.keep(Relation::Stored(Arc::new(StoredRelation { paths })));
-        Ok(Some(RelationInfo { handle, columns, keys, rows, paths: info_paths, is_historical }))
+        let spelled = match &entry {
+            Entry::Graph(def, _) if def.vertex == VertexType::Str => {
+                Some(Spelled { columns: vec![0, 1], names: def.keyspace_name(GraphPart::Names) })
+            }
+            _ => None,
+        };
+        let paths = info_paths;
+        Ok(Some(RelationInfo { handle, columns, keys, rows, paths, is_historical, spelled }))
     }
 }
 
@@ -142,7 +149,7 @@ pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
 /// The orders in which an entry's rows are stored; the first is its own.
 ///
 /// # Errors
-/// An entry that the query language does not read yet.
+/// A definition that is not to be read.
 pub(crate) fn stored_paths(
     catalog: &Catalog,
     read: &dyn Read,
@@ -154,12 +161,6 @@ pub(crate) fn stored_paths(
         paths[0].kept_elsewhere = Some(0);
     }
     if let Entry::Graph(def, _) = entry {
-        if def.vertex == VertexType::Str {
-            return Err(relation::invalid(format!(
-                "graph {:?} has text for vertices, which the query language does not read yet",
-                def.name
-            )));
-        }
         if let Some(reverse) = catalog.find(&def.keyspace_name(GraphPart::Reverse))? {
             let mut path = StoredPath::of(reverse.schema(), reverse.keyspace());
             path.columns = vec![1, 0, 2];
@@ -168,7 +169,21 @@ pub(crate) fn stored_paths(
         }
         return Ok(paths);
     }
-    if !entry.name().contains(':') {
+    if let Some((graph, part)) = entry.name().split_once(':') {
+        if let Some(Entry::Graph(def, _)) = catalog.find(graph)? {
+            let ids = def.keyspace_name(GraphPart::Ids);
+            if entry.name() == ids {
+                paths[0].has_raw_keys = true;
+            } else if part == GraphPart::Names.suffix().trim_start_matches(':')
+                && let Some(ids) = catalog.find(&ids)?
+            {
+                // A name is found by its id, and an id by its name.
+                let mut path = StoredPath::of(ids.schema(), ids.keyspace());
+                (path.columns, path.has_raw_keys) = (vec![1, 0], true);
+                paths.push(path);
+            }
+        }
+    } else {
         for (schema, keyspace) in catalog.indexes_of(read, entry.name())? {
             let columns = columns_of(&paths[0].schema);
             let place = |key: &relation::KeyColumn| columns.iter().position(|c| c.name == key.name);
@@ -204,6 +219,7 @@ impl plan::Catalog for View<'_> {
             rows: ephemeral.table.live_rows() as u64,
             paths: vec![path],
             is_historical: false,
+            spelled: None,
         }))
     }
 

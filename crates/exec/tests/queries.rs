@@ -46,6 +46,18 @@ fn a_condition_of_a_script_holds_where_there_are_rows_whatever_is_in_them() {
 }
 
 #[test]
+fn constants_that_are_never_computed_are_no_error() {
+    check("?[a] := a = false && 1 / 'x' == 0", "a: false");
+    check("?[a] := a = true || 1 / 'x' == 0", "a: true");
+    check("?[a] := a = if(true, 1, 1 + (2 / 'x'))", "a: 1");
+    check("?[a] := a = coalesce(1, 1 / 'x')", "a: 1");
+    check(
+        "?[a] := b in [1, 2], a = if(b == 1, b, 1 / 'x')",
+        "div: expected numbers, found a String (\"x\")",
+    );
+}
+
+#[test]
 fn columns_of_a_result_are_named_as_the_last_definition_names_them() {
     check("?[a] := a = 1  ?[b] := b = 2", "b: 1, 2");
     check("?[a] := a = 1  ?[b] := b = 2 :order -b", "b: 2, 1");

@@ -20,6 +20,17 @@ pub struct RelationInfo {
     pub paths: Vec<AccessPath>,
     /// Whether its last key column is a validity, so that `@` may be asked.
     pub is_historical: bool,
+    /// Columns whose numbers stand for texts.
+    pub spelled: Option<Spelled>,
+}
+
+/// Columns of a relation whose numbers stand for texts of another one: the vertices of a graph that are text.
+#[derive(Clone, Debug)]
+pub struct Spelled {
+    /// Which. Each of their numbers has one text, and each text one number.
+    pub columns: Vec<usize>,
+    /// The relation `{number => text}`.
+    pub names: String,
 }
 
 /// A column of a stored relation.

@@ -15,7 +15,7 @@ mod resolve;
 mod stratify;
 mod together;
 
-pub use catalog::{AccessPath, Catalog, ColumnInfo, RelationInfo};
+pub use catalog::{AccessPath, Catalog, ColumnInfo, RelationInfo, Spelled};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,

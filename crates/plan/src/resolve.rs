@@ -7,6 +7,7 @@
 
 mod expression;
 mod flatten;
+mod spelled;
 
 pub(crate) use expression::call;
 pub use expression::{resolve_expression, resolve_over};
@@ -19,6 +20,7 @@ use crate::ir::{
 use expression::{expression, note_parameters};
 use flatten::flatten;
 use hashbrown::HashMap;
+use spelled::SpelledAtom;
 use syntax::{Args, Atom, Diagnostic, HeadItem, Ident, Span, closest};
 
 /// The query's rules, and the stored relations that they read.
@@ -242,7 +244,8 @@ impl Resolver<'_> {
         for &(atom, negated) in atoms {
             self.literal(atom, negated, &mut scope, &mut body)?;
         }
-        let head = head
+        self.negated_spelled(&mut scope, &mut body);
+        let head: Vec<Var> = head
             .iter()
             .map(|item| match scope.by_name.get(&item.variable.text) {
                 Some(&var) => Ok(var),
@@ -259,6 +262,7 @@ impl Resolver<'_> {
                 }
             })
             .collect::<Result<_, _>>()?;
+        scope.drop_unread(&head, &mut body);
         Ok(Rule { predicate, head, variables: scope.names, body, span })
     }
 
@@ -296,9 +300,16 @@ impl Resolver<'_> {
                 for (column, arg) in places {
                     vars[column] = self.place(arg, scope, body)?;
                 }
-                distinct_places(&mut vars, negated, scope, body);
                 let at = at.as_ref().map(|at| self.scoped(at, scope)).transpose()?;
                 self.check_at(stored, name, at.is_some(), *span)?;
+                if let Some(atom) = self.spelled(stored, vars.clone(), *span)? {
+                    match negated {
+                        true => scope.negated.push(atom),
+                        false => atom.push(scope, body),
+                    }
+                    return Ok(());
+                }
+                distinct_places(&mut vars, negated, scope, body);
                 let source = Source::Stored(stored);
                 body.push(Literal::Atom { source, args: vars, negated, at, span: *span });
             }
@@ -532,7 +543,11 @@ impl Resolver<'_> {
                     .map(|at| resolve_expression(at, &mut self.program.parameters))
                     .transpose()?;
                 self.check_at(stored, name, at.is_some(), *span)?;
-                let source = Source::Stored(stored);
+                let all = vec![None; self.infos[stored].columns.len()];
+                let source = match self.spelled(stored, all, *span)? {
+                    Some(atom) => Source::Derived(self.spelled_rows(&atom)),
+                    None => Source::Stored(stored),
+                };
                 Ok(FixedInput { source, columns, names, at, span: *span })
             }
             Atom::Search { span, .. } => Err(not_yet_searched(*span)),
@@ -553,6 +568,10 @@ impl Resolver<'_> {
 struct Scope {
     names: Vec<String>,
     by_name: HashMap<String, Var>,
+    /// Of texts: the stored relation that spells them and the text's variable, to that of the number.
+    numbers: HashMap<(usize, Var), Var>,
+    /// Atoms that may not hold, whose texts are looked at when all others are known.
+    negated: Vec<SpelledAtom>,
 }
 
 impl Scope {

@@ -27,6 +27,7 @@ impl Catalog for Relations {
                     path("edge:rev", &[1, 0], &[0, 1], &[1_000]),
                 ],
                 is_historical: false,
+                spelled: None,
             }),
             "user" => Some(RelationInfo {
                 handle: 1,
@@ -35,6 +36,7 @@ impl Catalog for Relations {
                 rows: 1_000,
                 paths: vec![path("", &[0], &[0, 1], &[])],
                 is_historical: false,
+                spelled: None,
             }),
             _ => None,
         })

@@ -1,7 +1,7 @@
 //! What is in a store, by name.
 
 use crate::definition::{Definition, check_name, invalid};
-use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, Settings};
+use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, Settings, VertexType};
 use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use std::sync::Arc;
@@ -37,6 +37,16 @@ impl Entry {
             Self::Graph(def, _) => def.schema(),
             Self::Blobs(def, _) => def.part_schema(BlobsPart::Rows),
         }
+    }
+
+    /// Its columns as scripts see them: vertices that are text are text, whatever stands for them in [`Entry::schema`].
+    #[must_use]
+    pub fn shown_schema(&self) -> Schema {
+        let mut schema = self.schema();
+        if let Self::Graph(GraphDef { vertex: VertexType::Str, .. }, _) = self {
+            schema.keys.iter_mut().for_each(|key| key.column_type = Type::String);
+        }
+        schema
     }
 
     /// Where the rows of [`Entry::schema`] are.

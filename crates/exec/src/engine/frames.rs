@@ -53,7 +53,7 @@ impl Engine {
     /// # Errors
     /// There is none of this name.
     pub fn columns(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        Ok(columns(&self.entry(name)?.schema()))
+        Ok(columns(&self.entry(name)?.shown_schema()))
     }
 
     /// The columns that a spec says, written as after `:create name`.
@@ -139,6 +139,12 @@ impl Engine {
     /// There is none of this name, or its access level forbids it.
     pub fn frames(&self, read: &dyn Read, name: &str) -> Result<Frames> {
         let path = self.readable(read, name)?;
+        let entry = self.entry(name)?;
+        if entry.shown_schema() != entry.schema() {
+            let what = format!("the vertices of graph `{name}` are text, and stored as numbers");
+            let hint = format!("ask for its rows: ?[src, dst] := *{name}{{src, dst}}");
+            return Err(Error::hinted(what, Span::default(), hint));
+        }
         let scan = read.scan(path.keyspace, path.all(), Projection::ALL)?;
         Ok(Frames { scan, path })
     }

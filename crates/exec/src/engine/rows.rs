@@ -7,7 +7,7 @@
 //! are put are loaded as tables (`load.rs`): a transaction holds no more than its share of the memory.
 
 use super::load::{LOADED_ROWS_MIN, Rows};
-use super::session::{Session, refuse_blobs};
+use super::session::{Session, refuse_read_only};
 use super::{Engine, EnvAmbient};
 use crate::callback::Changed;
 use crate::cell::{Cell, Interner};
@@ -186,7 +186,7 @@ impl Session<'_> {
             return Err(Error::hinted(what, Span::default(), hint));
         }
         let entry = crate::system::find(&engine.catalog, &name)?;
-        refuse_blobs(&entry, Span::default())?;
+        refuse_read_only(&entry, Span::default())?;
         let settings = engine.catalog.settings(self.read(), &name.text)?;
         relation::check_access(&name.text, &settings, Access::ReadOnly)
             .map_err(|error| refused(error.to_string()))?;

@@ -14,7 +14,7 @@ use crate::stored::StoredPath;
 use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
 use model::Value;
-use relation::{Access, Entry, Schema};
+use relation::{Access, Entry, Schema, VertexType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Read, Transaction};
@@ -104,7 +104,7 @@ impl Blocks for Session<'_> {
         }
         let stored_name = self.successors.get(name).unwrap_or(name);
         let entry = crate::system::find_as(&self.engine.catalog, &mutation.relation, stored_name)?;
-        refuse_blobs(&entry, mutation.relation.span)?;
+        refuse_read_only(&entry, mutation.relation.span)?;
         let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
         let triggers = match self.in_trigger {
             true => &[],
@@ -324,7 +324,7 @@ impl Session<'_> {
             return Err(Error::hinted(what, mutation.relation.span, hint));
         }
         if let Some(entry) = there {
-            refuse_blobs(&entry, mutation.relation.span)?;
+            refuse_read_only(&entry, mutation.relation.span)?;
             let same = Schema { name: entry.schema().name, ..schema.clone() };
             if entry.schema() == same {
                 // The reverse of a graph and the indexes go with the rows.
@@ -415,12 +415,19 @@ fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Ta
     table
 }
 
-/// Long values of blobs lie elsewhere: a script would leave them there without an owner.
-pub(super) fn refuse_blobs(entry: &Entry, span: Span) -> Result<()> {
+/// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner. New vertices that
+/// are text need numbers, which writers of a graph hand out one after the other.
+pub(super) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
     match entry {
         Entry::Blobs(def, _) => {
             let what = format!("`{}` holds blobs, which scripts only read", def.name);
             let hint = "put and delete them by the calls for blobs";
+            Err(Error::hinted(what, span, hint))
+        }
+        Entry::Graph(def, _) if def.vertex == VertexType::Str => {
+            let what =
+                format!("the vertices of graph `{}` are text, which scripts only read", def.name);
+            let hint = "upsert and remove edges by the calls for graphs";
             Err(Error::hinted(what, span, hint))
         }
         _ => Ok(()),
