@@ -21,6 +21,7 @@ pub mod model;
 
 #[cfg(unix)]
 mod real;
+mod scoped;
 pub mod sync;
 mod timer;
 
@@ -29,6 +30,7 @@ pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};
 #[cfg(unix)]
 pub use real::{RealEnv, RealOptions};
+pub use scoped::scoped;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -373,6 +375,11 @@ pub trait Env: Send + Sync + std::fmt::Debug {
 
     /// How many jobs can run at once: the number of worker threads, at least 1.
     fn parallelism(&self) -> usize;
+
+    /// Whether threads besides its jobs' run as the machine likes. Where it decides itself who runs next, they do not.
+    fn has_threads(&self) -> bool {
+        true
+    }
 
     /// Gives memory that was freed back to the system, where the allocator keeps it: after work that
     /// held much for a while. Takes milliseconds.

@@ -245,6 +245,10 @@ impl Env for SimEnv {
         self.shared.step();
     }
 
+    fn has_threads(&self) -> bool {
+        false
+    }
+
     fn parallelism(&self) -> usize {
         self.shared.lock().settings.parallelism
     }

@@ -225,6 +225,10 @@ impl Env for ModelEnv {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
     }
 
+    fn has_threads(&self) -> bool {
+        false
+    }
+
     fn parallelism(&self) -> usize {
         2
     }
