@@ -1,6 +1,6 @@
 //! How long queries take on a generated social network: users with ages, and friendships whose targets follow a power law.
 //!
-//! Run with `cargo run --release -p quipu-exec --example latency -- [users] [friendships] [part of a name] [times as many calls]`. Prints the
+//! Run with `cargo run --release -p quipu-exec --example latency -- [users] [friendships] [part of a name] [times as many calls] [threads]`. Prints the
 //! median of many calls of each query of the Pokec set (Memgraph's, as Cozo measured it). Everything is in memory.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark tells the time itself")]
@@ -21,7 +21,8 @@ fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse::<u64>().ok());
     let users = numbers.next().unwrap_or(100_000);
     let friendships = numbers.next().unwrap_or(1_768_515);
-    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(2));
+    let threads = std::env::args().nth(5).and_then(|arg| arg.parse().ok()).unwrap_or(2);
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(threads));
     let options = KvOptions { cache_bytes: 1 << 30, ..KvOptions::default() };
     let store = Kv::open(Arc::clone(&env), Path::new("/memory"), options);
     let store: Arc<dyn Store> = Arc::new(store.expect("a database in memory opens"));

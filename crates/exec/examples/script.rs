@@ -15,11 +15,15 @@ use std::sync::Arc;
 fn main() {
     let mut out = std::io::stdout().lock();
     if std::env::args().any(|argument| argument == "--programs") {
-        for line in std::io::stdin().lock().lines() {
+        for (number, line) in std::io::stdin().lock().lines().enumerate() {
             let line = line.expect("standard input is text");
             let scripts: Vec<(String, serde_json::Map<String, serde_json::Value>)> =
                 serde_json::from_str(&line).expect("a line is a list of [script, parameters]");
             let engine = engine();
+            // Every other program is answered by several threads wherever it can be.
+            if number % 2 == 1 {
+                engine.set_help_rows(8);
+            }
             let results = scripts.into_iter().map(|(script, parameters)| {
                 let parameters = parameters.into_iter().map(|(name, json)| (name, value(json)));
                 answer(&engine, &script, &parameters.collect())

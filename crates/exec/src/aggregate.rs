@@ -11,6 +11,7 @@ use crate::table::Table;
 use function::Accumulate;
 use model::Value;
 use plan::AggregateUse;
+use std::cmp::Ordering;
 use syntax::Span;
 
 /// Groups that are asked how much they hold.
@@ -137,24 +138,12 @@ impl Groups {
                 }
                 States::Least(least) => {
                     for (row, group) in numbered {
-                        let (cell, least) = (cells[row], &mut least[group]);
-                        if cell != *least
-                            && cell != Cell::NULL
-                            && (*least == Cell::NULL || interner.cmp(cell, *least).is_lt())
-                        {
-                            *least = cell;
-                        }
+                        keep_better(&mut least[group], cells[row], interner, Ordering::Less);
                     }
                 }
                 States::Greatest(greatest) => {
                     for (row, group) in numbered {
-                        let (cell, greatest) = (cells[row], &mut greatest[group]);
-                        if cell != *greatest
-                            && cell != Cell::NULL
-                            && (*greatest == Cell::NULL || interner.cmp(cell, *greatest).is_gt())
-                        {
-                            *greatest = cell;
-                        }
+                        keep_better(&mut greatest[group], cells[row], interner, Ordering::Greater);
                     }
                 }
                 States::Other { states, .. } => {
@@ -237,6 +226,77 @@ impl Groups {
     pub(crate) fn bytes(&self) -> u64 {
         let states: u64 = self.aggregates.iter().map(|(_, states)| states.bytes()).sum();
         self.keys.bytes() + states
+    }
+
+    /// Whether what two of them were given can be made one: not where an aggregate is a function's.
+    pub(crate) fn is_joinable(&self) -> bool {
+        !self.aggregates.iter().any(|(_, states)| matches!(states, States::Other { .. }))
+    }
+
+    /// The same aggregates of no rows, where these are joinable.
+    pub(crate) fn fork(&self) -> Self {
+        let states = |states: &States| match states {
+            States::Count(_) => States::Count(Vec::new()),
+            States::Sum(_) => States::Sum(Vec::new()),
+            States::Mean(_) => States::Mean(Vec::new()),
+            States::Least(_) => States::Least(Vec::new()),
+            States::Greatest(_) => States::Greatest(Vec::new()),
+            States::Other { used, args, .. } => {
+                States::Other { used: used.clone(), args: args.clone(), states: Vec::new() }
+            }
+        };
+        Self {
+            keys: Table::new(self.plain.len(), self.plain.len()),
+            plain: self.plain.clone(),
+            aggregates: self.aggregates.iter().map(|(place, of)| (*place, states(of))).collect(),
+            remembered: vec![(Cell::NULL, u32::MAX); REMEMBERED],
+            numbers: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// Adds what a fork was given.
+    ///
+    /// # Errors
+    /// A sum that leaves its range.
+    pub(crate) fn join(&mut self, other: Self, interner: &Interner) -> Result<()> {
+        let columns: Vec<&[Cell]> = (0..other.plain.len()).map(|i| other.keys.column(i)).collect();
+        let rows = 0..other.keys.rows();
+        let groups: Vec<usize> = rows.map(|row| self.keys.find_or_insert(&columns, row)).collect();
+        self.begin()?;
+        let span = self.span;
+        for ((_, states), (_, others)) in self.aggregates.iter_mut().zip(other.aggregates) {
+            let groups = groups.iter().copied();
+            match (states, others) {
+                (States::Count(counts), States::Count(others)) => {
+                    for (group, other) in groups.zip(others) {
+                        counts[group] = counts[group].saturating_add(other);
+                    }
+                }
+                (States::Sum(sums), States::Sum(others)) => {
+                    for (group, other) in groups.zip(others) {
+                        sums[group].join(other, "sum", span)?;
+                    }
+                }
+                (States::Mean(sums), States::Mean(others)) => {
+                    for (group, other) in groups.zip(others) {
+                        sums[group].join(other, "mean", span)?;
+                    }
+                }
+                (States::Least(least), States::Least(others)) => {
+                    groups.zip(others).for_each(|(group, other)| {
+                        keep_better(&mut least[group], other, interner, Ordering::Less);
+                    });
+                }
+                (States::Greatest(greatest), States::Greatest(others)) => {
+                    groups.zip(others).for_each(|(group, other)| {
+                        keep_better(&mut greatest[group], other, interner, Ordering::Greater);
+                    });
+                }
+                _ => unreachable!("a fork has the same aggregates, of which none is a function's"),
+            }
+        }
+        Ok(())
     }
 
     /// One row a group, in columns; without plain columns one row also of no rows.
@@ -337,9 +397,29 @@ impl Sum {
         }
     }
 
+    fn join(&mut self, other: Self, of: &str, span: Span) -> Result<()> {
+        self.rows = self.rows.saturating_add(other.rows);
+        if other.has_floats {
+            self.floats += other.floats;
+            self.has_floats = true;
+        }
+        self.add_ints(other.ints, 1, of, span)
+    }
+
     fn whole(&self) -> f64 {
         let whole = self.ints as f64;
         if self.has_floats { whole + self.floats } else { whole }
+    }
+}
+
+/// Puts a cell in the place of one that it is better than; nulls are none.
+#[inline]
+fn keep_better(best: &mut Cell, cell: Cell, interner: &Interner, better: Ordering) {
+    if cell != *best
+        && cell != Cell::NULL
+        && (*best == Cell::NULL || interner.cmp(cell, *best) == better)
+    {
+        *best = cell;
     }
 }
 

@@ -10,6 +10,7 @@
 //! 3. Rows that a join makes of one batch are handed on before much more than [`BATCH_ROWS`] of them wait, but for one row that finds
 //!    more by itself.
 
+mod cut;
 mod merged;
 mod stored_join;
 mod table_join;
@@ -21,7 +22,10 @@ use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
 use crate::profile::Clock;
 use crate::query::{Query, Relation};
+use crate::spread::Out;
 use crate::table::Table;
+use base::KeyRange;
+use cut::Cut;
 use merged::Merged;
 use model::Value;
 use plan::{BodyPlan, Duplicates, Planned, Step, Version};
@@ -36,7 +40,7 @@ pub(crate) const BATCH_ROWS: usize = 8192;
 pub(crate) type Wanted = bool;
 
 /// Takes the rows that come out.
-pub(crate) type Emit<'e> = &'e mut dyn FnMut(&Query<'_>, &Bindings) -> Result<Wanted>;
+pub(crate) type Emit<'e> = &'e mut dyn Out;
 
 /// A body whose expressions are ready.
 pub(crate) struct Body<'p> {
@@ -45,6 +49,10 @@ pub(crate) struct Body<'p> {
     duplicates: Duplicates,
     /// Counts what the steps do, where somebody asks.
     pub(crate) clock: Option<Clock>,
+    /// Where other threads take over.
+    cut: Option<Cut>,
+    /// The part of the first step's relation that is read.
+    part: Option<KeyRange>,
 }
 
 struct Ready<'p> {
@@ -124,7 +132,8 @@ impl<'p> Body<'p> {
             }
             steps.push(ready);
         }
-        Ok(Self { steps, variables, duplicates: plan.duplicates, clock: None })
+        let duplicates = plan.duplicates;
+        Ok(Self { steps, variables, duplicates, clock: None, cut: None, part: None })
     }
 
     /// Runs it; `emit` gets the rows.
@@ -132,11 +141,28 @@ impl<'p> Body<'p> {
     /// # Errors
     /// Whatever stops the query.
     pub(crate) fn run(&mut self, query: &mut Query<'_>, emit: Emit<'_>) -> Result<Wanted> {
-        if !self.step(0, Bindings::unit(self.variables), query, emit)? {
+        if !self.step(0, Bindings::unit(self.variables), query, emit)?
+            || !self.hand_on_all_merged(query, emit)?
+        {
             return Ok(false);
         }
+        self.spread_waiting(query, emit)?;
+        Ok(true)
+    }
+
+    /// Hands on what waits at any step for others of its kind.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn hand_on_all_merged(
+        &mut self,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
         for at in 0..self.steps.len() {
-            self.hand_on_merged(at, query, emit)?;
+            if !self.hand_on_merged(at, query, emit)? {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
@@ -146,7 +172,11 @@ impl<'p> Body<'p> {
         self.duplicates == Duplicates::Merge
     }
 
-    fn step(
+    /// Runs the steps from `at` on over a batch.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn step(
         &mut self,
         at: usize,
         input: Bindings,
@@ -174,7 +204,7 @@ impl<'p> Body<'p> {
         if input.rows == 0 {
             return Ok(true);
         }
-        let Some(ready) = self.steps.get(at) else { return emit(query, &input) };
+        let Some(ready) = self.steps.get(at) else { return emit.take(query, &input) };
         let planned = ready.planned;
         match &planned.step {
             Step::Assign { var, compare, .. } => {
@@ -344,12 +374,12 @@ impl<'p> Body<'p> {
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         if output.rows <= 2 * BATCH_ROWS {
-            return self.step(at + 1, output, query, emit);
+            return self.enter(at + 1, output, query, emit);
         }
         let mut start = 0;
         while start < output.rows {
             let end = (start + BATCH_ROWS).min(output.rows);
-            if !self.step(at + 1, output.slice(start..end), query, emit)? {
+            if !self.enter(at + 1, output.slice(start..end), query, emit)? {
                 return Ok(false);
             }
             start = end;

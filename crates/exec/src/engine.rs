@@ -19,6 +19,7 @@ use crate::output::Output;
 use crate::own::Own;
 use crate::profile::Profile;
 use crate::query::{Query, Relation};
+use crate::spread::Helpers;
 use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
@@ -67,6 +68,7 @@ pub struct Engine {
     memory_bytes_max: u64,
     projections: Projections,
     tries: Tries,
+    helpers: Helpers,
     host: Option<Arc<dyn Host>>,
     callbacks: Callbacks,
     own: Own,
@@ -99,6 +101,7 @@ impl Engine {
         Self {
             catalog: Catalog::new(Arc::clone(&store)),
             store,
+            helpers: Helpers::new(env.parallelism()),
             env,
             plans: Plans::default(),
             running: Mutex::default(),
@@ -119,6 +122,18 @@ impl Engine {
     pub fn with_host(mut self, host: Arc<dyn Host>) -> Self {
         self.host = Some(host);
         self
+    }
+
+    /// Lets other threads help a query once it has made so many rows, in the place of some ten thousand: so that tests see them help.
+    #[doc(hidden)]
+    pub fn set_help_rows(&self, rows: usize) {
+        self.helpers.set_rows_min(rows);
+    }
+
+    /// How often other threads were let help. For tests.
+    #[doc(hidden)]
+    pub fn times_helped(&self) -> u64 {
+        self.helpers.times_taken()
     }
 
     /// Runs a script in a transaction of its own.
@@ -422,6 +437,7 @@ impl Engine {
         let mut running =
             Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
         running.profile = analysis.as_ref().map(|_| Profile::default());
+        running.helpers = Some(&self.helpers);
         running.kept_tries = moment.map(|moment| KeptTries { cache: &self.tries, moment });
         let is_ordered = !query.options.order.is_empty();
         let enough = match (options.limit, is_ordered) {

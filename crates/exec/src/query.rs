@@ -15,6 +15,8 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
 use crate::profile::{Clock, Profile};
+use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
+use crate::spread::{Alone, Helpers, Spread};
 use crate::stored::{CHUNK_ROWS, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::tries::{KeptTries, QueryTries};
@@ -72,20 +74,38 @@ pub(crate) struct Query<'a> {
     relations: Vec<Relation>,
     tables: Vec<Arc<Table>>,
     marks: Vec<Marks>,
-    pub(crate) tries: QueryTries,
+    /// Shared with the threads that help.
+    pub(crate) tries: Arc<QueryTries>,
     /// Tries of other queries, if this one may use them.
     pub(crate) kept_tries: Option<KeptTries<'a>>,
+    /// Threads that may help, if any may.
+    pub(crate) helpers: Option<&'a Helpers>,
+    /// Bytes that the sinks of other threads hold.
+    pub(crate) beside_bytes: u64,
     /// Rows of the entry that are enough.
     enough: usize,
     /// What it did, where somebody asks.
     pub profile: Option<Profile>,
 }
 
+/// What a query stands on, whoever runs a part of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Stands<'a> {
+    read: &'a dyn Read,
+    interner: &'a Interner,
+    plan: &'a Plan,
+    /// When it stops.
+    pub watch: &'a Watch<'a>,
+    ambient: &'a dyn Ambient,
+    algorithms: &'a dyn Algorithms,
+    kept_tries: Option<KeptTries<'a>>,
+}
+
 /// Takes columns and their number of rows; says how many bytes it holds.
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>;
 
 /// Algorithms that rules apply with `<~`.
-pub(crate) trait Algorithms {
+pub(crate) trait Algorithms: Sync {
     /// The rows of a fixed rule, in columns.
     ///
     /// # Errors
@@ -119,9 +139,40 @@ impl<'a> Query<'a> {
             relations,
             tables,
             marks,
-            tries: QueryTries::default(),
+            tries: Arc::default(),
             kept_tries: None,
+            helpers: None,
+            beside_bytes: 0,
             enough: usize::MAX,
+            profile: None,
+        }
+    }
+
+    /// What it stands on.
+    pub(crate) fn stands(&self) -> Stands<'a> {
+        let Self { read, interner, plan, watch, ambient, algorithms, kept_tries, .. } = *self;
+        Stands { read, interner, plan, watch, ambient, algorithms, kept_tries }
+    }
+
+    /// The same for another thread, which runs a part of a body. `stands` is this one's.
+    pub(crate) fn fork<'b>(&self, stands: Stands<'b>) -> Query<'b> {
+        let Stands { read, interner, plan, watch, ambient, algorithms, kept_tries } = stands;
+        Query {
+            read,
+            interner,
+            plan,
+            parameters: self.parameters.clone(),
+            watch,
+            ambient,
+            algorithms,
+            relations: self.relations.clone(),
+            tables: self.tables.clone(),
+            marks: self.marks.clone(),
+            tries: Arc::clone(&self.tries),
+            kept_tries,
+            helpers: None,
+            beside_bytes: 0,
+            enough: self.enough,
             profile: None,
         }
     }
@@ -135,7 +186,8 @@ impl<'a> Query<'a> {
     /// Once the query has to stop; `more_bytes` are held besides its tables.
     pub(crate) fn check(&self, more_bytes: u64) -> Result<()> {
         let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
-        let held = tables + self.tries.bytes() + self.interner.bytes() + more_bytes;
+        let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
+        let held = tables + besides + more_bytes;
         if let Some(profile) = &self.profile {
             profile.held(held);
         }
@@ -276,7 +328,7 @@ impl<'a> Query<'a> {
                 PredicateKind::Inline { aggregates } => {
                     let is_kept = group.group.is_recursive && definition.is_meet();
                     self.tables[predicate] = Arc::new(match is_kept {
-                        true => Table::new(aggregates.len(), plain_columns(&definition.kind)),
+                        true => Table::new(aggregates.len(), plain_columns(aggregates)),
                         false => Table::set(aggregates.len()),
                     });
                 }
@@ -318,42 +370,27 @@ impl<'a> Query<'a> {
         let definition = &plan.program.predicates[predicate];
         let PredicateKind::Inline { aggregates } = &definition.kind else { return Ok(()) };
         if definition.is_aggregated() {
-            let mut groups = self.groups(aggregates, definition.span)?;
+            let mut sink = Grouped { groups: self.groups(aggregates, definition.span)?, head: &[] };
             for rule in &group.rules {
                 let Some(body) = &rule.first else { continue };
-                let head = &plan.program.rules[rule.rule].head;
-                let interner = self.interner;
-                self.run_body(body, rule.rule, &mut |query, bindings| {
-                    let columns = head_columns(head, bindings);
-                    groups.add(&columns, bindings.rows, &bindings.weights, interner)?;
-                    query.check(groups.bytes())?;
-                    Ok(true)
-                })?;
+                sink.head = &plan.program.rules[rule.rule].head;
+                self.run_body(body, rule.rule, &mut sink)?;
             }
-            let columns = groups.finish(self.interner)?;
+            let columns = sink.groups.finish(self.interner)?;
             return self.fill(predicate, aggregates.len(), &columns);
         }
-        let mut table = Table::set(aggregates.len());
         let enough = if predicate == plan.program.entry { self.enough } else { usize::MAX };
+        let mut sink =
+            RowSet { table: Table::set(aggregates.len()), head: &[], known: None, enough };
         for rule in &group.rules {
             let Some(body) = &rule.first else { continue };
-            let head = &plan.program.rules[rule.rule].head;
-            if table.rows() >= enough {
+            sink.head = &plan.program.rules[rule.rule].head;
+            if sink.table.rows() >= enough {
                 break;
             }
-            self.run_body(body, rule.rule, &mut |query, bindings| {
-                let columns = head_columns(head, bindings);
-                for row in 0..bindings.rows {
-                    table.insert(&columns, row);
-                    if table.rows() >= enough {
-                        return Ok(false);
-                    }
-                }
-                query.check_rows(&table)?;
-                Ok(true)
-            })?;
+            self.run_body(body, rule.rule, &mut sink)?;
         }
-        self.set_table(predicate, table);
+        self.set_table(predicate, sink.table);
         Ok(())
     }
 
@@ -371,7 +408,7 @@ impl<'a> Query<'a> {
                 let arity = self.tables[predicate].arity();
                 let kind = &plan.program.predicates[predicate].kind;
                 let table = match is_meet[predicate] {
-                    true => Table::new(arity, plain_columns(kind)),
+                    true => Table::new(arity, plain_columns(aggregates_of(kind))),
                     false => Table::set(arity),
                 };
                 fresh.insert(predicate, table);
@@ -385,21 +422,18 @@ impl<'a> Query<'a> {
                     (None, true) => &[],
                 };
                 for body in bodies {
-                    let Some(mut found) = fresh.remove(&predicate) else { continue };
-                    let known = Arc::clone(&self.tables[predicate]);
+                    let Some(table) = fresh.remove(&predicate) else { continue };
                     let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
-                    self.run_body(body, rule.rule, &mut |query, bindings| {
-                        let columns = head_columns(head, bindings);
-                        for row in 0..bindings.rows {
-                            if is_meet[predicate] {
-                                meet_into(&mut found, aggregates, &columns, row, query.interner)?;
-                            } else if !known.contains(&columns, row) {
-                                found.insert(&columns, row);
-                            }
-                        }
-                        query.check_rows(&found)?;
-                        Ok(true)
-                    })?;
+                    let found = if is_meet[predicate] {
+                        let mut sink = Best { table, head, aggregates };
+                        self.run_body(body, rule.rule, &mut sink)?;
+                        sink.table
+                    } else {
+                        let known = Some(Arc::clone(&self.tables[predicate]));
+                        let mut sink = RowSet { table, head, known, enough: usize::MAX };
+                        self.run_body(body, rule.rule, &mut sink)?;
+                        sink.table
+                    };
                     fresh.insert(predicate, found);
                 }
             }
@@ -411,14 +445,12 @@ impl<'a> Query<'a> {
                 let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
                 let interner = self.interner;
                 let table = Arc::make_mut(&mut self.tables[predicate]);
-                let columns: Vec<&[Cell]> = (0..found.arity()).map(|i| found.column(i)).collect();
-                for row in 0..found.rows() {
-                    if !found.is_live(row) {
-                        continue;
-                    }
-                    if is_meet[predicate] {
-                        meet_into(table, aggregates, &columns, row, interner)?;
-                    } else {
+                if is_meet[predicate] {
+                    join_best(table, aggregates, &found, interner)?;
+                } else {
+                    let columns: Vec<&[Cell]> =
+                        (0..found.arity()).map(|i| found.column(i)).collect();
+                    for row in 0..found.rows() {
                         table.insert(&columns, row);
                     }
                 }
@@ -434,12 +466,7 @@ impl<'a> Query<'a> {
     }
 
     /// Runs a body, with the indexes that its joins need.
-    fn run_body(
-        &mut self,
-        body: &BodyPlan,
-        rule: usize,
-        emit: &mut dyn FnMut(&Query<'_>, &Bindings) -> Result<bool>,
-    ) -> Result<()> {
+    fn run_body<S: Sink>(&mut self, body: &BodyPlan, rule: usize, sink: &mut S) -> Result<()> {
         for planned in &body.steps {
             match &planned.step {
                 Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
@@ -464,14 +491,23 @@ impl<'a> Query<'a> {
         let plan = body;
         let mut body = Body::new(plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
-        body.run(self, emit)?;
+        // What an analysed query does is told of one thread.
+        match self.helpers.filter(|_| body.clock.is_none()) {
+            Some(helpers) => {
+                let spread = Spread::new(helpers, self.stands(), plan, variables, sink);
+                spread.run(&mut body, self)?;
+            }
+            None => drop(body.run(self, &mut Alone(sink))?),
+        }
         if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
             profile.add(plan, clock);
         }
         Ok(())
     }
 
-    fn check_rows(&self, table: &Table) -> Result<()> {
+    /// # Errors
+    /// Once a table has as many rows as can be numbered, or the query has to stop.
+    pub(crate) fn check_rows(&self, table: &Table) -> Result<()> {
         if table.rows() >= ROWS_MAX / 2 {
             return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
         }
@@ -539,64 +575,9 @@ impl<'a> Query<'a> {
     }
 }
 
-fn head_columns<'b>(head: &[usize], bindings: &'b Bindings) -> Vec<&'b [Cell]> {
-    head.iter().map(|&var| bindings.columns[var].as_slice()).collect()
-}
-
 fn aggregates_of(kind: &PredicateKind) -> &[Option<AggregateUse>] {
     match kind {
         PredicateKind::Inline { aggregates } => aggregates,
         _ => &[],
     }
-}
-
-fn plain_columns(kind: &PredicateKind) -> usize {
-    aggregates_of(kind).iter().filter(|one| one.is_none()).count()
-}
-
-/// Puts a row into a table that keeps one a group; a group that is bettered gets a new row.
-fn meet_into(
-    table: &mut Table,
-    aggregates: &[Option<AggregateUse>],
-    columns: &[&[Cell]],
-    row: usize,
-    interner: &Interner,
-) -> Result<()> {
-    let plain = aggregates.iter().take_while(|one| one.is_none()).count();
-    let failed = |failure| Error::failed(failure, Span::default());
-    let key: Vec<Cell> = columns[..plain].iter().map(|column| column[row]).collect();
-    let Some(there) = table.find(&key) else {
-        let mut first: Vec<Vec<Cell>> = key.iter().map(|&cell| vec![cell]).collect();
-        for (used, column) in aggregates[plain..].iter().flatten().zip(&columns[plain..]) {
-            let value = interner.value(column[row]);
-            let value = used.aggregate.meet_first(&value).map_err(failed)?;
-            first.push(vec![interner.take(value)]);
-        }
-        let first: Vec<&[Cell]> = first.iter().map(Vec::as_slice).collect();
-        table.insert(&first, 0);
-        return Ok(());
-    };
-    let mut better = key;
-    let mut changed = false;
-    for (i, used) in aggregates.iter().enumerate().skip(plain) {
-        let present = table.column(i)[there];
-        let Some(used) = used else { continue };
-        if present == columns[i][row] {
-            better.push(present);
-            continue;
-        }
-        let mut value = interner.value(present);
-        let new = interner.value(columns[i][row]);
-        match used.aggregate.meet(&mut value, &new).map_err(failed)? {
-            true => {
-                changed = true;
-                better.push(interner.take(value));
-            }
-            false => better.push(present),
-        }
-    }
-    if changed {
-        table.replace(there, &better);
-    }
-    Ok(())
 }

@@ -106,7 +106,7 @@ impl StoredPath {
             }
             KeyShape::Bytes if self.has_raw_keys => match prefix {
                 [] => Some(self.all()),
-                [cell, ..] => interner.with(*cell, |value| raw_key(value)),
+                [cell, ..] => interner.with(*cell, raw_key),
             },
             KeyShape::Bytes => {
                 let mut bytes = Vec::new();

@@ -83,17 +83,36 @@ pub(crate) struct KeptTries<'e> {
     pub moment: SeqNo,
 }
 
-/// The tries of a query, by stored relation and columns.
+/// The tries of a query, by stored relation and columns; all of its threads have the same.
 #[derive(Default)]
 pub(crate) struct QueryTries {
+    known: Mutex<Known>,
+    /// Held while one is made: who needs it too waits for it.
+    making: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
     made: HashMap<(usize, Vec<usize>), Arc<Trie>>,
     asked: HashMap<(usize, Vec<usize>), u64>,
+    bytes: u64,
 }
 
 impl QueryTries {
     /// About how many bytes they take.
     pub(crate) fn bytes(&self) -> u64 {
-        self.made.values().map(|trie| trie.bytes()).sum()
+        self.known.lock().bytes
+    }
+
+    fn get(&self, key: &(usize, Vec<usize>)) -> Option<Arc<Trie>> {
+        self.known.lock().made.get(key).cloned()
+    }
+
+    fn put(&self, key: (usize, Vec<usize>), trie: &Arc<Trie>) {
+        let mut known = self.known.lock();
+        if known.made.insert(key, Arc::clone(trie)).is_none() {
+            known.bytes += trie.bytes();
+        }
     }
 }
 
@@ -118,7 +137,7 @@ impl Query<'_> {
     ///
     /// # Errors
     /// Those of the store, and what stops the query.
-    pub(crate) fn trie(&mut self, wanted: &Wanted<'_>) -> Result<Option<(Arc<Trie>, Vec<usize>)>> {
+    pub(crate) fn trie(&self, wanted: &Wanted<'_>) -> Result<Option<(Arc<Trie>, Vec<usize>)>> {
         let stored = wanted.stored;
         let Relation::Stored(relation) = self.relation(stored) else { return Ok(None) };
         let main = &relation.paths[0];
@@ -136,8 +155,8 @@ impl Query<'_> {
             is_new
         });
         let key = (stored, columns);
-        if let Some(trie) = self.tries.made.get(&key) {
-            return Ok(Some((Arc::clone(trie), key.1)));
+        if let Some(trie) = self.tries.get(&key) {
+            return Ok(Some((trie, key.1)));
         }
         // Text and the like would be cells of this query's interner.
         let info = &self.plan.infos[stored];
@@ -151,7 +170,7 @@ impl Query<'_> {
         if let Some(kept) = kept
             && let Some(trie) = kept.cache.kept.get(&kept_key, kept.moment)
         {
-            self.tries.made.insert(key.clone(), Arc::clone(&trie));
+            self.tries.put(key.clone(), &trie);
             return Ok(Some((trie, key.1)));
         }
         let rows = self.plan.infos[stored].rows;
@@ -160,7 +179,8 @@ impl Query<'_> {
             let asked = match kept {
                 Some(kept) => kept.cache.ask(&kept_key, kept.moment, keys),
                 None => {
-                    let asked = self.tries.asked.entry(key.clone()).or_default();
+                    let mut known = self.tries.known.lock();
+                    let asked = known.asked.entry(key.clone()).or_default();
                     *asked += keys;
                     *asked
                 }
@@ -173,6 +193,10 @@ impl Query<'_> {
                 return Ok(None);
             }
         }
+        let _making = self.tries.making.lock();
+        if let Some(trie) = self.tries.get(&key) {
+            return Ok(Some((trie, key.1)));
+        }
         let trie = Arc::new(self.make_trie(&relation, &key.1)?);
         if let Some(kept) = kept {
             // What was asked until now has had its reward.
@@ -182,7 +206,7 @@ impl Query<'_> {
                 kept.cache.kept.put(kept_key, kept.moment, Arc::clone(&trie), bytes);
             }
         }
-        self.tries.made.insert(key.clone(), Arc::clone(&trie));
+        self.tries.put(key.clone(), &trie);
         Ok(Some((trie, key.1)))
     }
 

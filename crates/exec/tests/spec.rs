@@ -59,9 +59,12 @@ fn shown(output: &Output) -> String {
     text
 }
 
-/// Runs a page; the page with the answers that were given, and what differs.
-fn run(page: &str) -> (String, Vec<String>) {
+/// Runs a page; the page with the answers that were given, and what differs. `help_rows`: after how many rows other threads help.
+fn run(page: &str, help_rows: Option<usize>) -> (String, Vec<String>) {
     let engine = engine();
+    if let Some(rows) = help_rows {
+        engine.set_help_rows(rows);
+    }
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let mut wrong = Vec::new();
     let blocks = blocks(page);
@@ -118,7 +121,14 @@ fn check(folder: &str) {
     for path in pages(folder) {
         let page = std::fs::read_to_string(&path).unwrap();
         scripts += blocks(&page).iter().filter(|block| block.kind == "datalog").count();
-        let (answered, differences) = run(&page);
+        let (answered, differences) = run(&page, None);
+        let (_, helped) = run(&page, Some(1));
+        assert_eq!(
+            helped,
+            differences,
+            "{}: several threads answer something else",
+            path.display()
+        );
         if std::env::var_os("UPDATE_SPEC").is_some() {
             std::fs::write(&path, answered).unwrap();
         }

@@ -49,7 +49,7 @@ pub const ITEMS_MAX: usize = 1 << 24;
 pub const TEXT_BYTES_MAX: usize = 1 << 28;
 
 /// What functions may ask of the world outside.
-pub trait Ambient {
+pub trait Ambient: Sync {
     /// Microseconds since 1970-01-01 UTC.
     fn now_us(&self) -> i64;
     /// 64 random bits.

@@ -5,10 +5,10 @@
 
 use crate::{Ambient, Failure, lookup};
 use model::Value;
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A clock that stands, and bits that follow from how often they were asked for.
-pub(crate) struct Fixed(Cell<u64>);
+pub(crate) struct Fixed(AtomicU64);
 
 impl Ambient for Fixed {
     fn now_us(&self) -> i64 {
@@ -16,14 +16,15 @@ impl Ambient for Fixed {
     }
 
     fn random(&self) -> u64 {
-        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let bits = (self.0.get() ^ self.0.get() >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let step = 0x9e37_79b9_7f4a_7c15;
+        let state = self.0.fetch_add(step, Relaxed).wrapping_add(step);
+        let bits = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits ^ bits >> 27
     }
 }
 
 pub(crate) fn ambient() -> Fixed {
-    Fixed(Cell::new(0))
+    Fixed(AtomicU64::new(0))
 }
 
 /// The value of a call, calls within it first.

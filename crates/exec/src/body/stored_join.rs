@@ -53,6 +53,9 @@ impl Body<'_> {
                 None => return Ok(true),
             };
             self.narrow(at, &mut key_range, &[], stored_path, query);
+            if let (0, Some(part)) = (at, &self.part) {
+                key_range = part.clone();
+            }
             let (read, interner) = (query.read, query.interner);
             let mut any = false;
             let mut wants_more = true;

@@ -1,0 +1,144 @@
+//! Where a body's batches wait for other threads, and the ranges into which what it reads is cut.
+
+use super::{Body, Emit, Wanted};
+use crate::bindings::Bindings;
+use crate::error::Result;
+use crate::query::{Query, Relation};
+use base::{Batch, Key, KeyRange, Projection};
+use plan::Step;
+use std::hash::BuildHasher;
+
+/// A step whose batches wait has made this part of the rows after which any do, at least.
+const LEAST_SHARE: usize = 16;
+
+/// Rows that are drawn for each range.
+const DRAWN: usize = 16;
+
+/// The step before which batches wait, once it is known.
+pub(super) struct Cut {
+    /// Rows that entered each step, and the head.
+    passed: Vec<usize>,
+    rows_min: usize,
+    level: Option<usize>,
+    waiting: Vec<Bindings>,
+    waiting_rows: usize,
+}
+
+impl Cut {
+    /// Counts rows that enter a step until so many have that threads are worth their start.
+    fn note(&mut self, step: usize, rows: usize) {
+        if self.level.is_some() {
+            return;
+        }
+        self.passed[step] += rows;
+        if self.passed[step] >= self.rows_min {
+            let least = (self.rows_min / LEAST_SHARE).max(1);
+            // Before the head nothing is left to be done.
+            let steps = 1..self.passed.len() - 1;
+            self.level = steps.clone().find(|&step| self.passed[step] >= least);
+        }
+    }
+}
+
+impl Body<'_> {
+    /// Batches may wait once `rows_min` rows were made.
+    pub(crate) fn cut_from(&mut self, rows_min: usize) {
+        self.cut = Some(Cut {
+            passed: vec![0; self.steps.len() + 1],
+            rows_min,
+            level: None,
+            waiting: Vec::new(),
+            waiting_rows: 0,
+        });
+    }
+
+    /// Hands a batch to a step, or lets it wait.
+    pub(super) fn enter(
+        &mut self,
+        at: usize,
+        batch: Bindings,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        if let Some(cut) = &mut self.cut {
+            cut.note(at, batch.rows);
+            if cut.level == Some(at) {
+                cut.waiting_rows += batch.rows;
+                cut.waiting.push(batch);
+                if cut.waiting_rows >= 2 * cut.rows_min {
+                    self.spread_waiting(query, emit)?;
+                }
+                return Ok(true);
+            }
+        }
+        self.step(at, batch, query, emit)
+    }
+
+    /// Hands what waits to all threads.
+    pub(super) fn spread_waiting(&mut self, query: &Query<'_>, emit: Emit<'_>) -> Result<()> {
+        match &mut self.cut {
+            Some(Cut { level: Some(level), waiting, waiting_rows, .. }) if *waiting_rows > 0 => {
+                *waiting_rows = 0;
+                emit.spread(query, *level, std::mem::take(waiting))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads only this part of what the first step reads.
+    pub(crate) fn read_only(&mut self, part: KeyRange) {
+        self.part = Some(part);
+    }
+
+    /// About `count` ranges of keys with about as many rows each, where the first step reads a relation of at least `rows_min` rows whole.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn ranges(
+        &self,
+        query: &Query<'_>,
+        rows_min: u64,
+        count: usize,
+    ) -> Result<Option<Vec<KeyRange>>> {
+        let Some(first) = self.steps.first() else { return Ok(None) };
+        let Step::Stored { stored, path, prefix, checks, outputs, negated, range, at, .. } =
+            &first.planned.step
+        else {
+            return Ok(None);
+        };
+        let is_whole = prefix.is_empty() && checks.is_empty() && range.is_none() && at.is_none();
+        // Rows that are only counted are counted at once.
+        if !is_whole
+            || *negated
+            || outputs.is_empty()
+            || first.planned.together > 0
+            || query.plan.infos[*stored].rows < rows_min
+        {
+            return Ok(None);
+        }
+        let Relation::Stored(relation) = query.relation(*stored) else { return Ok(None) };
+        let path = &relation.paths[*path];
+        let mut drawn = Batch::new(&path.shape);
+        // Drawn the same each time, so that the ranges are.
+        let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
+        let mut random = || {
+            draws += 1;
+            hasher.hash_one(draws)
+        };
+        let keys = Projection { values: 0, ..Projection::ALL };
+        query.read.sample_into(path.keyspace, DRAWN * count, &mut random, keys, &mut drawn)?;
+        let mut bounds: Vec<Key> = (0..drawn.rows).map(|row| drawn.keys.get(row)).collect();
+        bounds.sort_unstable();
+        let step = (bounds.len() / count).max(1);
+        let mut bounds: Vec<Key> = bounds.into_iter().step_by(step).skip(1).collect();
+        bounds.dedup();
+        let KeyRange { mut lower, upper } = path.all();
+        let mut ranges = Vec::with_capacity(bounds.len() + 1);
+        for bound in bounds {
+            ranges.push(KeyRange { lower, upper: Some(bound.clone()) });
+            lower = bound;
+        }
+        ranges.push(KeyRange { lower, upper });
+        Ok(Some(ranges))
+    }
+}

@@ -1,0 +1,263 @@
+//! One body by several threads.
+//!
+//! # How
+//! A body runs on the caller's thread until its steps have made many rows. From then on the batches that leave the first step that makes more
+//! than a few wait; when there are enough of them, each thread runs the steps after it on a share, into a sink of its own (as morsels in Leis,
+//! Boncz, Kemper and Neumann, SIGMOD 2014). A large relation that is read whole by the first step is cut into ranges of keys
+//! instead, before anything runs. In the end the sinks become one.
+//!
+//! Shares are dealt out in turn, not taken by who is first: a sum of fractions depends on the order of its parts, and so is the same each time
+//! on the same rows with as many threads.
+//!
+//! # Invariants
+//! 1. While threads run, nothing changes that another one reads, but for the interner and the tries, which have locks.
+//! 2. Threads that help, of all queries of an engine, are at most as many as its environment has, but for the callers' own.
+
+use crate::bindings::Bindings;
+use crate::body::{BATCH_ROWS, Body, Wanted};
+use crate::error::Result;
+use crate::query::{Query, Stands};
+use crate::sink::Sink;
+use base::KeyRange;
+use plan::BodyPlan;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Rows after which threads are worth their start: what takes about a millisecond.
+const ROWS_MIN: usize = 64 << 10;
+
+/// Shares of a thread, so that they end at about the same time.
+const SHARES: usize = 4;
+
+/// Rows of a share, at least.
+const SHARE_ROWS_MIN: usize = 256;
+
+/// Threads that may help the queries of an engine.
+#[derive(Debug)]
+pub(crate) struct Helpers {
+    free: AtomicUsize,
+    rows_min: AtomicUsize,
+    times_taken: AtomicU64,
+}
+
+impl Helpers {
+    /// As many as an environment of so many threads has besides the caller's.
+    pub(crate) fn new(threads: usize) -> Self {
+        let free = threads.saturating_sub(1).into();
+        Self { free, rows_min: ROWS_MIN.into(), times_taken: AtomicU64::new(0) }
+    }
+
+    /// Lets them help once so many rows were made. For tests.
+    pub(crate) fn set_rows_min(&self, rows: usize) {
+        self.rows_min.store(rows.max(1), Relaxed);
+    }
+
+    /// Rows after which they help.
+    pub(crate) fn rows_min(&self) -> usize {
+        self.rows_min.load(Relaxed)
+    }
+
+    /// How many do nothing.
+    pub(crate) fn free(&self) -> usize {
+        self.free.load(Relaxed)
+    }
+
+    /// How often some were taken.
+    pub(crate) fn times_taken(&self) -> u64 {
+        self.times_taken.load(Relaxed)
+    }
+
+    /// All that do nothing.
+    fn take(&self) -> Taken<'_> {
+        let taken = Taken { helpers: self, count: self.free.swap(0, Relaxed) };
+        self.times_taken.fetch_add(u64::from(taken.count > 0), Relaxed);
+        taken
+    }
+}
+
+/// Helpers, until dropped.
+struct Taken<'h> {
+    helpers: &'h Helpers,
+    count: usize,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.helpers.free.fetch_add(self.count, Relaxed);
+    }
+}
+
+/// Where the rows of a body go, and who helps.
+pub(crate) trait Out {
+    /// Takes rows that the last step made.
+    ///
+    /// # Errors
+    /// See [`Sink::take`].
+    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted>;
+
+    /// Runs the steps from `level` on over what waits. Only a body with a [`crate::body::Cut`] asks for it.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    fn spread(&mut self, query: &Query<'_>, level: usize, waiting: Vec<Bindings>) -> Result<()>;
+}
+
+/// A sink without helpers.
+pub(crate) struct Alone<'s, S>(pub &'s mut S);
+
+impl<S: Sink> Out for Alone<'_, S> {
+    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+        self.0.take(query, found)
+    }
+
+    fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<()> {
+        unreachable!("nothing waits where nobody helps")
+    }
+}
+
+/// A sink and the threads that fill it.
+pub(crate) struct Spread<'a, 'p, 's, S> {
+    helpers: &'a Helpers,
+    stands: Stands<'a>,
+    plan: &'p BodyPlan,
+    variables: usize,
+    sink: &'s mut S,
+    /// The caller's thread is the first. None before they are needed.
+    workers: Vec<Worker<'a, 'p, S>>,
+    taken: Option<Taken<'a>>,
+}
+
+/// What a thread needs for itself.
+struct Worker<'a, 'p, S> {
+    body: Body<'p>,
+    query: Query<'a>,
+    sink: S,
+}
+
+impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
+    /// Nobody helps yet.
+    pub(crate) fn new(
+        helpers: &'a Helpers,
+        stands: Stands<'a>,
+        plan: &'p BodyPlan,
+        variables: usize,
+        sink: &'s mut S,
+    ) -> Self {
+        Self { helpers, stands, plan, variables, sink, workers: Vec::new(), taken: None }
+    }
+
+    /// Runs a body of the plan.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run(mut self, body: &mut Body<'p>, query: &mut Query<'_>) -> Result<()> {
+        let free = self.helpers.free();
+        if free == 0 || !self.sink.is_joinable() {
+            return body.run(query, &mut Alone(self.sink)).map(drop);
+        }
+        let rows_min = self.helpers.rows_min();
+        match body.ranges(query, 2 * rows_min as u64, SHARES * (free + 1))? {
+            Some(ranges) => self.scan(query, ranges)?,
+            None => {
+                body.cut_from(rows_min);
+                body.run(query, &mut self)?;
+            }
+        }
+        self.finish(query)
+    }
+
+    fn begin(&mut self, query: &Query<'_>) -> Result<()> {
+        if !self.workers.is_empty() {
+            return Ok(());
+        }
+        let taken = self.helpers.take();
+        for _ in 0..=taken.count {
+            let query = query.fork(self.stands);
+            let body = Body::new(self.plan, self.variables, &query.computer())?;
+            self.workers.push(Worker { body, query, sink: self.sink.fork() });
+        }
+        self.taken = Some(taken);
+        Ok(())
+    }
+
+    /// Reads these ranges by the first step.
+    fn scan(&mut self, query: &Query<'_>, ranges: Vec<KeyRange>) -> Result<()> {
+        self.begin(query)?;
+        let variables = self.variables;
+        let shares = dealt(ranges, self.workers.len());
+        self.all(shares, |Worker { body, query, sink }, ranges| {
+            for range in ranges {
+                body.read_only(range);
+                body.step(0, Bindings::unit(variables), query, &mut Alone(sink))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets each worker do something with its share.
+    fn all<I: Send>(
+        &mut self,
+        shares: Vec<Vec<I>>,
+        work: impl Fn(&mut Worker<'a, 'p, S>, Vec<I>) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let all: u64 = self.workers.iter().map(|worker| worker.sink.bytes()).sum();
+        for worker in &mut self.workers {
+            worker.query.beside_bytes = all - worker.sink.bytes() + self.sink.bytes();
+        }
+        let env = Arc::clone(self.stands.watch.env());
+        let shares = self.workers.iter_mut().zip(shares).filter(|(_, share)| !share.is_empty());
+        let done = env::scoped(&*env, shares.collect(), |(worker, share)| work(worker, share));
+        done.into_iter().collect()
+    }
+
+    /// Makes one of all sinks.
+    fn finish(mut self, query: &Query<'_>) -> Result<()> {
+        let shares = self.workers.iter().map(|_| vec![()]).collect();
+        self.all(shares, |Worker { body, query, sink }, _| {
+            body.hand_on_all_merged(query, &mut Alone(sink)).map(drop)
+        })?;
+        for Worker { sink, .. } in self.workers.drain(..) {
+            self.sink.join(sink, query)?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: Sink> Out for Spread<'_, '_, '_, S> {
+    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+        self.sink.take(query, found)
+    }
+
+    fn spread(&mut self, query: &Query<'_>, level: usize, waiting: Vec<Bindings>) -> Result<()> {
+        self.begin(query)?;
+        let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
+        let shares = SHARES * self.workers.len();
+        let share = rows.div_ceil(shares).clamp(SHARE_ROWS_MIN, BATCH_ROWS);
+        let mut pieces = Vec::with_capacity(shares);
+        for batch in waiting {
+            if batch.rows <= share {
+                pieces.push(batch);
+                continue;
+            }
+            for start in (0..batch.rows).step_by(share) {
+                pieces.push(batch.slice(start..(start + share).min(batch.rows)));
+            }
+        }
+        let shares = dealt(pieces, self.workers.len());
+        self.all(shares, |Worker { body, query, sink }, pieces| {
+            for piece in pieces {
+                body.step(level, piece, query, &mut Alone(sink))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Things dealt out in turn.
+fn dealt<T>(things: Vec<T>, to: usize) -> Vec<Vec<T>> {
+    let mut hands: Vec<Vec<T>> = (0..to).map(|_| Vec::new()).collect();
+    for (i, thing) in things.into_iter().enumerate() {
+        hands[i % to].push(thing);
+    }
+    hands
+}
