@@ -97,7 +97,7 @@ def open_engine(name: str, folder: Path, threads: int) -> Callable[[str], int]:
         if name == "quipu":
             import quipu
 
-            database = quipu.open(cache="1GB")
+            database = quipu.open(cache="1GB", threads=threads)
 
             def run(script: str, parameters: dict[str, Any]) -> Any:
                 return database.run(script, parameters).rows()

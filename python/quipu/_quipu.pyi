@@ -62,7 +62,7 @@ def open(
         cache: Memory for cached blocks, filters and indexes: bytes, or a text such as ``"512MB"`` (the default).
         memory_limit: Memory for an import beside the cache, of which memtables take a part; default ``"1GB"``. An
             import that needs more spills to disk.
-        threads: Worker threads; 0 is one for each core.
+        threads: Worker threads, which also help queries that make many rows; 0 is one for each core.
         read_only: Open beside a writer in another process, as of now; :meth:`Database.refresh` moves on.
         create: Whether a database is created where there is none.
         table_folders: Further folders for tables, on other disks perhaps; filled evenly. Each database makes a

@@ -19,7 +19,7 @@ pub struct Options {
     /// While an import runs it has three quarters of the cache too; one that needs more spills to
     /// disk. Default: 1 GiB.
     pub memory_limit_bytes: u64,
-    /// Worker threads; 0 (the default) is one for each core.
+    /// Worker threads, which also help queries that make many rows; 0 (the default) is one for each core.
     pub threads: usize,
     /// Open beside a writer in another process, without the right to write.
     pub read_only: bool,
