@@ -2,6 +2,7 @@
 
 mod ephemeral;
 mod frames;
+mod inside;
 mod load;
 mod options;
 mod plans;
@@ -193,6 +194,7 @@ impl Engine {
         }
         if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = &*script
         {
+            self.check_outside()?;
             let _alone = self.changing.write();
             let output = crate::system::index(self, op);
             self.plans.clear();
@@ -224,7 +226,7 @@ impl Engine {
         told: &mut Vec<Changed>,
         act: impl FnOnce(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
-        let _shared = self.changing.read();
+        let _shared = self.share();
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = self.session(&*transaction, run, cancelled);
         let outcome = act(&mut session);
@@ -308,7 +310,7 @@ impl Engine {
         index_changes: u64,
         commit: impl FnOnce() -> store::Result<R>,
     ) -> store::Result<R> {
-        let _shared = self.changing.read();
+        let _shared = self.share();
         if self.index_changes() != index_changes {
             let what = "an index was made or dropped since the transaction began";
             let hint = "run the transaction again";

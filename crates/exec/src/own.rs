@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! 1. None has the name of one that is built in.
-//! 2. No lock is held while one runs.
+//! 2. No lock is held while one runs, but for the share that a changing script has (`engine/inside.rs`): so one may run scripts.
 
 use crate::cell::Cell;
 use crate::error::{Error, Result};

@@ -1,0 +1,56 @@
+//! Whether a thread runs a script of an engine inside of another one: a rule of the program's may.
+//!
+//! # Why it matters
+//! Scripts that change rows share a lock, which `::index create` takes alone. A script inside of another one would wait for an index that waits for the
+//! outer one, and an index inside of a script for ever.
+
+use super::Engine;
+use crate::error::{Error, Result};
+use env::sync::RwLockReadGuard;
+use std::cell::RefCell;
+use syntax::Span;
+
+thread_local! {
+    /// Addresses of the engines whose scripts this thread runs, the outermost first.
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A share of the lock, as long as a script runs; inside of another one that one's serves.
+pub(super) struct Changing<'e> {
+    _shared: Option<RwLockReadGuard<'e, ()>>,
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(Vec::pop);
+    }
+}
+
+impl Engine {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn is_inside(&self) -> bool {
+        INSIDE.with_borrow(|inside| inside.contains(&self.address()))
+    }
+
+    /// Takes a share of the lock.
+    pub(super) fn share(&self) -> Changing<'_> {
+        let shared = (!self.is_inside()).then(|| self.changing.read());
+        INSIDE.with_borrow_mut(|inside| inside.push(self.address()));
+        Changing { _shared: shared }
+    }
+
+    /// # Errors
+    /// Where a script of this engine runs on this thread.
+    pub(super) fn check_outside(&self) -> Result<()> {
+        match self.is_inside() {
+            true => {
+                let what = "an index is neither made nor dropped inside of a script";
+                Err(Error::hinted(what, Span::default(), "do it when the script is done"))
+            }
+            false => Ok(()),
+        }
+    }
+}
