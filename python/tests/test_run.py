@@ -47,6 +47,19 @@ def test_a_result_is_a_sequence_of_rows_with_names(db: quipu.Database) -> None:
         result[-4]
 
 
+def test_scripts_ask_graphs_whose_vertices_are_text(db: quipu.Database) -> None:
+    graph = db.graph("knows", vertex="str", weight="int64")
+    graph.upsert_many(["ann", "bob", "cy"], ["bob", "cy", "ann"], [1, 2, 3])
+    assert db.run("?[b, w] := *knows['ann', b, w]").rows() == [("bob", 1)]
+    reached = "r[b] := *knows{src: $who, dst: b} r[c] := r[b], *knows{src: b, dst: c} ?[who] := r[who]"
+    assert db.run(reached, {"who": "ann"}).rows() == [("ann",), ("bob",), ("cy",)]
+    assert db.run(reached, {"who": "nobody"}).rows() == []
+    ranks = db.run("?[who, rank] <~ PageRank(*knows{src, dst})").rows()
+    assert [who for who, _ in ranks] == ["ann", "bob", "cy"]
+    with pytest.raises(quipu.Error, match="text"):
+        db.run("?[src, dst, weight] <- [['ann', 'dee', 4]] :put knows {src, dst => weight}")
+
+
 def test_a_repr_shows_the_first_rows(db: quipu.Database) -> None:
     few = repr(db.run("?[n, name] <- [[1, 'a'], [20, \"b\\n\"]]"))
     assert few.splitlines() == [" n │ name", "───┼─────", " 1 │ a", "20 │ b\\n", "<quipu.Result: 2 rows>"]
