@@ -260,7 +260,7 @@ impl Groups {
     /// # Errors
     /// A sum that leaves its range.
     pub(crate) fn join(&mut self, other: Self, interner: &Interner) -> Result<()> {
-        let columns: Vec<&[Cell]> = (0..other.plain.len()).map(|i| other.keys.column(i)).collect();
+        let columns = other.keys.columns();
         let rows = 0..other.keys.rows();
         let groups: Vec<usize> = rows.map(|row| self.keys.find_or_insert(&columns, row)).collect();
         self.begin()?;

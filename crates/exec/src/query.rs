@@ -448,11 +448,7 @@ impl<'a> Query<'a> {
                 if is_meet[predicate] {
                     join_best(table, aggregates, &found, interner)?;
                 } else {
-                    let columns: Vec<&[Cell]> =
-                        (0..found.arity()).map(|i| found.column(i)).collect();
-                    for row in 0..found.rows() {
-                        table.insert(&columns, row);
-                    }
+                    table.insert_all(&found);
                 }
                 let total = table.rows();
                 self.marks[predicate] = Marks { old: before, total };

@@ -80,10 +80,7 @@ impl Sink for RowSet<'_> {
             self.table = other.table;
             return Ok(());
         }
-        let columns = columns_of(&other.table);
-        for row in 0..other.table.rows() {
-            self.table.insert(&columns, row);
-        }
+        self.table.insert_all(&other.table);
         query.check_rows(&self.table)
     }
 
@@ -169,10 +166,6 @@ fn head_columns<'b>(head: &[Var], bindings: &'b Bindings) -> Vec<&'b [Cell]> {
     head.iter().map(|&var| bindings.columns[var].as_slice()).collect()
 }
 
-fn columns_of(table: &Table) -> Vec<&[Cell]> {
-    (0..table.arity()).map(|i| table.column(i)).collect()
-}
-
 /// Columns of a head that are not aggregated.
 pub(crate) fn plain_columns(aggregates: &[Option<AggregateUse>]) -> usize {
     aggregates.iter().filter(|one| one.is_none()).count()
@@ -188,7 +181,7 @@ pub(crate) fn join_best(
     other: &Table,
     interner: &Interner,
 ) -> Result<()> {
-    let columns = columns_of(other);
+    let columns = other.columns();
     for row in (0..other.rows()).filter(|&row| other.is_live(row)) {
         meet_into(table, aggregates, &columns, row, interner)?;
     }

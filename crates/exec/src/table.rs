@@ -79,6 +79,11 @@ impl Table {
         &self.columns[i]
     }
 
+    /// All columns.
+    pub(crate) fn columns(&self) -> Vec<&[Cell]> {
+        self.columns.iter().map(Vec::as_slice).collect()
+    }
+
     /// Its columns, where no row is dead.
     pub(crate) fn into_columns(self) -> Vec<Vec<Cell>> {
         self.columns
@@ -128,6 +133,14 @@ impl Table {
             }
         }
         is_new
+    }
+
+    /// Appends the rows of a set that are not there.
+    pub(crate) fn insert_all(&mut self, set: &Self) {
+        let columns = set.columns();
+        for row in 0..set.rows {
+            self.insert(&columns, row);
+        }
     }
 
     /// The number of the row that has the key of row `row` of other columns, which is appended unless it is there.

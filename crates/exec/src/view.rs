@@ -8,7 +8,7 @@ use base::{Batch, KeyShape, Projection};
 use function::OwnAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
-use relation::{Access, Catalog, Entry, GraphPart, Schema, VertexType};
+use relation::{Access, Catalog, Entry, GraphPart, Schema};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,12 +119,9 @@ impl<'s> View<'s> {
             });
         }
         let handle = self.keep(Relation::Stored(Arc::new(StoredRelation { paths })));
-        let spelled = match &entry {
-            Entry::Graph(def, _) if def.vertex == VertexType::Str => {
-                Some(Spelled { columns: vec![0, 1], names: def.keyspace_name(GraphPart::Names) })
-            }
-            _ => None,
-        };
+        let spelled = entry
+            .text_graph()
+            .map(|def| Spelled { columns: vec![0, 1], names: def.keyspace_name(GraphPart::Names) });
         let paths = info_paths;
         Ok(Some(RelationInfo { handle, columns, keys, rows, paths, is_historical, spelled }))
     }
@@ -169,21 +166,7 @@ pub(crate) fn stored_paths(
         }
         return Ok(paths);
     }
-    if let Some((graph, part)) = entry.name().split_once(':') {
-        if let Some(Entry::Graph(def, _)) = catalog.find(graph)? {
-            let ids = def.keyspace_name(GraphPart::Ids);
-            if entry.name() == ids {
-                paths[0].has_raw_keys = true;
-            } else if part == GraphPart::Names.suffix().trim_start_matches(':')
-                && let Some(ids) = catalog.find(&ids)?
-            {
-                // A name is found by its id, and an id by its name.
-                let mut path = StoredPath::of(ids.schema(), ids.keyspace());
-                (path.columns, path.has_raw_keys) = (vec![1, 0], true);
-                paths.push(path);
-            }
-        }
-    } else {
+    if !entry.name().contains(':') {
         for (schema, keyspace) in catalog.indexes_of(read, entry.name())? {
             let columns = columns_of(&paths[0].schema);
             let place = |key: &relation::KeyColumn| columns.iter().position(|c| c.name == key.name);
@@ -193,8 +176,25 @@ pub(crate) fn stored_paths(
                 paths.push(StoredPath { columns, ..path });
             }
         }
+    } else if let Some((graph, part)) = dictionary_of(entry.name())
+        && let Some(def) = catalog.find(graph)?.as_ref().and_then(Entry::text_graph)
+    {
+        if part == GraphPart::Ids {
+            paths[0].has_raw_keys = true;
+        } else if let Some(ids) = catalog.find(&def.keyspace_name(GraphPart::Ids))? {
+            // A name is found by its id, and an id by its name.
+            let mut path = StoredPath::of(ids.schema(), ids.keyspace());
+            (path.columns, path.has_raw_keys) = (vec![1, 0], true);
+            paths.push(path);
+        }
     }
     Ok(paths)
+}
+
+/// The name of the graph whose dictionary has this name, if one has, and which half of it.
+fn dictionary_of(name: &str) -> Option<(&str, GraphPart)> {
+    let half = |part: GraphPart| Some((name.strip_suffix(part.suffix())?, part));
+    [GraphPart::Ids, GraphPart::Names].into_iter().find_map(half)
 }
 
 impl plan::Catalog for View<'_> {

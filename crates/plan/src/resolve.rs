@@ -302,7 +302,7 @@ impl Resolver<'_> {
                 }
                 let at = at.as_ref().map(|at| self.scoped(at, scope)).transpose()?;
                 self.check_at(stored, name, at.is_some(), *span)?;
-                if let Some(atom) = self.spelled(stored, vars.clone(), *span)? {
+                if let Some(atom) = self.spelled(stored, &vars, *span)? {
                     match negated {
                         true => scope.negated.push(atom),
                         false => atom.push(scope, body),
@@ -543,8 +543,7 @@ impl Resolver<'_> {
                     .map(|at| resolve_expression(at, &mut self.program.parameters))
                     .transpose()?;
                 self.check_at(stored, name, at.is_some(), *span)?;
-                let all = vec![None; self.infos[stored].columns.len()];
-                let source = match self.spelled(stored, all, *span)? {
+                let source = match self.spelled(stored, &[], *span)? {
                     Some(atom) => Source::Derived(self.spelled_rows(&atom)),
                     None => Source::Stored(stored),
                 };

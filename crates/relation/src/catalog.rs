@@ -39,11 +39,20 @@ impl Entry {
         }
     }
 
+    /// The graph, where its vertices are text: numbers stand for them in its rows.
+    #[must_use]
+    pub fn text_graph(&self) -> Option<&GraphDef> {
+        match self {
+            Self::Graph(def, _) if def.vertex == VertexType::Str => Some(def),
+            _ => None,
+        }
+    }
+
     /// Its columns as scripts see them: vertices that are text are text, whatever stands for them in [`Entry::schema`].
     #[must_use]
     pub fn shown_schema(&self) -> Schema {
         let mut schema = self.schema();
-        if let Self::Graph(GraphDef { vertex: VertexType::Str, .. }, _) = self {
+        if self.text_graph().is_some() {
             schema.keys.iter_mut().for_each(|key| key.column_type = Type::String);
         }
         schema

@@ -144,7 +144,7 @@ impl Ephemeral {
 /// The live rows of a table but those whose keys are gone.
 fn without(table: &Table, gone: &Table, keys: usize) -> Table {
     let mut left = Table::new(table.arity(), keys);
-    let columns: Vec<&[Cell]> = (0..table.arity()).map(|i| table.column(i)).collect();
+    let columns = table.columns();
     for row in (0..table.rows()).filter(|&row| table.is_live(row)) {
         if !gone.contains(&columns[..keys], row) {
             left.insert(&columns, row);

@@ -138,9 +138,8 @@ impl Engine {
     /// # Errors
     /// There is none of this name, or its access level forbids it.
     pub fn frames(&self, read: &dyn Read, name: &str) -> Result<Frames> {
-        let path = self.readable(read, name)?;
-        let entry = self.entry(name)?;
-        if entry.shown_schema() != entry.schema() {
+        let (entry, path) = self.readable(read, name)?;
+        if entry.text_graph().is_some() {
             let what = format!("the vertices of graph `{name}` are text, and stored as numbers");
             let hint = format!("ask for its rows: ?[src, dst] := *{name}{{src, dst}}");
             return Err(Error::hinted(what, Span::default(), hint));
@@ -154,7 +153,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::frames`].
     pub fn count(&self, read: &dyn Read, name: &str) -> Result<u64> {
-        Ok(read.count(self.readable(read, name)?.keyspace)?)
+        Ok(read.count(self.readable(read, name)?.1.keyspace)?)
     }
 
     fn entry(&self, name: &str) -> Result<relation::Entry> {
@@ -162,12 +161,13 @@ impl Engine {
         crate::system::find(&self.catalog, &ident)
     }
 
-    fn readable(&self, read: &dyn Read, name: &str) -> Result<StoredPath> {
+    fn readable(&self, read: &dyn Read, name: &str) -> Result<(relation::Entry, StoredPath)> {
         let entry = self.entry(name)?;
         let settings = self.catalog.settings(read, name)?;
         relation::check_access(name, &settings, Access::Hidden)
             .map_err(|error| Error::value(error.to_string(), Span::default()))?;
-        Ok(stored_paths(&self.catalog, read, &entry)?.swap_remove(0))
+        let path = stored_paths(&self.catalog, read, &entry)?.swap_remove(0);
+        Ok((entry, path))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::stored::StoredPath;
 use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
 use model::Value;
-use relation::{Access, Entry, Schema, VertexType};
+use relation::{Access, Entry, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Read, Transaction};
@@ -418,18 +418,14 @@ fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Ta
 /// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner. New vertices that
 /// are text need numbers, which writers of a graph hand out one after the other.
 pub(super) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
-    match entry {
-        Entry::Blobs(def, _) => {
-            let what = format!("`{}` holds blobs, which scripts only read", def.name);
-            let hint = "put and delete them by the calls for blobs";
-            Err(Error::hinted(what, span, hint))
-        }
-        Entry::Graph(def, _) if def.vertex == VertexType::Str => {
-            let what =
-                format!("the vertices of graph `{}` are text, which scripts only read", def.name);
-            let hint = "upsert and remove edges by the calls for graphs";
-            Err(Error::hinted(what, span, hint))
-        }
-        _ => Ok(()),
+    if let Entry::Blobs(def, _) = entry {
+        let what = format!("`{}` holds blobs, which scripts only read", def.name);
+        return Err(Error::hinted(what, span, "put and delete them by the calls for blobs"));
     }
+    if let Some(def) = entry.text_graph() {
+        let what =
+            format!("the vertices of graph `{}` are text, which scripts only read", def.name);
+        return Err(Error::hinted(what, span, "upsert and remove edges by the calls for graphs"));
+    }
+    Ok(())
 }

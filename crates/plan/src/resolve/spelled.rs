@@ -72,12 +72,13 @@ impl Resolver<'_> {
     pub(super) fn spelled(
         &mut self,
         stored: usize,
-        args: Vec<Option<Var>>,
+        args: &[Option<Var>],
         span: Span,
     ) -> Result<Option<SpelledAtom>, Diagnostic> {
         let Some(spelled) = self.infos[stored].spelled.clone() else { return Ok(None) };
         let names = self.stored(&Ident { text: spelled.names, span }, None)?;
-        Ok(Some(SpelledAtom { stored, names, columns: spelled.columns, args, span }))
+        let (columns, args) = (spelled.columns, args.to_vec());
+        Ok(Some(SpelledAtom { stored, names, columns, args, span }))
     }
 
     /// Appends the negated ones.
@@ -91,7 +92,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The predicate of the relation's rows with texts in the place of numbers.
+    /// The predicate of the rows of the atom's relation with texts in the place of numbers, whatever its arguments.
     pub(super) fn spelled_rows(&mut self, atom: &SpelledAtom) -> usize {
         // No rule of a script has such a name.
         let name = format!("*{}", self.program.stored[atom.stored].name);
