@@ -385,6 +385,16 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// held much for a while. Takes milliseconds.
     fn release_memory(&self) {}
 
+    /// Bytes of memory that the process has from the system, all of the program included, mapped files not; 0 where that is not known.
+    fn resident_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Whether nothing outlives the process, so that nothing has to be made durable.
+    fn is_volatile(&self) -> bool {
+        false
+    }
+
     /// A new signal.
     fn signal(&self) -> Arc<dyn Signal>;
 

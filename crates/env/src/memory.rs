@@ -165,6 +165,10 @@ impl Env for MemoryEnv {
         Ok(Box::new(MemoryFile { contents, path: path.to_owned() }))
     }
 
+    fn is_volatile(&self) -> bool {
+        true
+    }
+
     fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>> {
         let contents = self.find("open to append", path)?;
         let keep = usize::try_from(keep_bytes).unwrap_or(usize::MAX);

@@ -84,6 +84,8 @@ pub(crate) struct Inner {
     pub(crate) closing: Arc<AtomicBool>,
     /// Bytes in active memtables at which a commit seals them, cheap to read.
     pub(crate) active_bytes: AtomicU64,
+    /// Bytes that the process has when freed memory is given back next.
+    pub(crate) released_at: AtomicU64,
     /// Why compaction stopped, if it did; writes go on.
     pub(crate) compaction_error: Mutex<Option<Error>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,

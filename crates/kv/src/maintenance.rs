@@ -274,11 +274,23 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives freed memory back where the limit is small. Elsewhere the next generation of memtables takes it again, and the
-    /// allocator would be held up, also for the program around the database.
+    /// Gives freed memory back where the limit is small, or passed. Elsewhere the next generation of memtables takes it again, and
+    /// the allocator would be held up, also for the program around the database. What that program holds cannot be given back: then it is
+    /// not tried again until there is more.
     fn release_memory(&self) {
         if self.options.memtable_bytes < RELEASED_BELOW_BYTES {
+            return self.env.release_memory();
+        }
+        // What is to be given back grows beyond before it is looked at again.
+        let some = self.options.memory_limit_bytes / 16;
+        let at = self.released_at.load(Ordering::Relaxed).max(15 * some);
+        let mut resident = self.env.resident_bytes();
+        if resident >= at {
             self.env.release_memory();
+            resident = self.env.resident_bytes();
+            self.released_at.store(resident.saturating_add(some), Ordering::Relaxed);
+        } else {
+            self.released_at.fetch_min(resident.saturating_add(4 * some), Ordering::Relaxed);
         }
     }
 

@@ -286,6 +286,7 @@ pub(crate) fn assemble(
         compaction_queued: false.into(),
         closing: Arc::new(false.into()),
         active_bytes: 0.into(),
+        released_at: 0.into(),
         compaction_error: Mutex::new(None),
         lock: Mutex::new(lock),
         follower: Mutex::new(None),

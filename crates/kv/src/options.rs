@@ -14,6 +14,8 @@ pub struct KvOptions {
     /// All memtables together are moved into tables at about this many bytes; up to twice as much
     /// is held while they are being written.
     pub memtable_bytes: u64,
+    /// Bytes of memory that the process should not pass: what the allocator keeps of freed memory is given back there.
+    pub memory_limit_bytes: u64,
     /// Most bytes that one transaction's writes may take in memory.
     pub transaction_bytes_max: u64,
     /// Length of a segment of the write-ahead log, in bytes.
@@ -38,6 +40,7 @@ impl Default for KvOptions {
             durability: Durability::Sync,
             cache_bytes: 512 << 20,
             memtable_bytes: 64 << 20,
+            memory_limit_bytes: u64::MAX,
             transaction_bytes_max: 512 << 20,
             wal_segment_bytes: 64 << 20,
             table_folders: Vec::new(),

@@ -235,6 +235,10 @@ impl Env for RealEnv {
         sys::release_memory();
     }
 
+    fn resident_bytes(&self) -> u64 {
+        sys::resident_bytes()
+    }
+
     fn signal(&self) -> Arc<dyn Signal> {
         Arc::new(ThreadSignal::default())
     }

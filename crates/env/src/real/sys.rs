@@ -32,6 +32,14 @@ pub(crate) fn release_memory() {
     }
 }
 
+/// Bytes that the process has in memory but for files that it has mapped; 0 where the system does not tell.
+pub(crate) fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}
+
 /// Bytes that an unprivileged process may still write to the file system of `folder`.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let name = CString::new(folder.as_os_str().as_bytes())?;
