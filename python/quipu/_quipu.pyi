@@ -245,7 +245,7 @@ class Database:
         >>> db.relation("town", create=frame, keys=["name"])
 
         Args:
-            name: Its name. Graphs of numbers and counters are relations too.
+            name: Its name. Graphs and counters are relations too.
             create: The columns it has, and gets where it is not there: as scripts write them after ``:create``, or an
                 Arrow schema or table. ``None``: it must be there.
             keys: With an Arrow schema, the columns that rows are found by.
@@ -261,7 +261,7 @@ class Database:
         {'city': {'headers': ['name', 'people'], 'rows': [['Cusco', 428450], ['Lima', 10092000]]}}
 
         Args:
-            names: Names of relations; graphs of numbers and counters are relations too.
+            names: Names of relations; graphs and counters are relations too.
 
         Raises:
             InvalidInputError: There is none of a name, or its access level hides it.
@@ -533,8 +533,7 @@ class Transaction:
         """Run a script inside of the transaction: it sees what was written here, and ends as the transaction does.
 
         Args:
-            script: As for :meth:`Database.run`, but that relations and indexes are created and removed outside of
-                transactions.
+            script: As for :meth:`Database.run`, but that indexes are made and dropped outside of transactions.
             params: As for :meth:`Database.run`.
             timeout: As for :meth:`Database.run`.
             read_only: As for :meth:`Database.run`.
@@ -554,7 +553,7 @@ class Transaction:
         """Open a relation, seen through the transaction.
 
         Args:
-            name: Its name. Relations are created outside of transactions.
+            name: Its name: of one that is there, or that a script of the transaction made.
 
         Raises:
             InvalidInputError: There is none of this name.

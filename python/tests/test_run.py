@@ -56,8 +56,25 @@ def test_scripts_ask_graphs_whose_vertices_are_text(db: quipu.Database) -> None:
     assert db.run(reached, {"who": "nobody"}).rows() == []
     ranks = db.run("?[who, rank] <~ PageRank(*knows{src, dst})").rows()
     assert [who for who, _ in ranks] == ["ann", "bob", "cy"]
-    with pytest.raises(quipu.Error, match="text"):
-        db.run("?[src, dst, weight] <- [['ann', 'dee', 4]] :put knows {src, dst => weight}")
+
+
+def test_scripts_and_tables_change_graphs_whose_vertices_are_text(db: quipu.Database) -> None:
+    g = db.graph("knows", vertex="str", weight="float64")
+    rows = [["ada", "bob", 1.0], ["bob", "cyd", 2.0]]
+    db.run("?[src, dst, weight] <- $rows :put knows {src, dst => weight}", {"rows": rows})
+    assert list(g.successors("ada")) == ["bob"]
+    db.run("?[src, dst] <- [['ada', 'bob']] :rm knows {src, dst}")
+    assert list(g.successors("ada")) == []
+    relation = db.relation("knows")
+    relation.put({"src": ["cyd", "dan"], "dst": ["dan", "ada"], "weight": [3.0, 4.0]})
+    assert relation.to_arrow().to_pydict() == {
+        "src": ["bob", "cyd", "dan"],
+        "dst": ["cyd", "dan", "ada"],
+        "weight": [2.0, 3.0, 4.0],
+    }
+    assert g.edge("dan", "ada") == 4.0
+    reached = db.run("r[b] := *knows['bob', b, _] r[c] := r[b], *knows[b, c, _] ?[b] := r[b]")
+    assert reached.rows() == [("ada",), ("cyd",), ("dan",)]
 
 
 def test_a_repr_shows_the_first_rows(db: quipu.Database) -> None:
@@ -358,21 +375,37 @@ def test_of_two_transactions_that_put_one_row_the_first_wins(db: quipu.Database)
     assert db.run("?[v] := *t[1, v]").rows() == [(1,)]
 
 
-def test_the_catalog_is_changed_outside_of_transactions(db: quipu.Database) -> None:
+def test_a_transaction_makes_replaces_renames_and_removes_relations(db: quipu.Database) -> None:
     db.run("?[k, v] <- [[1, 2]] :create t {k => v}")
+    db.run("?[k] <- [[1]] :create gone {k}")
     with db.transaction() as tx:
-        scripts = [
-            "?[k] <- [[1]] :create u {k}",
-            "?[k] <- [[1]] :replace t {k}",
-            "::remove t",
-            "::index create t:i {v}",
-        ]
-        for script in scripts:
-            with pytest.raises(quipu.InvalidInputError, match=r"inside of a transaction\n(.*\n)*hint"):
-                tx.run(script)
-        # With the same columns it is a change of rows.
-        tx.run("?[k, v] <- [[5, 6]] :replace t {k => v}")
-    assert db.run("?[k, v] := *t[k, v]").rows() == [(5, 6)]
+        tx.run("?[k] <- [[1]] :create u {k}")
+        tx.run("?[k] := *u[k] :replace t {k}")
+        tx.run("::rename u -> w")
+        tx.run("::remove gone")
+        assert tx.run("?[k] := *t[k], *w[k]").rows() == [(1,)]
+        assert tx.relation("w").to_arrow().num_rows == 1
+        tx.import_relations({"w": [(2,), (3,)]})
+        assert tx.run("?[count(k)] := *w[k]").rows() == [(3,)]
+        with pytest.raises(quipu.InvalidInputError, match="no relation `w`"):
+            db.run("?[k] := *w[k]")
+        with pytest.raises(quipu.InvalidInputError, match="outside of transactions"):
+            tx.run("::index create t:i {k}")
+    assert [row[0] for row in db.run("::relations").rows()] == ["t", "w"]
+    assert db.run("?[k] := *t[k]").rows() == [(1,)]
+
+
+def test_what_a_transaction_that_fails_made_is_gone(db: quipu.Database) -> None:
+    with pytest.raises(ZeroDivisionError), db.transaction() as tx:
+        tx.run("?[k] <- [[1]] :create u {k}")
+        raise ZeroDivisionError
+    assert db.run("::relations").rows() == []
+    first, second = db.transaction(), db.transaction()
+    for tx in (first, second):
+        tx.run("?[k] <- [[1]] :create u {k}")
+    first.commit()
+    with pytest.raises(quipu.ConflictError, match="meanwhile"):
+        second.commit()
 
 
 def test_an_index_made_meanwhile_is_a_conflict_and_misses_nothing(db: quipu.Database) -> None:

@@ -4,6 +4,7 @@ mod ephemeral;
 mod frames;
 mod inside;
 mod load;
+mod moments;
 mod options;
 mod plans;
 mod register;
@@ -30,16 +31,17 @@ use env::sync::{Mutex, RwLock};
 pub use frames::{ColumnOf, Frames};
 use function::Ambient;
 use model::Value;
+use moments::Moments;
 use options::{Options, cells_of};
 use plan::Plan;
 use plans::{Planned, Plans};
-use relation::Catalog;
+use relation::{Catalog, NameChanges, Names};
 pub use rows::{Change, ChangeKind};
 use session::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use store::{ErrorKind, Isolation, Read, Store, Transaction};
+use store::{ErrorKind, Isolation, Read, Store, Transaction, WriteBatch};
 use syntax::{Script, SystemOp};
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
@@ -48,11 +50,57 @@ const TIMEOUT_S: f64 = 300.0;
 /// Microseconds for which a plan's estimates are believed.
 const PLAN_AGE_US: u64 = 2_000_000;
 
+/// How often a script is run again where what it has a conflict with is nothing that it asked for.
+const TRIES_MAX: usize = 32;
+
+/// Microseconds to wait before, at most.
+const RETRY_WAIT_US: u64 = 1000;
+
 /// Graphs of stored relations that are kept from query to query take as much as a query may, divided by this.
 const PROJECTIONS_SHARE: u64 = 4;
 
 /// Named parameters.
 pub type Parameters = BTreeMap<String, Value>;
+
+/// What scripts in a transaction of the caller's leave to be done when it ends.
+pub struct Carried {
+    /// Of the engine, when the transaction began.
+    moment: u64,
+    names: Names,
+    changed: Vec<Changed>,
+    lets_plans_go: bool,
+}
+
+impl Carried {
+    fn new(moment: u64, names: Names) -> Self {
+        Self { moment, names, changed: Vec::new(), lets_plans_go: false }
+    }
+
+    /// What names stand for in the transaction.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// For another script of the transaction.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self::new(self.moment, self.names.clone())
+    }
+
+    /// Takes over what a script has left that began with a copy of `base`.
+    pub fn absorb(&mut self, base: &Self, mut later: Self) {
+        self.names.merge(&base.names, later.names);
+        self.changed.append(&mut later.changed);
+        self.lets_plans_go |= later.lets_plans_go;
+    }
+
+    /// All of it; nothing is left.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new(self.moment, Names::default()))
+    }
+}
 
 /// Runs scripts over a store.
 pub struct Engine {
@@ -63,8 +111,10 @@ pub struct Engine {
     running: Mutex<BTreeMap<u64, Running>>,
     /// Shared by scripts that change rows; held alone while an index is made or dropped.
     changing: RwLock<()>,
-    /// How often indexes were made or dropped.
-    index_changes: AtomicU64,
+    /// Held while a commit changes what names stand for.
+    naming: Mutex<()>,
+    /// Counts what whoever began before must not write past (`engine/moments.rs`).
+    moments: Moments,
     next_id: AtomicU64,
     memory_bytes_max: u64,
     projections: Projections,
@@ -107,7 +157,8 @@ impl Engine {
             plans: Plans::default(),
             running: Mutex::default(),
             changing: RwLock::default(),
-            index_changes: AtomicU64::new(0),
+            naming: Mutex::default(),
+            moments: Moments::default(),
             next_id: AtomicU64::new(1),
             memory_bytes_max,
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
@@ -151,17 +202,20 @@ impl Engine {
     /// See [`Error`]; nothing was changed then.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         let cancelled = Arc::new(AtomicBool::new(false));
+        let moment = self.moments.now(&*self.env);
         let known = self.plans.get(text);
         if let Some(planned) = known
             && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
         {
             let _running = self.register(&planned.text, &cancelled);
-            match self.run_planned(&planned, run, &cancelled) {
+            match self.run_planned(&planned, run, &cancelled, moment) {
                 // A relation may have gone since the plan was made.
                 Err(Error::Store(error)) if error.kind() == ErrorKind::InvalidInput => {
                     self.plans.remove(text);
                 }
-                other => return other,
+                Ok(None) => {}
+                Ok(Some(output)) => return Ok(output),
+                Err(error) => return Err(error),
             }
         }
         let script = self.plans.parse(text)?;
@@ -170,19 +224,11 @@ impl Engine {
         if let Script::Query(query) = &*script
             && query.options.mutation.is_none()
         {
-            let generation = self.plans.generation();
-            let snapshot = self.store.snapshot();
-            let read: &dyn Read = &*snapshot;
-            let (plan, relations) = self.plan(query, read, &BTreeMap::new(), &BTreeMap::new())?;
-            let planned = Arc::new(Planned {
-                text: Arc::clone(&text),
-                query: query.clone(),
-                plan,
-                relations,
-                made_us: self.env.monotonic_us(),
-            });
-            self.plans.put(&planned, generation);
-            return self.run_planned(&planned, run, &cancelled);
+            loop {
+                if let Some(output) = self.ask_planned(query, &text, run, &cancelled)? {
+                    return Ok(output);
+                }
+            }
         }
         if run.read_only
             && let Script::System(op) = &*script
@@ -198,10 +244,38 @@ impl Engine {
             let _alone = self.changing.write();
             let output = crate::system::index(self, op);
             self.plans.clear();
-            self.index_changes.fetch_add(1, Relaxed);
+            self.moments.pass();
             return output;
         }
         self.in_transaction(run, &cancelled, |session| session.run(&script))
+    }
+
+    /// Plans a query, keeps the plan and runs it; `None` where what names stand for has changed meanwhile.
+    fn ask_planned(
+        &self,
+        query: &syntax::Query,
+        text: &Arc<str>,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Option<Output>> {
+        let moment = self.moments.now(&*self.env);
+        let generation = self.plans.generation();
+        let snapshot = self.store.snapshot();
+        let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &Names::default());
+        if !self.moments.is(moment) {
+            return Ok(None);
+        }
+        let (plan, relations) = planned?;
+        drop(snapshot);
+        let planned = Arc::new(Planned {
+            text: Arc::clone(text),
+            query: query.clone(),
+            plan,
+            relations,
+            made_us: self.env.monotonic_us(),
+        });
+        self.plans.put(&planned, generation);
+        self.run_planned(&planned, run, cancelled, moment)
     }
 
     /// Does something in a transaction of its own, and what is left to be done when it is committed.
@@ -209,72 +283,139 @@ impl Engine {
         &self,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
-        act: impl FnOnce(&mut Session<'_>) -> Result<T>,
+        act: impl Fn(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut changed = Vec::new();
-        let outcome = self.committed(run, cancelled, &mut changed, act);
-        // Of what is committed, also where what followed failed; of nothing else.
-        self.callbacks.tell(changed);
-        outcome
+        let mut tries = TRIES_MAX;
+        let watch = self.watch(run, cancelled);
+        loop {
+            let (mut changed, mut may_retry) = (Vec::new(), false);
+            let outcome = self.committed(run, watch.again(), &mut changed, &mut may_retry, &act);
+            // Of what is committed, also where what followed failed; of nothing else.
+            self.callbacks.tell(changed);
+            match &outcome {
+                // Writers of other rows may have given new texts the same numbers, or what names stand for has changed: of either the one
+                // that asks knows nothing.
+                Err(Error::Store(error))
+                    if error.kind() == ErrorKind::Conflict && may_retry && tries > 0 =>
+                {
+                    tries -= 1;
+                    watch.check(0)?;
+                    crate::watch::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
+                }
+                _ => return outcome,
+            }
+        }
     }
 
     /// The same; what was changed is there once it is committed, when no lock is held any more.
     fn committed<T>(
         &self,
         run: &Run<'_>,
-        cancelled: &Arc<AtomicBool>,
+        watch: Watch<'_>,
         told: &mut Vec<Changed>,
-        act: impl FnOnce(&mut Session<'_>) -> Result<T>,
+        may_retry: &mut bool,
+        act: impl Fn(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
+        let moment = self.moments.now(&*self.env);
         let _shared = self.share();
         let transaction = self.store.begin(Isolation::Snapshot);
-        let mut session = self.session(&*transaction, run, cancelled);
+        let mut session = self.session(&*transaction, run, watch);
         let outcome = act(&mut session);
-        let Session { created, dropped, successors, renamed, changed, lets_plans_go, .. } = session;
-        let undo = || {
-            for name in &created {
-                // The relation was never there for anyone else; an orphan is better than hiding the first error.
-                let _ = self.catalog.drop_entry(name);
-            }
-            for successor in successors.values() {
-                let _ = self.catalog.abandon_successor(successor);
-            }
-        };
+        let Session { names, changed, lets_plans_go, has_numbered, .. } = session;
+        *may_retry = has_numbered;
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {
                 drop(transaction);
-                undo();
+                self.forget_names(&names);
+                // It may have failed for a name that stood for something else meanwhile.
+                *may_retry |= !self.moments.is(moment);
                 return Err(error);
             }
         };
-        if let Err(error) = transaction.commit() {
-            undo();
-            return Err(error.into());
-        }
-        *told = changed;
-        for name in dropped {
-            match &self.host {
-                Some(host) => host.drop_entry(&name)?,
-                None => self.catalog.drop_entry(&name)?,
-            };
-        }
-        for successor in successors.values() {
-            self.catalog.install_successor(successor)?;
-        }
-        if !renamed.is_empty() {
-            self.catalog.rename(&renamed)?;
-        }
-        if !renamed.is_empty() || lets_plans_go {
-            self.plans.clear();
-        }
+        let carried = Carried { moment, names, changed, lets_plans_go };
+        let committed = self.commit_carried(carried, transaction, told);
+        *may_retry |= !self.moments.is(moment);
+        committed?;
         Ok(done)
     }
 
-    /// Runs a script in a transaction of the caller's, who commits or rolls back. Relations are neither created nor
-    /// removed there, since that is no part of a transaction.
+    /// Commits, and lets names stand for everybody for what they stand for in the transaction. `told` is what was changed, where it is committed.
+    fn commit_carried(
+        &self,
+        carried: Carried,
+        transaction: Box<dyn Transaction>,
+        told: &mut Vec<Changed>,
+    ) -> store::Result<()> {
+        let Carried { moment, names, changed, lets_plans_go } = carried;
+        let _naming = names.are_changed().then(|| self.naming.lock());
+        // Whoever begins now waits until names and rows belong together again.
+        let passing = names.move_old().then(|| self.moments.begin_to_pass());
+        let is_past = match &passing {
+            Some(passing) => passing.from() != moment,
+            None => !self.moments.is(moment),
+        };
+        let prepared = match is_past {
+            true => Err(changed_meanwhile()),
+            false => self.prepare(&names, &*transaction),
+        };
+        let committed = prepared.and_then(|changes| transaction.commit().map(|_| changes));
+        let changes = match committed {
+            Ok(changes) => changes,
+            Err(error) => {
+                self.forget_names(&names);
+                return Err(error);
+            }
+        };
+        *told = changed;
+        let named = self.catalog.change_names(&changes);
+        if let (Some(host), Ok(())) = (&self.host, &named) {
+            changes.dropped().iter().for_each(|&keyspace| host.dropped(keyspace));
+        }
+        if names.are_changed() || lets_plans_go {
+            self.plans.clear();
+        }
+        drop(passing);
+        named
+    }
+
+    /// What the commit does to keyspaces, whose row is written into the transaction.
+    fn prepare(&self, names: &Names, transaction: &dyn Transaction) -> store::Result<NameChanges> {
+        if !names.are_changed() {
+            return Ok(NameChanges::default());
+        }
+        let (changes, rows) = self.catalog.name_changes(names, transaction)?;
+        for row in rows {
+            transaction.write(&WriteBatch { tables: vec![row] })?;
+        }
+        Ok(changes)
+    }
+
+    /// Drops what was made for a transaction that is not committed.
+    fn forget_names(&self, names: &Names) {
+        // Nobody but the transaction knew of it: what is left goes when the database is opened again, and hides no other error.
+        let _ = self.catalog.forget_names(names);
+    }
+
+    /// For the scripts of a transaction of the caller's: to be asked for before it begins, and handed to each of them, and to
+    /// [`Engine::commit_in`] or [`Engine::forget`].
+    #[must_use]
+    pub fn carried(&self) -> Carried {
+        Carried::new(self.moments.now(&*self.env), Names::default())
+    }
+
+    /// What names stand for in a transaction of the caller's.
     ///
-    /// What was changed is added to `changed`, for [`Engine::tell`].
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where what they stood for when it began is not what they stand for now outside of it.
+    pub fn names_in<'c>(&self, carried: &'c Carried) -> store::Result<&'c Names> {
+        match self.moments.is(carried.moment) {
+            true => Ok(&carried.names),
+            false => Err(changed_meanwhile()),
+        }
+    }
+
+    /// Runs a script in a transaction of the caller's.
     ///
     /// # Errors
     /// See [`Error`]. What the script wrote before it failed is still in the transaction.
@@ -283,47 +424,65 @@ impl Engine {
         transaction: &dyn Transaction,
         text: &str,
         run: &Run<'_>,
-        changed: &mut Vec<Changed>,
+        carried: &mut Carried,
     ) -> Result<Output> {
         let script = self.plans.parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&text.into(), &cancelled);
-        let mut session = self.session(transaction, run, &cancelled);
+        self.carry(transaction, run, &cancelled, carried, |session| session.run(&script))
+    }
+
+    /// Does something in a transaction of the caller's.
+    fn carry<T>(
+        &self,
+        transaction: &dyn Transaction,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+        carried: &mut Carried,
+        act: impl FnOnce(&mut Session<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.names_in(carried)?;
+        let mut session = self.session(transaction, run, self.watch(run, cancelled));
         session.is_callers = true;
-        let outcome = session.run(&script);
-        changed.append(&mut session.changed);
+        session.names = std::mem::take(&mut carried.names);
+        let outcome = act(&mut session);
+        let Session { names, mut changed, lets_plans_go, .. } = session;
+        carried.names = names;
+        carried.changed.append(&mut changed);
+        carried.lets_plans_go |= lets_plans_go;
         outcome
     }
 
-    /// How often indexes were made or dropped: asked before a transaction begins that will run scripts.
-    #[must_use]
-    pub fn index_changes(&self) -> u64 {
-        self.index_changes.load(Relaxed)
-    }
-
-    /// Commits a transaction in which scripts ran. What they wrote lacks rows of an index that was made meanwhile.
+    /// Commits a transaction in which scripts ran, and tells whoever wants to know what they changed. What scripts wrote lacks rows of an index
+    /// that was made meanwhile.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where indexes were made or dropped since there were `index_changes`; those of `commit`.
-    pub fn commit_in<R>(
+    /// [`ErrorKind::Conflict`] where since the transaction began indexes were made or dropped, or relations renamed, replaced or removed;
+    /// those of the commit.
+    pub fn commit_in(
         &self,
-        index_changes: u64,
-        commit: impl FnOnce() -> store::Result<R>,
-    ) -> store::Result<R> {
-        let _shared = self.share();
-        if self.index_changes() != index_changes {
-            let what = "an index was made or dropped since the transaction began";
-            let hint = "run the transaction again";
-            return Err(store::Error::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}")));
-        }
-        commit()
+        carried: Carried,
+        transaction: Box<dyn Transaction>,
+    ) -> store::Result<()> {
+        let mut told = Vec::new();
+        let committed = {
+            let _shared = self.share();
+            self.commit_carried(carried, transaction, &mut told)
+        };
+        self.callbacks.tell(told);
+        committed
+    }
+
+    /// Drops what scripts made in a transaction that was rolled back.
+    pub fn forget(&self, carried: &Carried) {
+        self.forget_names(&carried.names);
     }
 
     fn session<'e>(
         &'e self,
         transaction: &'e dyn Transaction,
         run: &Run<'e>,
-        cancelled: &Arc<AtomicBool>,
+        watch: Watch<'e>,
     ) -> Session<'e> {
         Session {
             engine: self,
@@ -333,14 +492,12 @@ impl Engine {
             interner: Arc::default(),
             parameters: run.parameters,
             ephemeral: BTreeMap::new(),
-            watch: self.watch(run, cancelled),
+            watch,
             debug: run.debug,
-            created: Vec::new(),
-            dropped: Vec::new(),
-            successors: BTreeMap::new(),
-            renamed: Vec::new(),
+            names: Names::default(),
             lets_plans_go: false,
             in_trigger: false,
+            has_numbered: false,
             changed: Vec::new(),
         }
     }
@@ -369,10 +526,10 @@ impl Engine {
         query: &syntax::Query,
         read: &dyn Read,
         ephemeral: &BTreeMap<String, Ephemeral>,
-        successors: &BTreeMap<String, String>,
+        names: &Names,
     ) -> Result<(Plan, Vec<Relation>)> {
         let random = || self.env.random_u64();
-        let view = View::new(&self.catalog, read, ephemeral, successors, &random, &self.own);
+        let view = View::new(&self.catalog, read, ephemeral, names, &random, &self.own);
         let plan = plan::plan(query, &view)?;
         let found = view.into_relations();
         let relations =
@@ -380,12 +537,14 @@ impl Engine {
         Ok((plan, relations))
     }
 
+    /// Runs a query by its plan; `None` where what names stand for has changed since `moment`, which was asked for before the plan.
     fn run_planned(
         &self,
         planned: &Planned,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
-    ) -> Result<Output> {
+        moment: u64,
+    ) -> Result<Option<Output>> {
         let Planned { query, plan, relations, .. } = planned;
         if let Some(host) = &self.host {
             for keyspace in relations.iter().filter_map(Relation::keyspace) {
@@ -393,6 +552,9 @@ impl Engine {
             }
         }
         let snapshot = self.store.snapshot();
+        if !self.moments.is(moment) {
+            return Ok(None);
+        }
         let read: &dyn Read = &*snapshot;
         let interner = Arc::<Interner>::default();
         let watch = self.watch(run, cancelled);
@@ -410,6 +572,7 @@ impl Engine {
             &watch,
             None,
         )
+        .map(Some)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
@@ -511,8 +674,13 @@ impl Engine {
     }
 
     /// How a query would run.
-    pub(crate) fn explain(&self, query: &syntax::Query, read: &dyn Read) -> Result<Output> {
-        let (plan, _) = self.plan(query, read, &BTreeMap::new(), &BTreeMap::new())?;
+    pub(crate) fn explain(
+        &self,
+        query: &syntax::Query,
+        read: &dyn Read,
+        names: &Names,
+    ) -> Result<Output> {
+        let (plan, _) = self.plan(query, read, &BTreeMap::new(), names)?;
         Ok(crate::explain::rows(&plan))
     }
 
@@ -533,6 +701,11 @@ impl Engine {
             None => false,
         }
     }
+}
+
+fn changed_meanwhile() -> store::Error {
+    let what = "an index was made or dropped, or a relation renamed, replaced or removed, since the transaction began";
+    store::Error::new(ErrorKind::Conflict, format!("{what}\nhint: run the transaction again"))
 }
 
 /// Takes a script off the list when it is done.

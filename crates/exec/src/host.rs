@@ -49,11 +49,8 @@ pub trait Host: Send + Sync {
     /// Failed writes.
     fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> store::Result<()>;
 
-    /// Drops a relation and what waits for it; whether it was there.
-    ///
-    /// # Errors
-    /// Failed writes.
-    fn drop_entry(&self, name: &str) -> store::Result<bool>;
+    /// A keyspace is gone: nothing may wait for it any more.
+    fn dropped(&self, keyspace: KeyspaceId);
 
     /// Hands the rows of a Parquet file to `visit`, piece by piece, until it says that it wants no more. `columns` are names in
     /// the order in which they are wanted; without them all are read. `file` is for messages.

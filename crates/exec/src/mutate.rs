@@ -3,11 +3,14 @@
 //! # Invariants
 //! 1. Everything is written through the script's transaction: other readers see all of it or nothing.
 //! 2. A graph's two directions get the same rows.
+//! 3. Rows hold texts until they are encoded, also where numbers stand for them.
 
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Computer, NoRows};
+use crate::numbers::Numbers;
 use crate::stored::StoredPath;
+use crate::target::Target;
 use crate::view::columns_of;
 use base::{Batch, Kind};
 use hashbrown::HashMap;
@@ -87,8 +90,8 @@ pub(crate) struct Writer<'w> {
     pub interner: &'w Interner,
     /// For defaults.
     pub computer: Computer<'w>,
-    /// The orders in which the relation is stored.
-    pub paths: &'w [StoredPath],
+    /// The relation.
+    pub target: &'w Target,
     /// Defaults of the relation's columns, by name.
     pub defaults: &'w [(String, plan::Expr)],
     /// Whether what was done to each row is wanted, by `:returning` or by a trigger.
@@ -101,21 +104,26 @@ impl Writer<'_> {
     /// # Errors
     /// Missing columns, values of the wrong type, rows that are there and must not be, or the other way round.
     pub(crate) fn apply(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Returned> {
-        let schema = &self.paths[0].schema;
+        let schema = &self.target.schema;
         let keys = schema.keys.len();
         let sources = self.sources(mutation, given)?;
         let mut rows = Vec::with_capacity(given.rows);
         for row in 0..given.rows {
             rows.push(self.row(&sources, given, row)?);
         }
-        // An index of values holds the old ones: their rows must go.
-        let has_indexes =
-            self.paths[1..].iter().any(|path| path.columns.iter().any(|&c| c >= keys));
+        let numbers = match self.target.dictionary {
+            Some(dictionary) => {
+                let texts = rows.iter().flat_map(|row| row[..keys].iter().flatten());
+                Some(Numbers::of(dictionary, self.transaction, texts)?)
+            }
+            None => None,
+        };
+        let has_indexes = self.target.has_value_index();
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
         let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
         let looks = has_indexes || !is_blind || self.returning;
         let old = match looks {
-            true => self.old_rows(&rows)?,
+            true => self.old_rows(&rows, numbers.as_ref())?,
             false => vec![None; rows.len()],
         };
         // Rows in their order, each seeing what those of its key before it did; of each key, only the last is written.
@@ -195,22 +203,7 @@ impl Writer<'_> {
                 None => changes.push(change),
             }
         }
-        let mut puts = Batch::new(&self.paths[0].shape);
-        let mut deletes = Batch::new(&self.paths[0].shape);
-        let mut stale = Batch::new(&self.paths[0].shape);
-        for Change { old, new } in changes {
-            if has_indexes && let Some(old) = old {
-                self.append(old, &mut stale, mutation)?;
-            }
-            match new {
-                Ok(row) => self.append(row, &mut puts, mutation)?,
-                Err(row) => self.append(row, &mut deletes, mutation)?,
-            }
-        }
-        // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a conflict.
-        self.write(false, Kind::Delete, stale)?;
-        self.write(true, Kind::Put, puts)?;
-        self.write(true, Kind::Delete, deletes)?;
+        self.write_changes(changes, numbers, has_indexes, mutation)?;
         returned.sort_by_key(|(kind, _)| match *kind {
             "inserted" | "requested" => 0,
             _ => 1,
@@ -218,8 +211,42 @@ impl Writer<'_> {
         Ok(returned)
     }
 
+    fn write_changes(
+        &self,
+        changes: Vec<Change>,
+        mut numbers: Option<Numbers>,
+        has_indexes: bool,
+        mutation: &Mutation,
+    ) -> Result<()> {
+        let keys = self.target.schema.keys.len();
+        if let Some(numbers) = &mut numbers {
+            let put = changes.iter().filter_map(|change| change.new.as_ref().ok());
+            numbers.name_new(self.transaction, put.flat_map(|row| &row[..keys]))?;
+            if mutation.op == MutationOp::EnsureNot {
+                let absent = changes.iter().filter_map(|change| change.new.as_ref().err());
+                numbers.hold_absent(self.transaction, absent.flat_map(|row| &row[..keys]))?;
+            }
+        }
+        let shape = &self.target.paths[0].shape;
+        let (mut puts, mut deletes) = (Batch::new(shape), Batch::new(shape));
+        let mut stale = Batch::new(shape);
+        for Change { old, new } in changes {
+            if has_indexes && let Some(old) = old {
+                self.append(old, numbers.as_ref(), &mut stale, mutation)?;
+            }
+            match new {
+                Ok(row) => self.append(row, numbers.as_ref(), &mut puts, mutation)?,
+                Err(row) => self.append(row, numbers.as_ref(), &mut deletes, mutation)?,
+            }
+        }
+        // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a conflict.
+        self.write(false, Kind::Delete, stale)?;
+        self.write(true, Kind::Put, puts)?;
+        self.write(true, Kind::Delete, deletes)
+    }
+
     fn sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Vec<Source>> {
-        let schema = &self.paths[0].schema;
+        let schema = &self.target.schema;
         let keys = schema.keys.len();
         let of_keys_only =
             matches!(mutation.op, MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot);
@@ -284,7 +311,7 @@ impl Writer<'_> {
             })
         };
         let row = sources.iter().map(value).collect::<Result<Vec<_>>>()?;
-        let schema = &self.paths[0].schema;
+        let schema = &self.target.schema;
         row.into_iter()
             .enumerate()
             .map(|(place, value)| match (value, place.checked_sub(schema.keys.len())) {
@@ -305,7 +332,7 @@ impl Writer<'_> {
     }
 
     fn coerce(&self, of: &Type, name: &str, value: Value) -> Result<Value> {
-        let schema = &self.paths[0].schema;
+        let schema = &self.target.schema;
         coerced(of, value, self.computer.ambient).map_err(|why| {
             let what = format!("column `{name}` of relation `{}`: {why}", schema.name);
             Error::value(what, Span::default())
@@ -314,7 +341,7 @@ impl Writer<'_> {
 
     /// Values for columns that a delete does not name.
     fn filler(&self, row: &[Option<Value>]) -> Result<Vec<Value>> {
-        let schema = &self.paths[0].schema;
+        let schema = &self.target.schema;
         let keys = schema.keys.len();
         let filler = |value: &ValueColumn| match &value.column_type {
             _ if value.nullable => Value::Null,
@@ -335,35 +362,62 @@ impl Writer<'_> {
         Ok(keys.chain(schema.values.iter().map(filler)).collect())
     }
 
-    fn append(&self, row: Vec<Value>, out: &mut Batch, mutation: &Mutation) -> Result<()> {
-        let schema = &self.paths[0].schema;
+    /// Appends a row as it is stored. One that has no numbers is not there, and left out: only what is put got some.
+    fn append(
+        &self,
+        mut row: Vec<Value>,
+        numbers: Option<&Numbers>,
+        out: &mut Batch,
+        mutation: &Mutation,
+    ) -> Result<()> {
+        if let Some(numbers) = numbers {
+            let keys = self.target.schema.keys.len();
+            let Some(key) = numbers.key(&row[..keys]) else { return Ok(()) };
+            row.splice(..keys, key);
+        }
+        let schema = &self.target.paths[0].schema;
         schema
             .append(row, out)
             .map_err(|error| Error::value(error.to_string(), mutation.relation.span))
     }
 
     /// The rows that are there for these rows' keys.
-    fn old_rows(&self, rows: &[Vec<Option<Value>>]) -> Result<Vec<Option<Vec<Value>>>> {
-        let path = &self.paths[0];
+    fn old_rows(
+        &self,
+        rows: &[Vec<Option<Value>>],
+        numbers: Option<&Numbers>,
+    ) -> Result<Vec<Option<Vec<Value>>>> {
+        let path = &self.target.paths[0];
         let keys = path.schema.keys.len();
-        let columns: Vec<Vec<Cell>> = (0..keys)
-            .map(|key| {
-                let cell = |row: &Vec<Option<Value>>| match &row[key] {
-                    Some(value) => self.interner.cell(value),
-                    None => Cell::NULL,
-                };
-                rows.iter().map(cell).collect()
-            })
-            .collect();
+        let mut columns: Vec<Vec<Cell>> = vec![Vec::with_capacity(rows.len()); keys];
+        let mut asked = Vec::with_capacity(rows.len());
+        let key_of = |row: &[Option<Value>]| -> Vec<Value> {
+            row[..keys].iter().map(|value| value.clone().unwrap_or(Value::Null)).collect()
+        };
+        for (place, row) in rows.iter().enumerate() {
+            let key = match numbers {
+                Some(numbers) => numbers.key(&key_of(row)),
+                None => Some(key_of(row)),
+            };
+            let Some(key) = key else { continue };
+            asked.push(place);
+            let cells = key.iter().map(|value| self.interner.cell(value));
+            columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        }
         let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
         let mut old = vec![None; rows.len()];
         let wanted: Vec<usize> = (0..path.schema.columns()).collect();
         let mut found = Vec::new();
         let read: &dyn store::Read = self.transaction;
-        let there = path.probe(read, &slices, rows.len(), &wanted, self.interner, &mut found)?;
+        let there = path.probe(read, &slices, asked.len(), &wanted, self.interner, &mut found)?;
         for (place, &row) in found.iter().enumerate() {
+            let row = asked[row as usize];
             let values = there.columns.iter().map(|column| self.interner.value(column[place]));
-            old[row as usize] = Some(values.collect());
+            let mut values: Vec<Value> = values.collect();
+            if numbers.is_some() {
+                values.splice(..keys, key_of(&rows[row]));
+            }
+            old[row] = Some(values);
         }
         Ok(old)
     }
@@ -373,19 +427,19 @@ impl Writer<'_> {
         if rows.rows == 0 {
             return Ok(());
         }
-        let orders = &self.paths[1..];
+        let Target { paths, .. } = self.target;
         let writes = |path: &StoredPath, rows| TableWrites {
             keyspace: path.keyspace,
             kinds: Kinds::Uniform(kind),
             rows,
             delete_ranges: Vec::new(),
         };
-        let mut tables = Vec::with_capacity(1 + orders.len());
-        for path in orders {
-            tables.push(writes(path, index_rows(&self.paths[0].schema, &rows, path)?));
+        let mut tables = Vec::with_capacity(paths.len());
+        for path in &paths[1..] {
+            tables.push(writes(path, index_rows(&paths[0].schema, &rows, path)?));
         }
         if is_main {
-            tables.push(writes(&self.paths[0], rows));
+            tables.push(writes(&paths[0], rows));
         }
         self.transaction.write(&WriteBatch { tables })?;
         Ok(())

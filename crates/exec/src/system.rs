@@ -5,42 +5,26 @@ use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::view::columns_of;
 use model::Value;
-use relation::{Access, Catalog, Entry, Settings};
+use relation::{Access, Catalog, Entry, Names, Settings};
 use store::{Read, Transaction, WriteBatch};
 use syntax::{Ident, Span, SystemOp};
 
-/// Runs one; relations that are to go when the script succeeds are added to `dropped`.
+/// Runs one.
 ///
 /// # Errors
 /// See [`Error`].
 pub(crate) fn run(
     engine: &Engine,
+    names: &Names,
     read: &dyn Read,
     op: &SystemOp,
-    dropped: &mut Vec<String>,
     known: impl Fn(&syntax::Expr) -> Result<Value>,
 ) -> Result<Output> {
     let catalog = engine.catalog();
     match op {
-        SystemOp::Relations => relations(catalog, read),
-        SystemOp::Columns(name) => columns(catalog, name),
-        SystemOp::Remove(names) => {
-            for name in names {
-                let entry = find(catalog, name)?;
-                let settings = catalog.settings(read, &name.text)?;
-                relation::check_access(&name.text, &settings, Access::Protected)
-                    .map_err(|error| Error::value(error.to_string(), name.span))?;
-                let indexes = catalog.indexes_of(read, entry.name())?;
-                if let Some((index, _)) = indexes.first() {
-                    let what = format!("relation `{}` has the index `{}`", name.text, index.name);
-                    let hint = format!("drop it first: ::index drop {}", index.name);
-                    return Err(Error::hinted(what, name.span, hint));
-                }
-                dropped.push(name.text.clone());
-            }
-            Ok(Output::status("OK"))
-        }
-        SystemOp::Explain(query) => engine.explain(query, read),
+        SystemOp::Relations => relations(catalog, names, read),
+        SystemOp::Columns(name) => columns(catalog, names, name),
+        SystemOp::Explain(query) => engine.explain(query, read, names),
         SystemOp::Running => {
             let rows = engine.running().into_iter().map(|(id, started_us, text)| {
                 let seconds = started_us as f64 / 1e6;
@@ -63,22 +47,20 @@ pub(crate) fn run(
             Ok(Output::status("OK"))
         }
         SystemOp::FixedRules => {
-            let mut names = crate::fixed::names();
-            names.append(&mut engine.own().rule_names());
-            names.sort_unstable();
-            let rows = names.into_iter().map(|name| vec![Value::Str(name)]);
+            let mut rules = crate::fixed::names();
+            rules.append(&mut engine.own().rule_names());
+            rules.sort_unstable();
+            let rows = rules.into_iter().map(|name| vec![Value::Str(name)]);
             Ok(Output::of_values(&["rule"], rows.collect()))
         }
-        SystemOp::Indices(name) => crate::index::list(engine, read, &find(catalog, name)?),
+        SystemOp::Indices(name) => crate::index::list(engine, read, &find(catalog, names, name)?),
         SystemOp::SearchIndex(name, _) => Err(not_yet("search indexes", name.span)),
-        // The session keeps new names until the script has succeeded.
-        SystemOp::Rename(_) => Ok(Output::status("OK")),
         SystemOp::IndexCreate(name, ..) | SystemOp::IndexDrop(name, ..) => {
             let what = "indexes are made and dropped by a script of their own";
             Err(Error::value(what, name.span))
         }
         SystemOp::ShowTriggers(name) => {
-            find(catalog, name)?;
+            find(catalog, names, name)?;
             let Settings { on_put, on_rm, on_replace, .. } = catalog.settings(read, &name.text)?;
             let rows = [("put", on_put), ("rm", on_rm), ("replace", on_replace)];
             let rows = rows.into_iter().flat_map(|(kind, triggers)| {
@@ -89,7 +71,9 @@ pub(crate) fn run(
             Ok(Output::of_values(&["type", "idx", "trigger"], rows.collect()))
         }
         // The session has done these.
-        SystemOp::SetTriggers { .. }
+        SystemOp::Rename(_)
+        | SystemOp::Remove(_)
+        | SystemOp::SetTriggers { .. }
         | SystemOp::AccessLevel(..)
         | SystemOp::Describe(..)
         | SystemOp::Analyze(_) => Ok(Output::status("OK")),
@@ -102,18 +86,19 @@ pub(crate) fn run(
 /// See [`Error`].
 pub(crate) fn set(
     catalog: &Catalog,
+    names: &Names,
     transaction: &dyn Transaction,
     op: &SystemOp,
 ) -> Result<Option<Output>> {
-    let names: &[Ident] = match op {
+    let relations: &[Ident] = match op {
         SystemOp::SetTriggers { relation, .. } | SystemOp::Describe(relation, _) => {
             std::slice::from_ref(relation)
         }
-        SystemOp::AccessLevel(_, names) => names,
+        SystemOp::AccessLevel(_, relations) => relations,
         _ => return Ok(None),
     };
-    for name in names {
-        find(catalog, name)?;
+    for name in relations {
+        find(catalog, names, name)?;
         let mut settings = catalog.settings(transaction, &name.text)?;
         match op {
             SystemOp::SetTriggers { put, rm, replace, .. } => {
@@ -152,7 +137,8 @@ pub(crate) fn set(
 pub(crate) fn index(engine: &Engine, op: &SystemOp) -> Result<Output> {
     match op {
         SystemOp::IndexCreate(relation, name, columns) => {
-            crate::index::create(engine, &find(engine.catalog(), relation)?, name, columns)
+            let entry = find(engine.catalog(), &Names::default(), relation)?;
+            crate::index::create(engine, &entry, name, columns)
         }
         SystemOp::IndexDrop(relation, name) => crate::index::remove(engine, relation, name),
         _ => Ok(Output::status("OK")),
@@ -191,27 +177,19 @@ fn not_yet(what: &str, span: Span) -> Error {
     Error::hinted(format!("{what}: not yet"), span, "a later version has this")
 }
 
-/// What is called so.
+/// What is called so in a transaction.
 ///
 /// # Errors
 /// There is nothing of this name.
-pub(crate) fn find(catalog: &Catalog, name: &Ident) -> Result<Entry> {
-    find_as(catalog, name, &name.text)
-}
-
-/// The same, of what is stored under another name at present.
-///
-/// # Errors
-/// There is nothing of this name.
-pub(crate) fn find_as(catalog: &Catalog, name: &Ident, stored_name: &str) -> Result<Entry> {
-    catalog.find(stored_name)?.ok_or_else(|| {
-        let known = catalog.list().unwrap_or_default();
-        let near = syntax::closest(&name.text, known.iter().map(Entry::name));
+pub(crate) fn find(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Entry> {
+    catalog.find_in(names, &name.text)?.ok_or_else(|| {
+        let known = catalog.list_in(names).unwrap_or_default();
+        let near = syntax::closest(&name.text, known.iter().map(|(name, _)| name.as_str()));
         Error::unknown(format!("no relation `{}`", name.text), name.span, near)
     })
 }
 
-fn relations(catalog: &Catalog, read: &dyn Read) -> Result<Output> {
+fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output> {
     let headers = [
         "name",
         "arity",
@@ -225,12 +203,12 @@ fn relations(catalog: &Catalog, read: &dyn Read) -> Result<Output> {
     ];
     let int = |n: usize| Value::Int(n as i64);
     let mut rows = Vec::new();
-    for entry in catalog.list()? {
+    for (name, entry) in catalog.list_in(names)? {
         let schema = entry.schema();
-        let settings = catalog.settings(read, entry.name())?;
+        let settings = catalog.settings(read, &name)?;
         let text = |text: &str| Value::Str(text.to_owned());
         rows.push(vec![
-            text(entry.name()),
+            text(&name),
             int(schema.columns()),
             text(settings.access.name()),
             int(schema.keys.len()),
@@ -244,8 +222,8 @@ fn relations(catalog: &Catalog, read: &dyn Read) -> Result<Output> {
     Ok(Output::of_values(&headers, rows))
 }
 
-fn columns(catalog: &Catalog, name: &Ident) -> Result<Output> {
-    let schema = find(catalog, name)?.shown_schema();
+fn columns(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Output> {
+    let schema = find(catalog, names, name)?.shown_schema();
     let keys = schema.keys.len();
     let defaults: Vec<bool> = schema.defaults().map(|default| default.is_some()).collect();
     let rows = columns_of(&schema).into_iter().enumerate().map(|(place, column)| {

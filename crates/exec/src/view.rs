@@ -8,11 +8,11 @@ use base::{Batch, KeyShape, Projection};
 use function::OwnAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
-use relation::{Access, Catalog, Entry, GraphPart, Schema};
+use relation::{Access, Catalog, Dictionary, Entry, GraphPart, Names, Schema};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::Read;
+use store::{ErrorKind, Read};
 
 /// A relation that lives as long as its script.
 #[derive(Clone, Debug)]
@@ -30,8 +30,7 @@ pub(crate) struct View<'s> {
     catalog: &'s Catalog,
     read: &'s dyn Read,
     ephemeral: &'s BTreeMap<String, Ephemeral>,
-    /// Relations that the script has replaced: where their rows are until it has succeeded.
-    successors: &'s BTreeMap<String, String>,
+    names: &'s Names,
     found: RefCell<Vec<Relation>>,
     random: &'s dyn Fn() -> u64,
     own: &'s Own,
@@ -49,12 +48,12 @@ impl<'s> View<'s> {
         catalog: &'s Catalog,
         read: &'s dyn Read,
         ephemeral: &'s BTreeMap<String, Ephemeral>,
-        successors: &'s BTreeMap<String, String>,
+        names: &'s Names,
         random: &'s dyn Fn() -> u64,
         own: &'s Own,
     ) -> Self {
         let found = RefCell::default();
-        Self { catalog, read, ephemeral, successors, found, random, own }
+        Self { catalog, read, ephemeral, names, found, random, own }
     }
 
     /// What was asked for, by handle.
@@ -94,8 +93,8 @@ impl<'s> View<'s> {
 
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
         let failed = |error: store::Error| error.to_string();
-        let name = self.successors.get(name).map_or(name, String::as_str);
-        let Some(entry) = self.catalog.find(name).map_err(failed)? else { return Ok(None) };
+        let found = self.catalog.find_in(self.names, name).map_err(failed)?;
+        let Some(entry) = found else { return Ok(None) };
         let settings = self.catalog.settings(self.read, name).map_err(failed)?;
         relation::check_access(name, &settings, Access::Hidden).map_err(failed)?;
         let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
@@ -119,9 +118,10 @@ impl<'s> View<'s> {
             });
         }
         let handle = self.keep(Relation::Stored(Arc::new(StoredRelation { paths })));
-        let spelled = entry
-            .text_graph()
-            .map(|def| Spelled { columns: vec![0, 1], names: def.keyspace_name(GraphPart::Names) });
+        let spelled = entry.text_graph().map(|_| Spelled {
+            columns: vec![0, 1],
+            names: format!("{name}{}", GraphPart::Names.suffix()),
+        });
         let paths = info_paths;
         Ok(Some(RelationInfo { handle, columns, keys, rows, paths, is_historical, spelled }))
     }
@@ -191,6 +191,21 @@ pub(crate) fn stored_paths(
     Ok(paths)
 }
 
+/// Where the numbers of a graph's texts are, if its vertices are text.
+///
+/// # Errors
+/// A definition that is not to be read, or a graph that has lost its dictionary.
+pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Option<Dictionary>> {
+    let Some(def) = entry.text_graph() else { return Ok(None) };
+    let part = |part| -> store::Result<_> {
+        let name = def.keyspace_name(part);
+        let gone = || store::Error::new(ErrorKind::InvalidInput, format!("{name:?} is not there"));
+        Ok(catalog.find(&name)?.ok_or_else(gone)?.keyspace())
+    };
+    let (ids, names) = (part(GraphPart::Ids)?, part(GraphPart::Names)?);
+    Ok(Some(Dictionary { ids, names }))
+}
+
 /// The name of the graph whose dictionary has this name, if one has, and which half of it.
 fn dictionary_of(name: &str) -> Option<(&str, GraphPart)> {
     let half = |part: GraphPart| Some((name.strip_suffix(part.suffix())?, part));
@@ -224,8 +239,8 @@ impl plan::Catalog for View<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        let stored = self.catalog.list().unwrap_or_default();
-        let stored = stored.iter().map(|entry| entry.name().to_owned());
+        let stored = self.catalog.list_in(self.names).unwrap_or_default();
+        let stored = stored.into_iter().map(|(name, _)| name);
         stored.chain(self.ephemeral.keys().cloned()).collect()
     }
 

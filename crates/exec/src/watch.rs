@@ -36,6 +36,19 @@ impl<'w> Watch<'w> {
         self
     }
 
+    /// The same for another try of what it watches: no deadline is later for that.
+    #[must_use]
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            env: Arc::clone(&self.env),
+            cancelled: Arc::clone(&self.cancelled),
+            go_on: self.go_on,
+            deadline_us: AtomicU64::new(self.deadline_us.load(Relaxed)),
+            last_us: self.last_us,
+            memory_bytes_max: self.memory_bytes_max,
+        }
+    }
+
     /// Sets the deadline, `seconds` from now; 0 is none.
     pub(crate) fn set_timeout(&self, seconds: f64) {
         self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);

@@ -151,11 +151,12 @@ fn all_that_is_not_a_number_is_one_value_after_all_numbers() {
 }
 
 #[test]
-fn a_relation_that_gets_other_columns_twice_in_a_script_is_refused_by_name() {
+fn a_relation_that_gets_other_columns_twice_in_a_script_has_the_last() {
     check(
         "?[a] <- [[1]] :create r {a} ---
-        {?[a, b] <- [[1, 2]] :replace r {a, b}} {?[a, b] <- [[1, 2]] :replace r {a => b}}",
-        "relation `r` gets other columns twice in one script",
+        {?[a, b] <- [[1, 2], [1, 3]] :replace r {a, b}} {?[a, b] := *r[a, b] :replace r {a => b}} ---
+        ?[a, b] := *r[a, b]",
+        "a b: 1 3",
     );
 }
 

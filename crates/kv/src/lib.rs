@@ -47,7 +47,7 @@ use reader::Held;
 use std::path::Path;
 use std::sync::Arc;
 use store::{
-    BulkLoad, CheckReport, Error, ErrorKind, Isolation, KeyspaceChange, KeyspaceInfo,
+    BulkLoad, CheckReport, Durability, Error, ErrorKind, Isolation, KeyspaceChange, KeyspaceInfo,
     KeyspaceStats, NewKeyspace, Progress, Result, Snapshot, Store, StoreStats, Transaction,
     WriteBatch,
 };
@@ -144,7 +144,11 @@ impl Store for Kv {
             dropped.extend(trees.remove(*id));
         }
         let mut edit = VersionEdit { keyspaces_dropped: ids.to_vec(), ..VersionEdit::default() };
-        for KeyspaceChange { id, name, definition } in changes {
+        for (at, KeyspaceChange { id, name, definition }) in changes.iter().enumerate() {
+            if changes[..at].iter().any(|other| other.id == *id) {
+                let what = format!("keyspace {} is changed twice", id.0);
+                return Err(Error::new(ErrorKind::InvalidInput, what));
+            }
             let entry = trees.get(*id)?;
             let (name, definition) = (name.clone(), definition.clone());
             let changed =
@@ -174,6 +178,12 @@ impl Store for Kv {
         self.inner.trees.load().iter().map(|entry| entry.info.clone()).collect()
     }
 
+    fn keyspaces_named(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<KeyspaceInfo> {
+        let trees = self.inner.trees.load();
+        let wanted = trees.iter().filter(|entry| wanted(&entry.info.name));
+        wanted.map(|entry| entry.info.clone()).collect()
+    }
+
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         Arc::new(Held::new(&self.inner))
     }
@@ -196,6 +206,14 @@ impl Store for Kv {
         // What a reader held when the last compaction ended goes now, and not with the next one.
         self.inner.collect_obsolete();
         Ok(())
+    }
+
+    fn settle(&self) -> Result<()> {
+        match self.inner.options.durability {
+            Durability::Sync => Ok(()),
+            Durability::None | Durability::Os if self.inner.env.is_volatile() => Ok(()),
+            Durability::None | Durability::Os => self.flush(),
+        }
     }
 
     fn compact(&self) -> Result<()> {

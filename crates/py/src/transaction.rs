@@ -60,7 +60,10 @@ impl Transaction {
     }
 
     fn import_relations(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let columns = |name: &str| crate::relations::column_names(&self.database, name);
+        let columns = |name: &str| {
+            let relation = self.transaction.relation(name).or_raise()?;
+            Ok(relation.columns().iter().map(|column| column.name.clone()).collect())
+        };
         crate::relations::import(py, data, columns, |frames, options| {
             self.transaction.import_relations_with(frames, options)
         })

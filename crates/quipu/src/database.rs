@@ -5,9 +5,10 @@ use crate::script::Beside;
 use base::KeyspaceId;
 use env::sync::Mutex;
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
-use exec::{Changed, Host};
+use exec::{Carried, Engine};
 use kv::{Kv, KvOptions};
-use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
+use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart, Names};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,6 +87,7 @@ impl Database {
             durability: options.durability,
             cache_bytes: options.cache_bytes(),
             memtable_bytes: options.memtable_bytes(),
+            memory_limit_bytes: options.memory_limit_bytes,
             transaction_bytes_max: options.memory_limit_bytes / 4,
             wal_segment_bytes: options.wal_segment_bytes(),
             table_folders: options.table_folders.clone(),
@@ -108,6 +110,7 @@ impl Database {
                 if !options.read_only {
                     // The store holds the lock of the folder, so no other process imports into it.
                     views::import::remove_stale_runs(&*env, &spill_folder(folder))?;
+                    Catalog::new(Arc::clone(&store)).finish_names()?;
                     remove_unfinished(&store, &env)?;
                 }
                 env
@@ -339,10 +342,10 @@ impl Database {
     pub fn transaction(&self, isolation: Isolation) -> Tx {
         // A failed write poisons the store, and the transaction's commit says so.
         let unwritten = self.waiting.write_each();
-        let index_changes = self.engine.index_changes();
+        let carried = Mutex::new(self.engine.carried());
         let shared = SharedTransaction::begin(&*self.store, isolation);
-        let (have_run, changed) = (AtomicBool::new(false), Mutex::default());
-        let scripts = Arc::new(Scripts { index_changes, have_run, changed });
+        let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&self.engine));
+        let scripts = Arc::new(Scripts { engine, have_run, carried });
         Tx { database: self.clone(), shared, unwritten: unwritten.into(), scripts }
     }
 
@@ -479,11 +482,23 @@ pub struct Tx {
 
 /// What is known of the scripts of a transaction.
 struct Scripts {
-    /// Of the engine, when the transaction began.
-    index_changes: u64,
+    engine: Arc<Engine>,
     have_run: AtomicBool,
-    /// What they changed of relations that somebody wants to know of.
-    changed: Mutex<Vec<Changed>>,
+    /// What they leave to be done.
+    carried: Mutex<Carried>,
+}
+
+impl Scripts {
+    fn take(&self) -> Carried {
+        self.carried.lock().take()
+    }
+}
+
+impl Drop for Scripts {
+    fn drop(&mut self) {
+        // Of a transaction that nobody ended: it cannot be committed any more.
+        self.engine.forget(&self.take());
+    }
 }
 
 impl std::fmt::Debug for Tx {
@@ -503,15 +518,35 @@ impl Tx {
         &self.shared
     }
 
-    /// Runs something that changes relations, and keeps what it changed for the commit.
+    /// Runs something that changes relations, and keeps what it leaves to be done for the commit.
     pub(crate) fn changing<R>(
         &self,
-        change: impl FnOnce(&dyn Transaction, &mut Vec<Changed>) -> Result<R>,
+        change: impl FnOnce(&dyn Transaction, &mut Carried) -> Result<R>,
     ) -> Result<R> {
-        let mut changed = Vec::new();
-        let outcome = self.for_script().with(|transaction| change(transaction, &mut changed));
-        self.scripts.changed.lock().append(&mut changed);
+        // A script inside of this one, or beside it, works on a copy of its own.
+        let base = self.scripts.carried.lock().copy();
+        let mut carried = base.copy();
+        let outcome = self.for_script().with(|transaction| change(transaction, &mut carried));
+        self.scripts.carried.lock().absorb(&base, carried);
         outcome
+    }
+
+    /// What names stand for in the transaction.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where others have renamed, replaced or removed relations since it began.
+    pub(crate) fn names(&self) -> Result<Names> {
+        let carried = self.scripts.carried.lock();
+        self.scripts.engine.names_in(&carried).cloned()
+    }
+
+    /// What the database calls what has this name in the transaction, where scripts of it gave names.
+    fn stored<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
+        let stored = self.scripts.carried.lock().names().stored(name);
+        stored.ok_or_else(|| {
+            let what = format!("{name:?} was removed or renamed in the transaction");
+            Error::new(ErrorKind::InvalidInput, what)
+        })
     }
 
     /// A graph seen through the transaction. It must exist: graphs are created outside.
@@ -519,7 +554,7 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where there is none of this name.
     pub fn graph(&self, name: &str) -> Result<Graph> {
-        Ok(self.database.require_graph(name)?.in_transaction(&self.shared))
+        Ok(self.database.require_graph(&self.stored(name)?)?.in_transaction(&self.shared))
     }
 
     /// Blobs seen through the transaction. They must exist.
@@ -527,7 +562,7 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where there are none of this name.
     pub fn blobs(&self, name: &str) -> Result<Blobs> {
-        Ok(self.database.require_blobs(name)?.in_transaction(&self.shared))
+        Ok(self.database.require_blobs(&self.stored(name)?)?.in_transaction(&self.shared))
     }
 
     /// Counters seen through the transaction. They must exist.
@@ -535,7 +570,7 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where there are none of this name.
     pub fn counters(&self, name: &str) -> Result<Counters> {
-        Ok(self.database.require_counters(name)?.in_transaction(&self.shared))
+        Ok(self.database.require_counters(&self.stored(name)?)?.in_transaction(&self.shared))
     }
 
     /// Combined values seen through the transaction. Somebody must have opened them by [`Database::combined`].
@@ -544,7 +579,7 @@ impl Tx {
     /// [`ErrorKind::InvalidInput`] where nobody has. The function's, where it refused to combine increments that were
     /// acknowledged before the transaction began: it would not see them.
     pub fn combined(&self, name: &str) -> Result<Combined> {
-        let found = self.database.waiting.open_combined(name)?;
+        let found = self.database.waiting.open_combined(&self.stored(name)?)?;
         let combined = found.ok_or_else(|| {
             let what = format!("no combined values {name:?} are open");
             let hint = "open them with their function by Database::combined first";
@@ -561,24 +596,18 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::Conflict`]: another commit won; nothing was written; run it again.
     pub fn commit(&self) -> Result<()> {
-        let commit = || self.shared.commit().map(drop);
-        if !self.scripts.have_run.load(Ordering::Acquire) {
-            return commit();
+        // What runs in it ends first, and nothing begins after it.
+        let transaction = self.shared.end()?;
+        match self.scripts.have_run.load(Ordering::Acquire) {
+            false => transaction.commit().map(drop),
+            true => self.scripts.engine.commit_in(self.scripts.take(), transaction),
         }
-        let committed = self.database.engine.commit_in(self.scripts.index_changes, commit);
-        // A conflict ends it, whoever finds it.
-        self.shared.rollback();
-        let changed = std::mem::take(&mut *self.scripts.changed.lock());
-        if committed.is_ok() {
-            self.database.engine.tell(changed);
-        }
-        committed
     }
 
     /// Forgets all writes.
     pub fn rollback(&self) {
         self.shared.rollback();
-        self.scripts.changed.lock().clear();
+        self.scripts.engine.forget(&self.scripts.take());
     }
 
     /// Whether it has neither committed nor rolled back.

@@ -4,9 +4,12 @@ use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
 use exec::{Change, ChangeKind, ColumnOf, Frames};
 use model::Frame;
-use store::{Read, Result};
+use relation::Names;
+use std::fmt;
+use std::sync::Arc;
+use store::{Read, Result, Snapshot};
 
-/// A relation of a database, or as a transaction sees it: one that a script made, a graph with numbers for vertices, counters.
+/// A relation of a database, or as a transaction sees it: one that a script made, a graph, counters.
 ///
 /// Changes are all or nothing, each in a transaction of its own unless the relation is a transaction's. Rows have their columns in any
 /// order; a column that has a default may be missing. Indexes are kept, triggers are fired.
@@ -35,6 +38,34 @@ pub struct Relation {
 #[derive(Debug)]
 pub struct RowScan {
     frames: Frames,
+    reader: Reader,
+}
+
+/// What a relation is read through.
+#[derive(Clone)]
+enum Reader {
+    Moment(Arc<dyn Snapshot>),
+    Transaction(Tx),
+}
+
+impl Reader {
+    fn with<T>(&self, read: impl FnOnce(&dyn Read) -> Result<T>) -> Result<T> {
+        match self {
+            Self::Moment(moment) => read(&**moment),
+            Self::Transaction(transaction) => {
+                transaction.for_script().with(|transaction| read(transaction))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Moment(_) => "Moment",
+            Self::Transaction(_) => "Transaction",
+        })
+    }
 }
 
 impl Database {
@@ -43,8 +74,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is none of this name.
     pub fn relation(&self, name: &str) -> Result<Relation> {
-        let columns = self.columns_of(name)?;
-        Ok(Relation { database: self.clone(), transaction: None, name: name.to_owned(), columns })
+        Relation::open(self, None, name)
     }
 
     /// The columns of a relation, keys first.
@@ -52,7 +82,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is no such relation.
     pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        self.engine().columns(name).map_err(|error| said(error, None))
+        self.engine().columns(&Names::default(), name).map_err(|error| said(error, None))
     }
 
     /// A relation with these columns, written as after `:create name`; it is made where it is not there.
@@ -81,12 +111,19 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is none of this name.
     pub fn relation(&self, name: &str) -> Result<Relation> {
-        let relation = self.database().relation(name)?;
-        Ok(Relation { transaction: Some(self.clone()), ..relation })
+        Relation::open(self.database(), Some(self), name)
     }
 }
 
 impl Relation {
+    fn open(database: &Database, transaction: Option<&Tx>, name: &str) -> Result<Self> {
+        let names = transaction.map_or_else(|| Ok(Names::default()), Tx::names)?;
+        let columns = database.engine().columns(&names, name);
+        let columns = columns.map_err(|error| said(error, None))?;
+        let (database, transaction) = (database.clone(), transaction.cloned());
+        Ok(Self { database, transaction, name: name.to_owned(), columns })
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -104,8 +141,10 @@ impl Relation {
     /// # Errors
     /// The relation is gone or hidden; failures of the store.
     pub fn len(&self) -> Result<u64> {
-        self.read(|read| {
-            self.database.engine().count(read, &self.name).map_err(|error| said(error, None))
+        let (reader, names) = (self.reader()?, self.names()?);
+        reader.with(|read| {
+            let count = self.database.engine().count(read, &names, &self.name);
+            count.map_err(|error| said(error, None))
         })
     }
 
@@ -122,10 +161,12 @@ impl Relation {
     /// # Errors
     /// As [`Relation::len`].
     pub fn scan(&self) -> Result<RowScan> {
-        self.read(|read| {
-            let frames = self.database.engine().frames(read, &self.name);
-            frames.map(|frames| RowScan { frames }).map_err(|error| said(error, None))
-        })
+        let (reader, names) = (self.reader()?, self.names()?);
+        let frames = reader.with(|read| {
+            let frames = self.database.engine().frames(read, &names, &self.name);
+            frames.map_err(|error| said(error, None))
+        })?;
+        Ok(RowScan { frames, reader })
     }
 
     /// All its rows.
@@ -133,7 +174,11 @@ impl Relation {
     /// # Errors
     /// As [`Relation::len`].
     pub fn to_frame(&self) -> Result<Frame> {
-        self.scan()?.frames.all().map_err(|error| said(error, None))
+        let RowScan { frames, reader } = self.scan()?;
+        match frames.are_spelled() {
+            true => reader.with(|read| frames.all(Some(read)).map_err(|error| said(error, None))),
+            false => frames.all(None).map_err(|error| said(error, None)),
+        }
     }
 
     /// Puts rows, whatever their keys held.
@@ -188,21 +233,25 @@ impl Relation {
         let engine = self.database.engine();
         match &self.transaction {
             None => engine.change(&changes, &run).map_err(|error| said(error, None)),
-            Some(transaction) => transaction.changing(|transaction, changed| {
-                let outcome = engine.change_in(transaction, &changes, &run, changed);
+            Some(transaction) => transaction.changing(|transaction, carried| {
+                let outcome = engine.change_in(transaction, &changes, &run, carried);
                 outcome.map_err(|error| said(error, None))
             }),
         }
     }
 
-    fn read<T>(&self, read: impl FnOnce(&dyn Read) -> Result<T>) -> Result<T> {
-        match &self.transaction {
+    fn names(&self) -> Result<Names> {
+        self.transaction.as_ref().map_or_else(|| Ok(Names::default()), Tx::names)
+    }
+
+    fn reader(&self) -> Result<Reader> {
+        Ok(match &self.transaction {
             None => {
-                let moment = self.database.engine().moment().map_err(|error| said(error, None))?;
-                read(&*moment)
+                let moment = self.database.engine().moment();
+                Reader::Moment(moment.map_err(|error| said(error, None))?)
             }
-            Some(transaction) => transaction.for_script().with(|transaction| read(transaction)),
-        }
+            Some(transaction) => Reader::Transaction(transaction.clone()),
+        })
     }
 }
 
@@ -212,6 +261,14 @@ impl RowScan {
     /// # Errors
     /// Failures of the store, and values that scripts do not read.
     pub fn next_rows(&mut self, rows_max: usize) -> Result<Option<Frame>> {
-        self.frames.next_rows(rows_max).map_err(|error| said(error, None))
+        let Self { frames, reader } = self;
+        let next = |frames: &mut Frames, read: Option<&dyn Read>| {
+            frames.next_rows(read, rows_max).map_err(|error| said(error, None))
+        };
+        match frames.are_spelled() {
+            true => reader.with(|read| next(frames, Some(read))),
+            // What is scanned is held, also when the transaction has ended.
+            false => next(frames, None),
+        }
     }
 }

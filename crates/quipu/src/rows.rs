@@ -4,6 +4,7 @@ use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
 use exec::{Change, ChangeKind, Engine};
 use model::Frame;
+use relation::Names;
 use std::collections::BTreeMap;
 use store::{Read, Result};
 
@@ -17,7 +18,7 @@ impl Database {
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, or its access level forbids it.
     pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
         let moment = self.engine().moment().map_err(|error| said(error, None))?;
-        export(self.engine(), &*moment, names)
+        export(self.engine(), &*moment, &Names::default(), names)
     }
 
     /// Puts rows into relations, all or none; those of a name with a leading `-` are deleted by their keys, present or not.
@@ -69,7 +70,8 @@ impl Tx {
     /// # Errors
     /// As [`Database::export_relations`].
     pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
-        self.for_script().with(|transaction| export(self.database().engine(), transaction, names))
+        let engine = self.database().engine();
+        self.for_script().with(|transaction| export(engine, transaction, &self.names()?, names))
     }
 
     /// Puts rows into relations inside of the transaction; see [`Database::import_relations`].
@@ -91,8 +93,8 @@ impl Tx {
     ) -> Result<()> {
         let run = run_of(no_parameters(), options);
         let engine = self.database().engine();
-        self.changing(|transaction, changed| {
-            let outcome = engine.change_in(transaction, &imports(data), &run, changed);
+        self.changing(|transaction, carried| {
+            let outcome = engine.change_in(transaction, &imports(data), &run, carried);
             outcome.map_err(|error| said(error, None))
         })
     }
@@ -101,14 +103,15 @@ impl Tx {
 fn export<S: AsRef<str>>(
     engine: &Engine,
     read: &dyn Read,
-    names: &[S],
+    names: &Names,
+    wanted: &[S],
 ) -> Result<BTreeMap<String, Frame>> {
     let frame = |name: &S| {
         let name = name.as_ref();
-        let frame = engine.frames(read, name)?.all()?;
+        let frame = engine.frames(read, names, name)?.all(Some(read))?;
         Ok((name.to_owned(), frame))
     };
-    let frames: exec::Result<_> = names.iter().map(frame).collect();
+    let frames: exec::Result<_> = wanted.iter().map(frame).collect();
     frames.map_err(|error| said(error, None))
 }
 

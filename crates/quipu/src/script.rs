@@ -7,12 +7,11 @@ use base::KeyspaceId;
 use exec::{Engine, GoOn, Host, Run};
 use ingest::parquet_rows::ParquetRows;
 use model::Series;
-use relation::{Catalog, Entry};
+use relation::Catalog;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Error, ErrorKind, Result, Store};
-use views::counters::CountersDef;
 use views::waiting::Registry;
 
 /// Values by the names that a script has after `$`.
@@ -123,7 +122,7 @@ impl Database {
 
 impl Tx {
     /// Runs a script inside of the transaction: it sees what was written here, and what it writes is committed or rolled
-    /// back with the rest. Relations are created and removed outside.
+    /// back with the rest, relations that it makes, renames, replaces and removes too. Indexes are made and dropped outside.
     ///
     /// # Errors
     /// As [`Database::run`]. What the script wrote before it failed is still in the transaction: roll it back.
@@ -145,8 +144,8 @@ impl Tx {
         let mut run = run_of(parameters, options);
         run.debug = options.debug.map(|_| &debug as exec::Debug<'_>);
         let engine = self.database().engine();
-        self.changing(|transaction, changed| {
-            let output = engine.run_in(transaction, script, &run, changed);
+        self.changing(|transaction, carried| {
+            let output = engine.run_in(transaction, script, &run, carried);
             output.map(Answer::new).map_err(|error| said(error, Some(script)))
         })
     }
@@ -207,6 +206,17 @@ impl Beside {
         let engine = Engine::new(Arc::clone(&self.store), env, memory_bytes_max);
         Arc::new(engine.with_host(Arc::new(self)))
     }
+
+    /// Drops a relation and what waits for it; whether it was there.
+    pub(crate) fn drop_entry(&self, name: &str) -> Result<bool> {
+        let catalog = Catalog::new(Arc::clone(&self.store));
+        let entry = catalog.find(name)?;
+        let was_there = catalog.drop_entry(name)?;
+        if let Some(entry) = entry {
+            self.waiting.end(entry.keyspace());
+        }
+        Ok(was_there)
+    }
 }
 
 impl Host for Beside {
@@ -217,19 +227,8 @@ impl Host for Beside {
         }
     }
 
-    fn drop_entry(&self, name: &str) -> Result<bool> {
-        let catalog = Catalog::new(Arc::clone(&self.store));
-        if let Some(combined) = self.waiting.open_combined(name)? {
-            return combined.drop_combined().map(|()| true);
-        }
-        if let Some(Entry::Relation(schema, _)) = catalog.find(name)?
-            && CountersDef::of_schema(&schema).is_some()
-            && let Some(counters) = self.waiting.find_counters(name)?
-        {
-            // What waits for them is forgotten with them.
-            return counters.drop_counters().map(|()| true);
-        }
-        catalog.drop_entry(name)
+    fn dropped(&self, keyspace: KeyspaceId) {
+        self.waiting.end(keyspace);
     }
 
     fn read_parquet(

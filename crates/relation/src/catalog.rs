@@ -1,11 +1,14 @@
 //! What is in a store, by name.
 
 use crate::definition::{Definition, check_name, invalid};
-use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, Settings, VertexType};
+use crate::{
+    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Names, Schema, Settings, VertexType,
+};
 use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{KeyspaceChange, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
+use store::{KeyspaceInfo, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
 
 /// Something with a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +83,10 @@ impl Catalog {
         Self { store }
     }
 
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
     /// All entries, by name.
     ///
     /// # Errors
@@ -87,7 +94,7 @@ impl Catalog {
     pub fn list(&self) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for info in self.store.keyspaces() {
-            if info.name.starts_with(':') || info.name.ends_with(SUCCESSOR) {
+            if info.name.starts_with(':') {
                 continue;
             }
             match Definition::decode(&info)? {
@@ -105,14 +112,32 @@ impl Catalog {
         Ok(entries)
     }
 
+    /// All entries as a transaction calls them, by name.
+    ///
+    /// # Errors
+    /// As [`Catalog::list`].
+    pub fn list_in(&self, names: &Names) -> Result<Vec<(String, Entry)>> {
+        let mut entries = BTreeMap::new();
+        for entry in self.list()? {
+            if names.stored(entry.name()).is_some_and(|stored| stored == entry.name()) {
+                entries.insert(entry.name().to_owned(), entry);
+            }
+        }
+        for name in names.new_names() {
+            if let Some(entry) = self.find_in(names, name)? {
+                entries.insert(name.to_owned(), entry);
+            }
+        }
+        Ok(entries.into_iter().collect())
+    }
+
     /// The entry of this name. A graph's reverse is found as `NAME:rev`.
     ///
     /// # Errors
     /// [`store::ErrorKind::Corruption`] where its definition is not to be read.
     pub fn find(&self, name: &str) -> Result<Option<Entry>> {
-        let infos = self.store.keyspaces();
-        let Some(info) = infos.iter().find(|info| info.name == name) else { return Ok(None) };
-        Ok(Some(match Definition::decode(info)? {
+        let Some(info) = self.info(name) else { return Ok(None) };
+        Ok(Some(match Definition::decode(&info)? {
             Definition::Relation(schema) => Entry::Relation(schema, info.id),
             Definition::Graph(def, GraphPart::Forward) => Entry::Graph(def, info.id),
             Definition::Graph(def, part) => Entry::Relation(def.part_schema(part), info.id),
@@ -139,8 +164,11 @@ impl Catalog {
     }
 
     pub(crate) fn keyspace_named(&self, name: &str) -> Option<KeyspaceId> {
-        let infos = self.store.keyspaces();
-        infos.iter().find(|info| info.name == name).map(|info| info.id)
+        self.info(name).map(|info| info.id)
+    }
+
+    pub(crate) fn info(&self, name: &str) -> Option<KeyspaceInfo> {
+        self.store.keyspaces_named(&|known| known == name).pop()
     }
 
     /// What was set of a relation that is gone says nothing of one of the same name.
@@ -193,9 +221,7 @@ impl Catalog {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] where no index was ever created.
     pub fn ready_row(&self, index: &str, kind: Kind) -> Result<TableWrites> {
-        let infos = self.store.keyspaces();
-        let info = infos.iter().find(|info| info.name == INDEXES);
-        let info = info.ok_or_else(|| invalid(format!("no index {index:?}")))?;
+        let info = self.info(INDEXES).ok_or_else(|| invalid(format!("no index {index:?}")))?;
         let schema = indexes_schema();
         let mut rows = Batch::new(&schema.shape());
         schema.append(vec![Value::Str(index.to_owned())], &mut rows)?;
@@ -209,10 +235,10 @@ impl Catalog {
     /// [`store::ErrorKind::Corruption`] where a definition is not to be read.
     pub fn indexes_of(&self, read: &dyn Read, relation: &str) -> Result<Vec<(Schema, KeyspaceId)>> {
         let mut found = Vec::new();
-        for info in self.store.keyspaces() {
-            let is_its = info.name.strip_prefix(relation).is_some_and(|rest| rest.starts_with(':'));
-            if is_its
-                && let Definition::Relation(schema) = Definition::decode(&info)?
+        let is_its =
+            |name: &str| name.strip_prefix(relation).is_some_and(|rest| rest.starts_with(':'));
+        for info in self.store.keyspaces_named(&is_its) {
+            if let Definition::Relation(schema) = Definition::decode(&info)?
                 && self.is_ready(read, &info.name)?
             {
                 found.push((schema, info.id));
@@ -227,8 +253,7 @@ impl Catalog {
     /// # Errors
     /// Those of the store.
     pub fn drop_index(&self, name: &str) -> Result<bool> {
-        let infos = self.store.keyspaces();
-        let Some(info) = infos.iter().find(|info| info.name == name) else { return Ok(false) };
+        let Some(info) = self.info(name) else { return Ok(false) };
         if !self.is_ready(&*self.store, name)? {
             return Ok(false);
         }
@@ -238,106 +263,8 @@ impl Catalog {
         Ok(true)
     }
 
-    /// Gives relations, graphs and blobs other names, with all that belongs to them, at once. Whoever has one open keeps it.
-    ///
-    /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: a name that is not there, cannot be one, or is taken.
-    pub fn rename(&self, pairs: &[(String, String)]) -> Result<()> {
-        let infos = self.store.keyspaces();
-        let mut changes = Vec::new();
-        let (mut new_indexes, mut old_indexes) = (Vec::new(), Vec::new());
-        for (old, new) in pairs {
-            check_name(old)?;
-            check_name(new)?;
-            if self.find(old)?.is_none() {
-                return Err(invalid(format!("there is no {old:?}")));
-            }
-            for info in &infos {
-                let Some(rest) = info.name.strip_prefix(old.as_str()) else { continue };
-                if !rest.is_empty() && !rest.starts_with(':') {
-                    continue;
-                }
-                let name = format!("{new}{rest}");
-                if !rest.is_empty() && self.is_ready(&*self.store, &info.name)? {
-                    new_indexes.push(name.clone());
-                    old_indexes.push(info.name.clone());
-                }
-                let definition = info.definition.clone();
-                changes.push(KeyspaceChange { id: info.id, name, definition });
-            }
-        }
-        // What is set goes along: first to the new names, and last from the old ones.
-        let mut settings = Vec::new();
-        for (old, new) in pairs {
-            settings.push((new, self.settings(&*self.store, old)?));
-        }
-        for (new, settings) in &settings {
-            let tables = vec![self.settings_row(new, settings)?];
-            self.store.write(&WriteBatch { tables }, None)?;
-        }
-        // An index is called whole under its new name before it has it, and under its old one until it has lost it.
-        for name in &new_indexes {
-            let tables = vec![self.ready_row(name, Kind::Put)?];
-            self.store.write(&WriteBatch { tables }, None)?;
-        }
-        self.store.change_keyspaces(&changes, &[])?;
-        for name in old_indexes.iter().filter(|name| !new_indexes.contains(name)) {
-            let tables = vec![self.ready_row(name, Kind::Delete)?];
-            self.store.write(&WriteBatch { tables }, None)?;
-        }
-        for (old, _) in pairs.iter().filter(|(old, _)| !pairs.iter().any(|(_, new)| new == old)) {
-            self.forget_settings(old)?;
-        }
-        Ok(())
-    }
-
-    /// Creates a relation that is to take the place of another when its rows are written: it is found by the name that is returned.
-    ///
-    /// # Errors
-    /// As [`Catalog::create`].
-    pub fn create_successor(&self, schema: &Schema) -> Result<String> {
-        check_name(&schema.name)?;
-        schema.check()?;
-        let name = format!("{}{SUCCESSOR}", schema.name);
-        self.abandon_successor(&name)?;
-        let new = NewKeyspace { name: name.clone(), ..new_keyspace(schema) };
-        self.store.create_keyspaces(&[new])?;
-        Ok(name)
-    }
-
-    /// Puts a relation of [`Catalog::create_successor`] in the place of the one that has its name.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn install_successor(&self, successor: &str) -> Result<()> {
-        let name = successor.strip_suffix(SUCCESSOR).unwrap_or(successor);
-        let infos = self.store.keyspaces();
-        let Some(info) = infos.iter().find(|info| info.name == successor) else {
-            return Err(invalid(format!("there is no {successor:?}")));
-        };
-        let definition = info.definition.clone();
-        let change = KeyspaceChange { id: info.id, name: name.to_owned(), definition };
-        let old: Vec<_> = infos.iter().filter(|one| one.name == name).map(|one| one.id).collect();
-        self.store.change_keyspaces(&[change], &old)
-    }
-
-    /// Drops a relation of [`Catalog::create_successor`] that took no place, if it is there.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn abandon_successor(&self, successor: &str) -> Result<()> {
-        let infos = self.store.keyspaces();
-        let is_it =
-            |info: &&store::KeyspaceInfo| info.name == successor && successor.ends_with(SUCCESSOR);
-        match infos.iter().find(is_it) {
-            Some(info) => self.store.drop_keyspaces(&[info.id]),
-            None => Ok(()),
-        }
-    }
-
-    fn is_ready(&self, read: &dyn Read, index: &str) -> Result<bool> {
-        let infos = self.store.keyspaces();
-        let Some(info) = infos.iter().find(|info| info.name == INDEXES) else { return Ok(false) };
+    pub(crate) fn is_ready(&self, read: &dyn Read, index: &str) -> Result<bool> {
+        let Some(info) = self.info(INDEXES) else { return Ok(false) };
         let mut key = Vec::new();
         model::encode_value(&Value::Str(index.to_owned()), &mut key);
         let mut found = Batch::new(&info.shape);
@@ -375,9 +302,6 @@ impl Catalog {
     }
 }
 
-/// Ends the name of a relation that is to take the place of another.
-const SUCCESSOR: &str = ":successor";
-
 /// Where it is written which indexes are whole: a relation `{name}`.
 const INDEXES: &str = ":indexes";
 
@@ -386,7 +310,7 @@ fn indexes_schema() -> Schema {
     Schema { name: INDEXES.to_owned(), keys, values: Vec::new() }
 }
 
-fn new_keyspace(schema: &Schema) -> NewKeyspace {
+pub(crate) fn new_keyspace(schema: &Schema) -> NewKeyspace {
     NewKeyspace {
         name: schema.name.clone(),
         shape: schema.shape(),
@@ -427,10 +351,10 @@ fn index_schema(of: &Schema, name: &str, columns: &[String]) -> Result<Schema> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyColumn, ValueColumn, VertexType, WeightType};
+    use crate::{KeyColumn, Names, ValueColumn, VertexType, WeightType};
     use base::{ColumnShape, Merge};
     use model::{Type, VectorKind};
-    use store::{ErrorKind, KeyspaceInfo};
+    use store::{ErrorKind, Isolation};
     use testkit::ModelStore;
 
     fn catalog() -> Catalog {
@@ -449,6 +373,20 @@ mod tests {
                 ValueColumn::new("x", Type::Vector(VectorKind::F64, 700)),
             ],
         }
+    }
+
+    /// As a transaction that does nothing else.
+    fn rename(catalog: &Catalog, pairs: &[(&str, &str)]) -> Result<()> {
+        let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let transaction = catalog.store.begin(Isolation::Snapshot);
+        let mut names = Names::default();
+        let rows = catalog.rename_in(&mut names, &*transaction, &pairs)?;
+        let (changes, more) = catalog.name_changes(&names, &*transaction)?;
+        for row in rows.into_iter().chain(more) {
+            transaction.write(&WriteBatch { tables: vec![row] })?;
+        }
+        transaction.commit()?;
+        catalog.change_names(&changes)
     }
 
     #[test]
@@ -495,14 +433,13 @@ mod tests {
         catalog.create_index(&of, "by_age", &["age".to_owned()]).unwrap();
         let ready = catalog.ready_row("user:by_age", Kind::Put).unwrap();
         store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
-        catalog.rename(&[("user".into(), "person".into())]).unwrap();
+        rename(&catalog, &[("user", "person")]).unwrap();
         assert_eq!(catalog.find("user").unwrap(), None);
         assert_eq!(catalog.indexes_of(&*store, "person").unwrap().len(), 1);
         catalog.create(&of).unwrap();
         assert_eq!(catalog.indexes_of(&*store, "user").unwrap(), []);
-        assert!(catalog.rename(&[("user".into(), "person".into())]).is_err());
-        let swapped = [("user", "person"), ("person", "user")];
-        catalog.rename(&swapped.map(|(a, b)| (a.into(), b.into()))).unwrap();
+        assert!(rename(&catalog, &[("user", "person")]).is_err());
+        rename(&catalog, &[("user", "person"), ("person", "user")]).unwrap();
         assert_eq!(catalog.indexes_of(&*store, "user").unwrap().len(), 1);
         assert_eq!(catalog.indexes_of(&*store, "person").unwrap(), []);
         assert!(catalog.drop_entry("user").unwrap() && catalog.drop_entry("person").unwrap());
@@ -524,29 +461,13 @@ mod tests {
         let row = catalog.settings_row("r", &settings).unwrap();
         store.write(&WriteBatch { tables: vec![row] }, None).unwrap();
         assert_eq!(catalog.settings(&*store, "r").unwrap(), settings);
-        catalog.rename(&[("r".into(), "s".into())]).unwrap();
+        rename(&catalog, &[("r", "s")]).unwrap();
         assert_eq!(catalog.settings(&*store, "s").unwrap(), settings);
         assert_eq!(catalog.settings(&*store, "r").unwrap(), Settings::default());
         catalog.drop_entry("s").unwrap();
         catalog.create(&schema("s")).unwrap();
         assert_eq!(catalog.settings(&*store, "s").unwrap(), Settings::default());
         assert_eq!(catalog.list().unwrap().len(), 1);
-    }
-
-    #[test]
-    fn a_successor_is_seen_by_nobody_before_it_takes_its_place() {
-        let catalog = catalog();
-        let old = catalog.create(&schema("r")).unwrap();
-        let keys = vec![KeyColumn::new("other", Type::Int)];
-        let other = Schema { name: "r".into(), keys, values: Vec::new() };
-        let name = catalog.create_successor(&other).unwrap();
-        assert_eq!(catalog.list().unwrap(), [Entry::Relation(schema("r"), old)]);
-        catalog.abandon_successor(&name).unwrap();
-        let name = catalog.create_successor(&other).unwrap();
-        assert_eq!(catalog.create_successor(&other).unwrap(), name, "one is begun again");
-        catalog.install_successor(&name).unwrap();
-        let found = catalog.list().unwrap();
-        assert_eq!(found.iter().map(Entry::schema).collect::<Vec<_>>(), [other]);
     }
 
     #[test]

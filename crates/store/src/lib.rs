@@ -311,6 +311,13 @@ pub trait Store: Read {
     /// All keyspaces, by id.
     fn keyspaces(&self) -> Vec<KeyspaceInfo>;
 
+    /// Those whose names are wanted, by id. Where there are many, cheaper than to ask for all.
+    fn keyspaces_named(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<KeyspaceInfo> {
+        let mut infos = self.keyspaces();
+        infos.retain(|info| wanted(&info.name));
+        infos
+    }
+
     /// Holds the present moment.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
@@ -338,6 +345,14 @@ pub trait Store: Read {
     /// # Errors
     /// Failed writes poison.
     fn flush(&self) -> Result<()>;
+
+    /// Makes durable what is committed, whatever the durability of commits: before an edit that must not overtake it.
+    ///
+    /// # Errors
+    /// As [`Store::flush`].
+    fn settle(&self) -> Result<()> {
+        self.flush()
+    }
 
     /// Merges every keyspace into one run at the bottom.
     ///

@@ -44,9 +44,16 @@ impl SharedTransaction {
     /// # Errors
     /// [`store::ErrorKind::Conflict`]: another commit won; nothing was written.
     pub fn commit(&self) -> Result<SeqNo> {
-        // Taken out first, so that the lock is not held while the log is synced.
-        let transaction = self.open.write().take().ok_or_else(ended)?;
-        transaction.commit()
+        self.end()?.commit()
+    }
+
+    /// Ends it for all views, once nobody reads or writes through them; whoever asks commits it.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] after its end.
+    pub fn end(&self) -> Result<Box<dyn Transaction>> {
+        // Taken out, so that the lock is not held while the log is synced.
+        self.open.write().take().ok_or_else(ended)
     }
 
     /// Forgets all writes and ends it; does nothing after its end.

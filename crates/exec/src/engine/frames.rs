@@ -2,11 +2,12 @@
 
 use super::Engine;
 use crate::error::{Error, Result};
+use crate::numbers::spelled;
 use crate::stored::StoredPath;
-use crate::view::stored_paths;
-use base::{Batch, Projection};
-use model::{Frame, Type};
-use relation::{Access, KeyColumn, Schema, ValueColumn};
+use crate::view::{dictionary, stored_paths};
+use base::{Batch, Keys, Projection, Validity};
+use model::{Frame, Series, Type, Values};
+use relation::{Access, Dictionary, KeyColumn, Names, Schema, ValueColumn};
 use std::sync::Arc;
 use store::{ErrorKind, Read, Scan, Snapshot};
 use syntax::{Diagnostic, Expr, Ident, Script, Span};
@@ -28,6 +29,8 @@ pub struct ColumnOf {
 pub struct Frames {
     scan: Box<dyn Scan>,
     path: StoredPath,
+    /// What spells the numbers in its keys.
+    dictionary: Option<Dictionary>,
 }
 
 impl std::fmt::Debug for Frames {
@@ -48,12 +51,12 @@ impl Engine {
         Ok(self.store.snapshot())
     }
 
-    /// The columns of a relation, keys first.
+    /// The columns of a relation, keys first. `names`: what names stand for, where a transaction asks.
     ///
     /// # Errors
     /// There is none of this name.
-    pub fn columns(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        Ok(columns(&self.entry(name)?.shown_schema()))
+    pub fn columns(&self, names: &Names, name: &str) -> Result<Vec<ColumnOf>> {
+        Ok(columns(&self.entry(names, name)?.shown_schema()))
     }
 
     /// The columns that a spec says, written as after `:create name`.
@@ -137,32 +140,33 @@ impl Engine {
     ///
     /// # Errors
     /// There is none of this name, or its access level forbids it.
-    pub fn frames(&self, read: &dyn Read, name: &str) -> Result<Frames> {
-        let (entry, path) = self.readable(read, name)?;
-        if entry.text_graph().is_some() {
-            let what = format!("the vertices of graph `{name}` are text, and stored as numbers");
-            let hint = format!("ask for its rows: ?[src, dst] := *{name}{{src, dst}}");
-            return Err(Error::hinted(what, Span::default(), hint));
-        }
+    pub fn frames(&self, read: &dyn Read, names: &Names, name: &str) -> Result<Frames> {
+        let (entry, path) = self.readable(read, names, name)?;
+        let dictionary = dictionary(&self.catalog, &entry)?;
         let scan = read.scan(path.keyspace, path.all(), Projection::ALL)?;
-        Ok(Frames { scan, path })
+        Ok(Frames { scan, path, dictionary })
     }
 
     /// How many rows a relation has, as a reader sees them.
     ///
     /// # Errors
     /// As [`Engine::frames`].
-    pub fn count(&self, read: &dyn Read, name: &str) -> Result<u64> {
-        Ok(read.count(self.readable(read, name)?.1.keyspace)?)
+    pub fn count(&self, read: &dyn Read, names: &Names, name: &str) -> Result<u64> {
+        Ok(read.count(self.readable(read, names, name)?.1.keyspace)?)
     }
 
-    fn entry(&self, name: &str) -> Result<relation::Entry> {
+    fn entry(&self, names: &Names, name: &str) -> Result<relation::Entry> {
         let ident = Ident { text: name.to_owned(), span: Span::default() };
-        crate::system::find(&self.catalog, &ident)
+        crate::system::find(&self.catalog, names, &ident)
     }
 
-    fn readable(&self, read: &dyn Read, name: &str) -> Result<(relation::Entry, StoredPath)> {
-        let entry = self.entry(name)?;
+    fn readable(
+        &self,
+        read: &dyn Read,
+        names: &Names,
+        name: &str,
+    ) -> Result<(relation::Entry, StoredPath)> {
+        let entry = self.entry(names, name)?;
         let settings = self.catalog.settings(read, name)?;
         relation::check_access(name, &settings, Access::Hidden)
             .map_err(|error| Error::value(error.to_string(), Span::default()))?;
@@ -183,32 +187,55 @@ fn columns(schema: &Schema) -> Vec<ColumnOf> {
 }
 
 impl Frames {
-    /// Some rows; `None` at the end.
+    /// Whether numbers in the rows stand for texts, which are looked up when the rows are read.
+    #[must_use]
+    pub fn are_spelled(&self) -> bool {
+        self.dictionary.is_some()
+    }
+
+    /// Some rows; `None` at the end. `read` is what they were made with, where they are spelled.
     ///
     /// # Errors
     /// Corruption, or a value that is no row of a script's.
-    pub fn next_rows(&mut self, rows_max: usize) -> Result<Option<Frame>> {
+    pub fn next_rows(&mut self, read: Option<&dyn Read>, rows_max: usize) -> Result<Option<Frame>> {
         let mut rows = Batch::new(&self.path.shape);
         if !self.scan.next_batch(rows_max.max(1), &mut rows)? {
             return Ok(None);
         }
-        self.path.check_readable(&rows)?;
-        Ok(Some(self.schema().frame(rows)?))
+        self.frame(read, rows).map(Some)
     }
 
     /// All rows that are left.
     ///
     /// # Errors
     /// As [`Frames::next_rows`].
-    pub fn all(mut self) -> Result<Frame> {
+    pub fn all(mut self, read: Option<&dyn Read>) -> Result<Frame> {
         let mut rows = Batch::new(&self.path.shape);
         while self.scan.next_batch(1 << 16, &mut rows)? {}
-        self.path.check_readable(&rows)?;
-        Ok(self.schema().frame(rows)?)
+        self.frame(read, rows)
     }
 
-    fn schema(&self) -> &Schema {
-        &self.path.schema
+    fn frame(&self, read: Option<&dyn Read>, rows: Batch) -> Result<Frame> {
+        self.path.check_readable(&rows)?;
+        let texts = match (self.dictionary.zip(read), &rows.keys) {
+            (Some((dictionary, read)), Keys::Words(numbers)) => {
+                let text = |numbers: &Vec<u64>| spelled(dictionary, read, numbers);
+                numbers.iter().map(text).collect::<Result<Vec<_>>>()?
+            }
+            _ => Vec::new(),
+        };
+        let frame = self.path.schema.frame(rows)?;
+        if texts.is_empty() {
+            return Ok(frame);
+        }
+        let names = frame.names().to_vec();
+        let values = frame.into_columns().into_iter().skip(texts.len());
+        let valid = Validity::default;
+        let keys =
+            texts.into_iter().map(|text| Series { values: Values::Str(text), valid: valid() });
+        let columns = keys.chain(values).collect();
+        Frame::new(names, columns)
+            .map_err(|error| store::Error::new(ErrorKind::Corruption, error.to_string()).into())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the program brings along: functions that are told of changes, fixed rules, aggregates.
 
 use super::Engine;
-use crate::callback::{Callback, Changed};
+use crate::callback::Callback;
 use crate::own::{FixedRule, Own};
 use function::OwnAggregate;
 use std::sync::Arc;
@@ -70,10 +70,5 @@ impl Engine {
     /// Rules and aggregates of the program's.
     pub(crate) fn own(&self) -> &Own {
         &self.own
-    }
-
-    /// Tells what was changed in a transaction of the caller's, who has committed it.
-    pub fn tell(&self, changed: Vec<Changed>) {
-        self.callbacks.tell(changed);
     }
 }

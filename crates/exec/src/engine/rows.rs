@@ -8,15 +8,15 @@
 
 use super::load::{LOADED_ROWS_MIN, Rows};
 use super::session::{Session, refuse_read_only};
-use super::{Engine, EnvAmbient};
-use crate::callback::Changed;
+use super::{Carried, Engine, EnvAmbient};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::host::Run;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, coerced};
 use crate::stored::StoredPath;
-use crate::view::{columns_of, stored_paths};
+use crate::target::Target;
+use crate::view::columns_of;
 use base::{Batch, Kind};
 use model::{Frame, Series, Type, Value};
 use relation::{Access, Refused, Schema};
@@ -88,7 +88,7 @@ impl Engine {
         self.in_transaction(run, &cancelled, |session| session.change_all(changes))
     }
 
-    /// The same in a transaction of the caller's. What was changed is added to `changed`, for [`Engine::tell`].
+    /// The same in a transaction of the caller's; see [`Engine::run_in`].
     ///
     /// # Errors
     /// As [`Engine::change`]. What was written before an error is still in the transaction.
@@ -97,15 +97,11 @@ impl Engine {
         transaction: &dyn Transaction,
         changes: &[Change<'_>],
         run: &Run<'_>,
-        changed: &mut Vec<Changed>,
+        carried: &mut Carried,
     ) -> Result<()> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&said(changes).into(), &cancelled);
-        let mut session = self.session(transaction, run, &cancelled);
-        session.is_callers = true;
-        let outcome = session.change_all(changes);
-        changed.append(&mut session.changed);
-        outcome
+        self.carry(transaction, run, &cancelled, carried, |session| session.change_all(changes))
     }
 }
 
@@ -144,7 +140,7 @@ struct Prepared<'f> {
     kind: ChangeKind,
     rows: usize,
     mutation: Mutation,
-    paths: Vec<StoredPath>,
+    target: Target,
     sources: Vec<Source<'f>>,
     triggers: Vec<String>,
     /// Whether what was there plays no part.
@@ -185,41 +181,40 @@ impl Session<'_> {
             let what = format!("`{}` is written by writing `{relation}`", name.text);
             return Err(Error::hinted(what, Span::default(), hint));
         }
-        let entry = crate::system::find(&engine.catalog, &name)?;
+        let entry = crate::system::find(&engine.catalog, &self.names, &name)?;
         refuse_read_only(&entry, Span::default())?;
         let settings = engine.catalog.settings(self.read(), &name.text)?;
         relation::check_access(&name.text, &settings, Access::ReadOnly)
             .map_err(|error| refused(error.to_string()))?;
-        let paths = stored_paths(&engine.catalog, self.read(), &entry)?;
+        let mut target = Target::of(&engine.catalog, self.read(), &entry)?;
+        target.call(&name.text);
         let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
         let triggers = match change.is_import {
             true => Vec::new(),
             false => crate::trigger::of(&settings, mutation.op).to_vec(),
         };
-        let schema = &paths[0].schema;
+        let schema = &target.schema;
         let sources = self.sources(change, &mutation, schema)?;
-        let keys = schema.keys.len();
-        let has_value_index =
-            paths[1..].iter().any(|path| path.columns.iter().any(|&column| column >= keys));
         let is_blind = matches!(change.kind, ChangeKind::Put | ChangeKind::Rm)
             && triggers.is_empty()
             && !engine.callbacks.wants(change.relation)
-            && (!has_value_index || is_graph(&entry));
+            && target.dictionary.is_none()
+            && !target.has_value_index();
         // What is added to is written by adding.
         let is_loadable = is_blind
             && change.kind == ChangeKind::Put
             && schema.values.iter().all(|value| value.merge.is_none());
         let (kind, rows) = (change.kind, change.rows.len());
-        Ok(Prepared { kind, rows, mutation, paths, sources, triggers, is_blind, is_loadable })
+        Ok(Prepared { kind, rows, mutation, target, sources, triggers, is_blind, is_loadable })
     }
 
     /// Writes all of them as tables.
     fn load(&self, all: &[Prepared<'_>]) -> Result<()> {
         let mut tables = Vec::new();
-        for Prepared { paths, sources, rows, .. } in all {
-            for path in paths {
+        for Prepared { target, sources, rows, .. } in all {
+            for path in &target.paths {
                 self.check()?;
-                let rows = self.encode(path, &paths[0].schema, sources, 0..*rows)?;
+                let rows = self.encode(path, &target.schema, sources, 0..*rows)?;
                 tables.push(Rows { keyspace: path.keyspace, rows });
             }
         }
@@ -227,7 +222,7 @@ impl Session<'_> {
     }
 
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
-        let Prepared { kind, rows, mutation, paths, sources, triggers, is_blind, .. } = prepared;
+        let Prepared { kind, rows, mutation, target, sources, triggers, is_blind, .. } = prepared;
         let rows = *rows;
         // A trigger sees all that changed at once.
         let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
@@ -237,8 +232,8 @@ impl Session<'_> {
             let to = from.saturating_add(step).min(rows);
             self.check()?;
             match is_blind {
-                true => self.write_columns(*kind, paths, sources, from..to)?,
-                false => self.write_rows(mutation, paths, sources, triggers, from..to)?,
+                true => self.write_columns(*kind, target, sources, from..to)?,
+                false => self.write_rows(mutation, target, sources, triggers, from..to)?,
             }
             from = to;
         }
@@ -346,11 +341,11 @@ impl Session<'_> {
     fn write_columns(
         &self,
         kind: ChangeKind,
-        paths: &[StoredPath],
+        target: &Target,
         sources: &[Source<'_>],
         rows: std::ops::Range<usize>,
     ) -> Result<()> {
-        let schema = &paths[0].schema;
+        let Target { schema, paths, .. } = target;
         let kind = if kind.is_removal() { Kind::Delete } else { Kind::Put };
         let mut tables = Vec::with_capacity(paths.len());
         for path in paths {
@@ -389,12 +384,12 @@ impl Session<'_> {
     fn write_rows(
         &mut self,
         mutation: &Mutation,
-        paths: &[StoredPath],
+        target: &Target,
         sources: &[Source<'_>],
         triggers: &[String],
         rows: std::ops::Range<usize>,
     ) -> Result<()> {
-        let schema = &paths[0].schema;
+        let schema = &target.schema;
         let engine = self.engine;
         let ambient = EnvAmbient(&*engine.env);
         let all = columns_of(schema);
@@ -412,14 +407,9 @@ impl Session<'_> {
             headers.push(column.name.clone());
         }
         let given = Given { headers: &headers, columns: &columns, rows: rows.len() };
-        self.write(mutation, &given, paths, triggers, false)?;
+        self.write(mutation, &given, target, triggers, false)?;
         Ok(())
     }
-}
-
-/// A graph's weight stands in both directions, found by the key alone.
-fn is_graph(entry: &relation::Entry) -> bool {
-    matches!(entry, relation::Entry::Graph(..))
 }
 
 /// A value that is refused, with its place.

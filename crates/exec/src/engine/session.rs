@@ -11,14 +11,15 @@ use crate::imperative::Blocks;
 use crate::mutate::{Given, Returned, Writer, schema_of};
 use crate::output::Output;
 use crate::stored::StoredPath;
+use crate::target::Target;
 use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
 use model::Value;
-use relation::{Access, Entry, Schema};
+use relation::{Access, Entry, Names, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{Read, Transaction};
-use syntax::{MutationOp, Script, Span, SystemOp};
+use store::{ErrorKind, Read, Transaction};
+use syntax::{Ident, MutationOp, Script, Span, SystemOp};
 
 /// A script in a transaction.
 pub(super) struct Session<'e> {
@@ -34,18 +35,14 @@ pub(super) struct Session<'e> {
     pub(super) watch: Watch<'e>,
     /// Takes what `%debug` shows.
     pub(super) debug: Option<Debug<'e>>,
-    /// Relations that were created: dropped again where the script fails.
-    pub(super) created: Vec<String>,
-    /// Relations that go when the script has succeeded.
-    pub(super) dropped: Vec<String>,
-    /// Relations that were replaced by ones of other columns: by name, what takes their place when the script has succeeded.
-    pub(super) successors: BTreeMap<String, String>,
+    /// What names stand for in the transaction.
+    pub(super) names: Names,
     /// Whether what runs is a trigger: what it changes sets off no other.
     pub(super) in_trigger: bool,
     /// It changes what plans depend on: once it is committed they are made anew.
     pub(super) lets_plans_go: bool,
-    /// New names, for when the script has succeeded.
-    pub(super) renamed: Vec<(String, String)>,
+    /// It wrote to a graph with text for vertices, whose new texts got numbers.
+    pub(super) has_numbered: bool,
     /// What was changed of relations that somebody wants to know of.
     pub(super) changed: Vec<Changed>,
 }
@@ -102,20 +99,20 @@ impl Blocks for Session<'_> {
                 return Ok(Output::status("OK"));
             }
         }
-        let stored_name = self.successors.get(name).unwrap_or(name);
-        let entry = crate::system::find_as(&self.engine.catalog, &mutation.relation, stored_name)?;
+        let entry = crate::system::find(&self.engine.catalog, &self.names, &mutation.relation)?;
         refuse_read_only(&entry, mutation.relation.span)?;
-        let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
+        let mut target = Target::of(&self.engine.catalog, self.read(), &entry)?;
+        target.call(name);
         let triggers = match self.in_trigger {
             true => &[],
             false => crate::trigger::of(&settings, mutation.op),
         };
-        let returned = self.write(mutation, &given, &paths, triggers, query.options.returning)?;
+        let returned = self.write(mutation, &given, &target, triggers, query.options.returning)?;
         if !query.options.returning {
             return Ok(Output::status("OK"));
         }
         let mut names = vec!["_kind".to_owned()];
-        names.extend(crate::view::columns_of(&paths[0].schema).into_iter().map(|c| c.name));
+        names.extend(crate::view::columns_of(&target.schema).into_iter().map(|c| c.name));
         let rows = returned
             .into_iter()
             .map(|(kind, row)| std::iter::once(Value::Str(kind.to_owned())).chain(row).collect());
@@ -127,42 +124,27 @@ impl Blocks for Session<'_> {
         if self.read_only {
             crate::system::refuse_change(op)?;
         }
-        if self.is_callers && crate::system::is_change(op) {
-            let what = "the catalog is not changed inside of a transaction";
-            let hint = "run this script outside of it";
-            return Err(Error::hinted(what, Span::default(), hint));
+        let is_outside =
+            matches!(op, SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..) | SystemOp::Compact);
+        if self.is_callers && is_outside {
+            let what = "indexes are made and dropped, and files merged, outside of transactions";
+            return Err(Error::value(what, Span::default()));
         }
-        if let SystemOp::Rename(pairs) = op {
-            for (old, new) in pairs {
-                crate::system::find(&self.engine.catalog, old)?;
-                let settings = self.engine.catalog.settings(self.read(), &old.text)?;
-                relation::check_access(&old.text, &settings, Access::Protected)
-                    .map_err(|error| Error::value(error.to_string(), old.span))?;
-                let refused = |error: store::Error| Error::value(error.to_string(), new.span);
-                relation::check_name(&new.text).map_err(refused)?;
-                let leaves = pairs.iter().any(|(other, _)| other.text == new.text);
-                if !leaves && self.engine.catalog.find(&new.text)?.is_some() {
-                    let what = format!("there is a relation `{}` already", new.text);
-                    return Err(Error::value(what, new.span));
-                }
-                self.renamed.push((old.text.clone(), new.text.clone()));
-            }
-            return Ok(Output::status("OK"));
+        match op {
+            SystemOp::Rename(pairs) => return self.rename(pairs),
+            SystemOp::Remove(names) => return self.remove(names),
+            SystemOp::Analyze(query) => return self.analyze(query),
+            _ => {}
         }
-        if let SystemOp::Analyze(query) = op {
-            return self.analyze(query);
-        }
-        if let Some(output) = crate::system::set(&self.engine.catalog, self.transaction, op)? {
+        let catalog = &self.engine.catalog;
+        if let Some(output) = crate::system::set(catalog, &self.names, self.transaction, op)? {
             self.lets_plans_go = true;
             return Ok(output);
         }
-        let mut dropped = Vec::new();
-        let output = crate::system::run(self.engine, self.read(), op, &mut dropped, |expr| {
+        crate::system::run(self.engine, &self.names, self.read(), op, |expr| {
             let ambient = EnvAmbient(&*self.engine.env);
             known(expr, self.parameters, &self.interner, &ambient)
-        })?;
-        self.dropped.append(&mut dropped);
-        Ok(output)
+        })
     }
 
     fn keep(&mut self, name: &str, output: &Output) {
@@ -217,12 +199,13 @@ impl Session<'_> {
         &mut self,
         mutation: &syntax::Mutation,
         given: &Given<'_>,
-        paths: &[StoredPath],
+        target: &Target,
         triggers: &[String],
         returning: bool,
     ) -> Result<Returned> {
         let ambient = EnvAmbient(&*self.engine.env);
-        let defaults = self.defaults(mutation, &paths[0].schema)?;
+        let defaults = self.defaults(mutation, &target.schema)?;
+        self.has_numbered |= target.dictionary.is_some();
         let is_told = self.engine.callbacks.wants(&mutation.relation.text);
         let writer = Writer {
             transaction: self.transaction,
@@ -232,14 +215,14 @@ impl Session<'_> {
                 parameters: &[],
                 ambient: &ambient,
             },
-            paths,
+            target,
             defaults: &defaults,
             returning: (returning || !triggers.is_empty() || is_told)
                 && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
         };
         let returned = writer.apply(mutation, given)?;
         if is_told {
-            let schema = &paths[0].schema;
+            let schema = &target.schema;
             let columns = crate::view::columns_of(schema);
             let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
             let (name, keys) = (&mutation.relation.text, schema.keys.len());
@@ -248,7 +231,7 @@ impl Session<'_> {
             self.changed.extend(changed);
         }
         if !triggers.is_empty() {
-            self.fire(mutation, &paths[0].schema, triggers, &returned)?;
+            self.fire(mutation, &target.schema, triggers, &returned)?;
         }
         Ok(returned)
     }
@@ -287,7 +270,7 @@ impl Session<'_> {
     /// Plans a query and runs it, with a look at what it does if there is an analysis.
     fn ask(&self, query: &syntax::Query, mut analysis: Option<&mut Analysis>) -> Result<Output> {
         let (plan, relations) =
-            self.engine.plan(query, self.read(), &self.ephemeral, &self.successors)?;
+            self.engine.plan(query, self.read(), &self.ephemeral, &self.names)?;
         if let Some(analysis) = &mut analysis {
             analysis.planned(&self.watch);
         }
@@ -311,22 +294,75 @@ impl Session<'_> {
         Ok(analysis.into_output())
     }
 
+    /// What has a name that is to be removed or given another, if that is allowed.
+    fn check_movable(&self, name: &Ident) -> Result<Entry> {
+        let catalog = &self.engine.catalog;
+        let entry = crate::system::find(catalog, &self.names, name)?;
+        let settings = catalog.settings(self.read(), &name.text)?;
+        relation::check_access(&name.text, &settings, Access::Protected)
+            .map_err(|error| Error::value(error.to_string(), name.span))?;
+        Ok(entry)
+    }
+
+    fn rename(&mut self, pairs: &[(Ident, Ident)]) -> Result<Output> {
+        for (old, new) in pairs {
+            self.check_movable(old)?;
+            let refused = |error: store::Error| Error::value(error.to_string(), new.span);
+            relation::check_name(&new.text).map_err(refused)?;
+            let leaves = pairs.iter().any(|(other, _)| other.text == new.text);
+            if !leaves && self.engine.catalog.find_in(&self.names, &new.text)?.is_some() {
+                let what = format!("there is a relation `{}` already", new.text);
+                return Err(Error::value(what, new.span));
+            }
+        }
+        let texts: Vec<_> =
+            pairs.iter().map(|(old, new)| (old.text.clone(), new.text.clone())).collect();
+        let span = pairs.first().map_or_else(Span::default, |(old, _)| old.span);
+        let catalog = &self.engine.catalog;
+        let renamed = catalog.rename_in(&mut self.names, self.transaction, &texts);
+        let rows = renamed.map_err(|error| refused(error, span))?;
+        self.write_tables(rows)?;
+        Ok(Output::status("OK"))
+    }
+
+    fn remove(&mut self, names: &[Ident]) -> Result<Output> {
+        for name in names {
+            let entry = self.check_movable(name)?;
+            let catalog = &self.engine.catalog;
+            if let Some((index, _)) = catalog.indexes_of(self.read(), entry.name())?.first() {
+                let what = format!("relation `{}` has the index `{}`", name.text, index.name);
+                let hint = format!("drop it first: ::index drop {}", index.name);
+                return Err(Error::hinted(what, name.span, hint));
+            }
+            let rows = catalog.remove_in(&mut self.names, self.transaction, &name.text, &entry)?;
+            self.write_tables(rows)?;
+        }
+        Ok(Output::status("OK"))
+    }
+
+    fn write_tables(&self, tables: Vec<store::TableWrites>) -> Result<()> {
+        for table in tables {
+            self.transaction.write(&store::WriteBatch { tables: vec![table] })?;
+        }
+        Ok(())
+    }
+
     fn create(&mut self, mutation: &syntax::Mutation, headers: &[String]) -> Result<()> {
         let schema = schema_of(mutation, headers)?;
         // A default that cannot be read is told now, not when the first row needs it.
         self.defaults(mutation, &schema)?;
         let name = &schema.name;
-        let stored_name = self.successors.get(name).unwrap_or(name);
-        let there = self.engine.catalog.find(stored_name)?;
+        let catalog = &self.engine.catalog;
+        let there = catalog.find_in(&self.names, name)?;
         if there.is_some() && mutation.op == MutationOp::Create {
             let what = format!("relation `{name}` is there already");
             let hint = "`:replace` overwrites a relation, `:put` adds rows to it";
             return Err(Error::hinted(what, mutation.relation.span, hint));
         }
-        if let Some(entry) = there {
-            refuse_read_only(&entry, mutation.relation.span)?;
-            let same = Schema { name: entry.schema().name, ..schema.clone() };
-            if entry.schema() == same {
+        if let Some(entry) = &there {
+            refuse_read_only(entry, mutation.relation.span)?;
+            let shown = entry.shown_schema();
+            if shown == (Schema { name: shown.name.clone(), ..schema.clone() }) {
                 // The reverse of a graph and the indexes go with the rows.
                 let clear = |path: StoredPath| store::TableWrites {
                     keyspace: path.keyspace,
@@ -334,52 +370,27 @@ impl Session<'_> {
                     rows: base::Batch::new(&path.shape),
                     delete_ranges: vec![path.all()],
                 };
-                let paths = stored_paths(&self.engine.catalog, self.read(), &entry)?;
+                let paths = stored_paths(catalog, self.read(), entry)?;
                 let tables = paths.into_iter().map(clear).collect();
                 self.transaction.write(&store::WriteBatch { tables })?;
                 return Ok(());
             }
-            let has_indexes = !self.engine.catalog.indexes_of(self.read(), name)?.is_empty();
+            let has_indexes = !catalog.indexes_of(self.read(), entry.name())?.is_empty();
             if has_indexes || !matches!(entry, Entry::Relation(..)) {
                 let what = format!("`{name}` has other columns, and cannot be replaced");
                 let hint = format!("remove it first: ::remove {name}");
                 return Err(Error::hinted(what, mutation.relation.span, hint));
             }
-            self.check_own(mutation)?;
-            // The transaction has rows for the first successor, which a second would drop.
-            if self.successors.contains_key(name) {
-                let what = format!("relation `{name}` gets other columns twice in one script");
-                let hint = "replace it with its last columns only, or in a script of its own";
-                return Err(Error::hinted(what, mutation.relation.span, hint));
-            }
-            let successor = self.engine.catalog.create_successor(&schema)?;
-            self.successors.insert(schema.name, successor);
-            return Ok(());
+        } else {
+            let rows = catalog.reset(self.read(), name)?;
+            self.write_tables(rows)?;
         }
-        self.check_own(mutation)?;
-        self.engine
-            .catalog
-            .create(&schema)
-            .map_err(|error| Error::value(error.to_string(), mutation.relation.span))?;
-        self.created.push(schema.name);
-        Ok(())
+        catalog
+            .make(&mut self.names, &schema, there.as_ref())
+            .map_err(|error| refused(error, mutation.relation.span))
     }
 
     /// Defaults by column: those that the script says, then those of the relation.
-    /// # Errors
-    /// Somebody else commits, and would not commit a new relation.
-    fn check_own(&self, mutation: &syntax::Mutation) -> Result<()> {
-        let name = &mutation.relation.text;
-        match self.is_callers {
-            false => Ok(()),
-            true => {
-                let what = format!("relation `{name}` cannot be made inside of a transaction");
-                let hint = "make it outside of the transaction first";
-                Err(Error::hinted(what, mutation.relation.span, hint))
-            }
-        }
-    }
-
     pub(super) fn defaults(
         &self,
         mutation: &syntax::Mutation,
@@ -415,17 +426,21 @@ fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Ta
     table
 }
 
-/// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner. New vertices that
-/// are text need numbers, which writers of a graph hand out one after the other.
+/// What the catalog says of a script's mistake, with its place; failures stay what they are.
+fn refused(error: store::Error, span: Span) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidInput => Error::value(error.to_string(), span),
+        _ => error.into(),
+    }
+}
+
+/// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner.
 pub(super) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
-    if let Entry::Blobs(def, _) = entry {
-        let what = format!("`{}` holds blobs, which scripts only read", def.name);
-        return Err(Error::hinted(what, span, "put and delete them by the calls for blobs"));
+    match entry {
+        Entry::Blobs(def, _) => {
+            let what = format!("`{}` holds blobs, which scripts only read", def.name);
+            Err(Error::hinted(what, span, "put and delete them by the calls for blobs"))
+        }
+        Entry::Relation(..) | Entry::Graph(..) => Ok(()),
     }
-    if let Some(def) = entry.text_graph() {
-        let what =
-            format!("the vertices of graph `{}` are text, which scripts only read", def.name);
-        return Err(Error::hinted(what, span, "upsert and remove edges by the calls for graphs"));
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use crate::transaction::retry;
 use crate::waiting::{RefKey, Schedule, Waiting, Waits};
 use base::{BytesColumn, Column, Key, KeyRef, Keys, Kind};
 use env::sync::MutexGuard;
-use env::sync::atomic::{AtomicBool, Ordering};
+use env::sync::atomic::AtomicBool;
 use relation::invalid;
 use std::hash::BuildHasher;
 use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
@@ -116,7 +116,7 @@ impl Combined {
             return Err(invalid("combined values cannot be dropped inside a transaction"));
         };
         store.drop_keyspaces(&[self.core.rows])?;
-        self.core.ended.store(true, Ordering::Release);
+        self.core.end();
         Ok(())
     }
 

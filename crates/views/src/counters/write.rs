@@ -6,7 +6,7 @@ use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
 use crate::waiting::{Schedule, Waiting, Waits};
 use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
-use env::sync::atomic::{AtomicBool, Ordering};
+use env::sync::atomic::AtomicBool;
 use relation::{KeyType, invalid};
 use std::cell::Cell;
 use store::{Kinds, Result, TableWrites, WriteBatch};
@@ -136,7 +136,7 @@ impl Counters {
             return Err(invalid("counters cannot be dropped inside a transaction"));
         };
         store.drop_keyspaces(&[self.core.rows])?;
-        self.core.ended.store(true, Ordering::Release);
+        self.core.end();
         Ok(())
     }
 

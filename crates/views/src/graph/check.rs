@@ -93,7 +93,8 @@ impl Graph {
         let mut past = 0;
 
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Names));
-        let mut scan = read.scan(dictionary.names, KeyRange::all_words(), Projection::ALL)?;
+        let mut scan =
+            read.scan(dictionary.stored.names, KeyRange::all_words(), Projection::ALL)?;
         while scan.next_batch(ROWS, &mut rows)? {
             let names = rows.values.first().and_then(|column| column.as_bytes());
             for (i, &id) in rows.key_words(0).iter().enumerate() {
@@ -106,7 +107,7 @@ impl Graph {
         }
 
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Ids));
-        let mut scan = read.scan(dictionary.ids, KeyRange::all_bytes(), Projection::ALL)?;
+        let mut scan = read.scan(dictionary.stored.ids, KeyRange::all_bytes(), Projection::ALL)?;
         while scan.next_batch(ROWS, &mut rows)? {
             if let base::Keys::Bytes(names) = &rows.keys {
                 for (i, &id) in rows.value_words(0).iter().enumerate() {
@@ -131,7 +132,7 @@ impl Graph {
         let mut unnamed = Vec::new();
         for keyspace in [self.core.forward, self.core.reverse] {
             let projection = Projection { keys: 1, values: 0 };
-            let scan = read.scan(dictionary.names, KeyRange::all_words(), projection)?;
+            let scan = read.scan(dictionary.stored.names, KeyRange::all_words(), projection)?;
             let rows = Batch::new(&self.core.def.shape(GraphPart::Names));
             let mut names = Names { scan, rows, at: 0, failed: Ok(()) };
             read.first_words(keyspace, &mut |words| {

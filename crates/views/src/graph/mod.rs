@@ -23,9 +23,9 @@ mod write;
 pub use check::GraphCheck;
 pub use compare::RowProgress;
 pub use edges::{Edges, Weight, Weights, WeightsRef};
-pub use names::{ABSENT, VertexColumn, VertexList};
+pub use names::{VertexColumn, VertexList};
 pub use reconcile::{Doubt, GraphDoubts, Reconciled};
-pub use relation::{GraphDef, GraphPart, VertexType, WeightType};
+pub use relation::{ABSENT, GraphDef, GraphPart, VertexType, WeightType};
 pub use scan::EdgeScan;
 
 use crate::SharedTransaction;
@@ -149,8 +149,8 @@ impl Graph {
         match part {
             GraphPart::Forward => Some(self.core.forward),
             GraphPart::Reverse => Some(self.core.reverse),
-            GraphPart::Ids => dictionary.map(|dictionary| dictionary.ids),
-            GraphPart::Names => dictionary.map(|dictionary| dictionary.names),
+            GraphPart::Ids => dictionary.map(|dictionary| dictionary.stored.ids),
+            GraphPart::Names => dictionary.map(|dictionary| dictionary.stored.names),
         }
     }
 

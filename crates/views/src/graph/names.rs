@@ -1,26 +1,14 @@
 //! Vertices as the user names them, and the dictionary behind text.
-//!
-//! # Why new names are written in a transaction
-//! Two writers may meet one new text at once. A plain write would let the later id replace the
-//! earlier, whose edges would then lead to nothing. In a transaction the row `text => id` and the
-//! row `id => text` are both written, so whichever comes second conflicts and looks again.
 
 use super::edges::weight_words;
 use super::{Graph, VertexType, WeightsRef, damaged, scratch};
 use crate::source::Source;
 use crate::transaction::retry;
 use base::shape::{int_to_word, word_to_int};
-use base::{
-    Batch, BytesColumn, Column, Key, KeyRange, Keys, KeyspaceId, Kind, Projection, WordColumn,
-};
+use base::{Batch, BytesColumn, Column, Keys, KeyspaceId, Kind, Projection};
 use env::sync::Mutex;
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-use relation::{GraphPart, invalid};
-use store::{Isolation, Kinds, Read, Result, TableWrites};
-
-/// Stands for a text that is no vertex; no dictionary grows so far.
-pub const ABSENT: u64 = u64::MAX;
+use relation::{ABSENT, GraphPart, invalid};
+use store::{Isolation, Result, TableWrites};
 
 /// Vertices handed in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,15 +34,14 @@ pub enum VertexColumn {
 
 /// The dictionary of a graph whose vertices are text.
 pub(crate) struct Dictionary {
-    pub(crate) ids: KeyspaceId,
-    pub(crate) names: KeyspaceId,
+    pub(crate) stored: relation::Dictionary,
     /// No id from here on is known to be taken. Held while ids are handed out.
     pub(crate) next: Mutex<u64>,
 }
 
 impl Dictionary {
     pub(super) fn new(ids: KeyspaceId, names: KeyspaceId) -> Self {
-        Self { ids, names, next: Mutex::new(0) }
+        Self { stored: relation::Dictionary { ids, names }, next: Mutex::new(0) }
     }
 }
 
@@ -96,7 +83,7 @@ impl Graph {
             (VertexList::U64(list), _) => out.extend_from_slice(list),
             (VertexList::I64(list), _) => out.extend(list.iter().map(|&v| int_to_word(v))),
             (VertexList::Str(list), Some(dictionary)) => {
-                out.extend(self.read(|read| dictionary.look_up(read, list))?);
+                out.extend(self.read(|read| dictionary.stored.look_up(read, list))?);
             }
             (VertexList::Str(_), None) => return Err(damaged("the graph has no dictionary")),
         }
@@ -120,7 +107,13 @@ impl Graph {
                 let keys = Keys::Words(vec![words.to_vec()]);
                 let projection = Projection { keys: 0, values: 1 };
                 self.read(|read| {
-                    read.get_many(dictionary.names, &keys, projection, &mut present, &mut rows)
+                    read.get_many(
+                        dictionary.stored.names,
+                        &keys,
+                        projection,
+                        &mut present,
+                        &mut rows,
+                    )
                 })?;
                 match rows.values.pop() {
                     Some(Column::Bytes(names)) if present.iter().all(|present| *present) => {
@@ -171,7 +164,7 @@ impl Graph {
         };
         // Names are never taken back, so what is found here stays true.
         let ends = [us, vs].concat();
-        let words = self.read(|read| dictionary.look_up(read, &ends))?;
+        let words = self.read(|read| dictionary.stored.look_up(read, &ends))?;
         if !words.contains(&ABSENT) {
             return self.upsert_words(&words, weights, Vec::new());
         }
@@ -195,9 +188,12 @@ impl Graph {
         ends: &[&str],
         weights: Option<WeightsRef<'_>>,
     ) -> Result<u64> {
-        let mut words = self.read(|read| dictionary.look_up(read, ends))?;
-        let mut next = self.read(|read| dictionary.free_id(read, from))?;
-        let tables = dictionary.name_new(ends, &mut words, &mut next);
+        let mut words = self.read(|read| dictionary.stored.look_up(read, ends))?;
+        let mut next = self.read(|read| dictionary.stored.free_id(read, from))?;
+        // Edge by edge.
+        let edges = ends.len() / 2;
+        let order = (0..edges).flat_map(|edge| [edge, edges + edge]);
+        let tables = dictionary.stored.name_new(ends, &mut words, order, &mut next);
         self.upsert_words(&words, weights, tables)?;
         Ok(next)
     }
@@ -231,88 +227,5 @@ impl Graph {
             self.core.def.vertex,
             list.kind()
         )))
-    }
-}
-
-impl Dictionary {
-    /// The id of each text, or [`ABSENT`].
-    fn look_up(&self, read: &dyn Read, texts: &[&str]) -> Result<Vec<u64>> {
-        let mut keys = BytesColumn::default();
-        for text in texts {
-            keys.push(Some(text.as_bytes()));
-        }
-        let mut rows = Batch {
-            rows: 0,
-            keys: Keys::Bytes(BytesColumn::default()),
-            values: vec![Column::Words(WordColumn::default())],
-        };
-        let mut present = Vec::new();
-        let projection = Projection { keys: 0, values: 1 };
-        read.get_many(self.ids, &Keys::Bytes(keys), projection, &mut present, &mut rows)?;
-        let ids = rows.value_words(0).iter().zip(&present);
-        Ok(ids.map(|(&id, &present)| if present { id } else { ABSENT }).collect())
-    }
-
-    /// The least id from `from` on above which none is taken.
-    pub(crate) fn free_id(&self, read: &dyn Read, from: u64) -> Result<u64> {
-        let mut rows = Batch {
-            rows: 0,
-            keys: Keys::Words(vec![Vec::new()]),
-            values: vec![Column::Bytes(BytesColumn::default())],
-        };
-        // Whether an id from `id` on is taken is true up to the last and false after it, so a
-        // search by halves finds the border without reading the names.
-        let mut taken_from = |id: u64| -> Result<bool> {
-            rows.clear();
-            let range = KeyRange { lower: Key::words(&[id]), upper: None };
-            read.scan_into(self.names, &range, Projection::COUNT, 1, &mut rows)?;
-            Ok(rows.rows > 0)
-        };
-        let (mut taken, mut free) = (from, from);
-        let mut step = 1_u64;
-        while taken_from(free)? {
-            taken = free;
-            free = free.saturating_add(step);
-            step = step.saturating_mul(2);
-        }
-        while free - taken > 1 {
-            let middle = taken + (free - taken) / 2;
-            if taken_from(middle)? { taken = middle } else { free = middle }
-        }
-        Ok(free)
-    }
-
-    /// Gives every [`ABSENT`] word the next id, in order of first appearance edge by edge, and
-    /// makes the rows of the dictionary. The first half of `ends` are the sources.
-    fn name_new(&self, ends: &[&str], words: &mut [u64], next: &mut u64) -> Vec<TableWrites> {
-        let mut new: HashMap<&str, u64, RandomState> = HashMap::default();
-        let (mut texts, mut ids) = (BytesColumn::default(), Vec::new());
-        let edges = ends.len() / 2;
-        for i in (0..edges).flat_map(|edge| [edge, edges + edge]) {
-            if words[i] != ABSENT {
-                continue;
-            }
-            words[i] = *new.entry(ends[i]).or_insert_with(|| {
-                let id = *next;
-                *next += 1;
-                texts.push(Some(ends[i].as_bytes()));
-                ids.push(id);
-                id
-            });
-        }
-        if ids.is_empty() {
-            return Vec::new();
-        }
-        let table = |keyspace, keys, value| TableWrites {
-            keyspace,
-            kinds: Kinds::Uniform(Kind::Put),
-            rows: Batch { rows: ids.len(), keys, values: vec![value] },
-            delete_ranges: Vec::new(),
-        };
-        let id_column = WordColumn { words: ids.clone(), ..WordColumn::default() };
-        vec![
-            table(self.ids, Keys::Bytes(texts.clone()), Column::Words(id_column)),
-            table(self.names, Keys::Words(vec![ids.clone()]), Column::Bytes(texts)),
-        ]
     }
 }

@@ -175,13 +175,14 @@ impl Graph {
         let Some(dictionary) = &self.core.dictionary else { return Ok(()) };
         // Ids whose rows one side has and the other may not have, looked up batch by batch.
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Names));
-        let mut scan = store.scan(dictionary.names, KeyRange::all_words(), Projection::ALL)?;
+        let mut scan =
+            store.scan(dictionary.stored.names, KeyRange::all_words(), Projection::ALL)?;
         while scan.next_batch(ROWS, &mut rows)? {
             let names = rows.values.first().and_then(Column::as_bytes);
             let Some(names) = names else { return Err(damaged("names without texts")) };
             let keys = Keys::Bytes(names.clone());
             let present =
-                present(store, dictionary.ids, &keys, &self.core.def.shape(GraphPart::Ids))?;
+                present(store, dictionary.stored.ids, &keys, &self.core.def.shape(GraphPart::Ids))?;
             let mut missing = (BytesColumn::default(), Vec::new());
             for (i, &id) in rows.key_words(0).iter().enumerate().filter(|(i, _)| !present[*i]) {
                 missing.0.push(Some(names.get(i)));
@@ -189,16 +190,16 @@ impl Graph {
             }
             let ids = WordColumn { words: missing.1, ..WordColumn::default() };
             done.names_rebuilt += ids.words.len() as u64;
-            put(store, dictionary.ids, Keys::Bytes(missing.0), Column::Words(ids))?;
+            put(store, dictionary.stored.ids, Keys::Bytes(missing.0), Column::Words(ids))?;
             rows.clear();
         }
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Ids));
-        let mut scan = store.scan(dictionary.ids, KeyRange::all_bytes(), Projection::ALL)?;
+        let mut scan = store.scan(dictionary.stored.ids, KeyRange::all_bytes(), Projection::ALL)?;
         while scan.next_batch(ROWS, &mut rows)? {
             let ids = rows.value_words(0).to_vec();
             let keys = Keys::Words(vec![ids.clone()]);
             let shape = self.core.def.shape(GraphPart::Names);
-            let present = present(store, dictionary.names, &keys, &shape)?;
+            let present = present(store, dictionary.stored.names, &keys, &shape)?;
             let mut missing: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
             if let Keys::Bytes(names) = &rows.keys {
                 for (i, &id) in ids.iter().enumerate().filter(|(i, _)| !present[*i]) {
@@ -209,7 +210,7 @@ impl Graph {
             let mut names = BytesColumn::default();
             missing.values().for_each(|name| names.push(Some(name)));
             let keys = Keys::Words(vec![missing.into_keys().collect()]);
-            put(store, dictionary.names, keys, Column::Bytes(names))?;
+            put(store, dictionary.stored.names, keys, Column::Bytes(names))?;
             rows.clear();
         }
         Ok(())

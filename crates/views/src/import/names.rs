@@ -158,8 +158,8 @@ impl Names {
         from: u64,
         limit_bytes: u64,
     ) -> Result<Self> {
-        let known = snapshot.count(dictionary.ids)? > 0;
-        let next_id = dictionary.free_id(&**snapshot, from)?;
+        let known = snapshot.count(dictionary.stored.ids)? > 0;
+        let next_id = dictionary.stored.free_id(&**snapshot, from)?;
         let texts = Interner::default();
         let first_new = next_id;
         Ok(Self {
@@ -167,7 +167,7 @@ impl Names {
             state: RwLock::new(State { next_piece: 0, failed: None, texts, first_new, next_id }),
             turn: env.signal(),
             known: known.then(|| Arc::clone(snapshot)),
-            ids: dictionary.ids,
+            ids: dictionary.stored.ids,
             limit_bytes,
         })
     }

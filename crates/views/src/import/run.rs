@@ -222,7 +222,7 @@ impl<'g> Run<'g> {
         watch.tell(Phase::Commit)?;
         if let (Some(names), Some(dictionary)) = (names, self.graph.dictionary()) {
             // Transactions name vertices without this lock when they commit.
-            if dictionary.free_id(&*self.store, names.first_new())? != names.first_new() {
+            if dictionary.stored.free_id(&*self.store, names.first_new())? != names.first_new() {
                 return Err(Error::new(
                     ErrorKind::Conflict,
                     "a transaction named new vertices while the import ran; run the import again",

@@ -173,6 +173,13 @@ impl Registry {
         views.into_iter().filter_map(failed).collect()
     }
 
+    /// Lets nothing wait any more in the view of a keyspace that is gone.
+    pub fn end(&self, keyspace: KeyspaceId) {
+        if let Some(view) = self.open.lock().by_id.get(&keyspace) {
+            view.waits().end();
+        }
+    }
+
     /// Writes what waits, and lets nothing wait any more: for a database that is closed.
     ///
     /// # Errors

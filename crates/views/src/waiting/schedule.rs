@@ -31,6 +31,11 @@ pub(crate) trait Waits: Send + Sync {
         self.ended().load(Ordering::Acquire)
     }
 
+    /// Lets nothing wait any more.
+    fn end(&self) {
+        self.ended().store(true, Ordering::Release);
+    }
+
     /// Writes what waits.
     fn write_waiting(&self) -> Result<()> {
         if self.rows_waiting() == 0 {
@@ -44,7 +49,7 @@ pub(crate) trait Waits: Send + Sync {
         self.close_buffer();
         // Without a look at how many rows there are: that tells nothing of one that comes in right now.
         let result = self.write_if(&|| true);
-        self.ended().store(true, Ordering::Release);
+        self.end();
         result
     }
 }

@@ -1,0 +1,282 @@
+//! Relations that a transaction makes, renames, replaces and removes: all of it is there once it commits, and nothing before.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use quipu::{
+    CounterOptions, Database, Durability, Error, ErrorKind, Frame, Isolation, Options, Parameters,
+    Tx, Value,
+};
+
+fn options() -> Options {
+    Options { threads: 1, durability: Durability::Os, ..Options::default() }
+}
+
+fn memory() -> Database {
+    Database::in_memory(options()).unwrap()
+}
+
+fn rows_of(answer: Result<quipu::Answer, Error>) -> Result<Vec<String>, String> {
+    let text = |error: Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+    let answer = answer.map_err(text)?;
+    Ok(answer.rows().map(|row| Value::List(row).to_string()).collect())
+}
+
+fn ask(db: &Database, script: &str) -> Result<Vec<String>, String> {
+    rows_of(db.run(script, &Parameters::new()))
+}
+
+fn ask_in(tx: &Tx, script: &str) -> Result<Vec<String>, String> {
+    rows_of(tx.run(script, &Parameters::new()))
+}
+
+fn begin(db: &Database) -> Tx {
+    db.transaction(Isolation::Snapshot)
+}
+
+/// Names of all keyspaces but the system's own that stay.
+fn keyspaces(db: &Database) -> Vec<String> {
+    let mut names: Vec<String> = db.store().keyspaces().into_iter().map(|info| info.name).collect();
+    names.retain(|name| !name.starts_with(':') || name.starts_with(":new:"));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_relation_that_a_transaction_makes_is_its_own_until_the_commit() {
+    let db = memory();
+    let tx = begin(&db);
+    ask_in(&tx, "?[k, v] <- [[1, 2]] :create t {k => v}").unwrap();
+    ask_in(&tx, "?[k, v] <- [[3, 4]] :put t {k => v}").unwrap();
+    assert_eq!(ask_in(&tx, "?[k, v] := *t[k, v]").unwrap(), ["[1, 2]", "[3, 4]"]);
+    assert_eq!(ask_in(&tx, "::relations").unwrap().len(), 1);
+    assert_eq!(ask_in(&tx, "::columns t").unwrap().len(), 2);
+    let inside = tx.relation("t").unwrap();
+    let row =
+        Frame::of_rows(vec!["k".into(), "v".into()], vec![vec![Value::Int(5), Value::Int(6)]]);
+    inside.put(&row.unwrap()).unwrap();
+    assert_eq!(inside.len().unwrap(), 3);
+    assert_eq!(tx.export_relations(&["t"]).unwrap()["t"].len(), 3);
+    assert!(ask(&db, "?[k] := *t[k, _]").unwrap_err().contains("no relation `t`"));
+    assert!(db.relation("t").is_err());
+    assert!(ask(&db, "::relations").unwrap().is_empty());
+    let error = ask_in(&tx, "?[k] <- [[1]] :put t {k}").unwrap_err();
+    assert!(error.contains('t') && !error.contains(":new:"), "{error}");
+    tx.commit().unwrap();
+    assert_eq!(ask(&db, "?[k, v] := *t[k, v]").unwrap(), ["[1, 2]", "[3, 4]", "[5, 6]"]);
+    assert_eq!(keyspaces(&db), ["t"]);
+}
+
+#[test]
+fn what_is_rolled_back_or_left_leaves_nothing() {
+    let db = memory();
+    ask(&db, "?[k, v] <- [[1, 2]] :create t {k => v}").unwrap();
+    let change = |tx: &Tx| {
+        ask_in(tx, "?[k] <- [[7]] :create u {k}").unwrap();
+        ask_in(tx, "?[k] <- [[8]] :replace t {k}").unwrap();
+        assert_eq!(ask_in(tx, "?[k] := *t[k]").unwrap(), ["[8]"]);
+        ask_in(tx, "::rename u -> w").unwrap();
+        ask_in(tx, "::remove t").unwrap();
+        assert!(ask_in(tx, "?[k] := *t[k]").is_err());
+    };
+    let tx = begin(&db);
+    change(&tx);
+    tx.rollback();
+    assert_eq!(keyspaces(&db), ["t"]);
+    let tx = begin(&db);
+    change(&tx);
+    drop(tx);
+    assert_eq!(keyspaces(&db), ["t"]);
+    assert_eq!(ask(&db, "?[k, v] := *t[k, v]").unwrap(), ["[1, 2]"]);
+    // A script of its own, too.
+    let failing = "{ ?[k] <- [[7]] :create u {k} } { ::remove t } { ?[x] := *nothing[x] }";
+    ask(&db, failing).unwrap_err();
+    assert_eq!(keyspaces(&db), ["t"]);
+}
+
+#[test]
+fn renaming_replacing_and_removing_are_seen_at_once_inside_and_after_the_commit_outside() {
+    let db = memory();
+    for (name, row) in [("a", 1), ("b", 2), ("c", 3)] {
+        ask(&db, &format!("?[k] <- [[{row}]] :create {name} {{k}}")).unwrap();
+    }
+    ask(&db, "::set_triggers a on put { ?[k] := _new[k] :put c {k} }").unwrap();
+    let tx = begin(&db);
+    ask_in(&tx, "::rename a -> b, b -> a").unwrap();
+    assert_eq!(ask_in(&tx, "?[k] := *a[k]").unwrap(), ["[2]"]);
+    // What was set of a relation goes with it.
+    ask_in(&tx, "?[k] <- [[10]] :put b {k}").unwrap();
+    assert_eq!(ask_in(&tx, "?[k] := *c[k]").unwrap(), ["[3]", "[10]"]);
+    ask_in(&tx, "::remove c").unwrap();
+    ask_in(&tx, "?[k, v] <- [[5, 'five']] :create c {k => v}").unwrap();
+    assert!(ask_in(&tx, "::rename a -> c").unwrap_err().contains("already"));
+    ask_in(&tx, "?[x] <- [[0.5]] :replace a {x}").unwrap();
+    let inside = ["a[k]", "b[k]", "c[k, _]"].map(|atom| ask_in(&tx, &format!("?[k] := *{atom}")));
+    assert_eq!(ask(&db, "?[k] := *a[k]").unwrap(), ["[1]"]);
+    assert_eq!(ask(&db, "?[k] := *c[k]").unwrap(), ["[3]"]);
+    tx.commit().unwrap();
+    let outside = ["a[k]", "b[k]", "c[k, _]"].map(|atom| ask(&db, &format!("?[k] := *{atom}")));
+    assert_eq!(inside, outside);
+    assert_eq!(outside[0].as_ref().unwrap(), &["[0.5]"]);
+    assert_eq!(outside[1].as_ref().unwrap(), &["[1]", "[10]"]);
+    assert_eq!(keyspaces(&db), ["a", "b", "c"]);
+    // The trigger is the one of `b` now: `c` has other columns, so it fails.
+    assert!(ask(&db, "?[k] <- [[11]] :put b {k}").is_err());
+    ask(&db, "?[x] <- [[1.5]] :put a {x}").unwrap();
+}
+
+#[test]
+fn an_index_goes_along_and_is_kept_by_whoever_writes() {
+    let db = memory();
+    ask(&db, "?[k, v] <- [[1, 'x'], [2, 'y']] :create t {k => v}").unwrap();
+    ask(&db, "::index create t:by_v {v}").unwrap();
+    let tx = begin(&db);
+    ask_in(&tx, "::rename t -> u").unwrap();
+    ask_in(&tx, "?[k, v] <- [[3, 'x']] :put u {k => v}").unwrap();
+    assert_eq!(ask_in(&tx, "?[k] := *u:by_v['x', k]").unwrap(), ["[1]", "[3]"]);
+    assert!(ask_in(&tx, "::remove u").unwrap_err().contains("index"));
+    assert!(ask_in(&tx, "::index create u:other {v}").unwrap_err().contains("outside"));
+    tx.commit().unwrap();
+    ask(&db, "?[k, v] <- [[4, 'x']] :put u {k => v}").unwrap();
+    assert_eq!(ask(&db, "?[k] := *u:by_v['x', k]").unwrap(), ["[1]", "[3]", "[4]"]);
+    assert!(db.check(&|_, _| true).unwrap().is_sound());
+    assert_eq!(keyspaces(&db), ["u", "u:by_v"]);
+}
+
+#[test]
+fn of_two_that_make_one_name_the_second_has_a_conflict() {
+    let db = memory();
+    let [first, second] = [begin(&db), begin(&db)];
+    for (tx, row) in [(&first, 1), (&second, 2)] {
+        ask_in(tx, &format!("?[k] <- [[{row}]] :create t {{k}}")).unwrap();
+    }
+    first.commit().unwrap();
+    assert_eq!(second.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(ask(&db, "?[k] := *t[k]").unwrap(), ["[1]"]);
+    let [first, second] = [begin(&db), begin(&db)];
+    ask_in(&first, "::remove t").unwrap();
+    ask_in(&second, "::rename t -> u").unwrap();
+    second.commit().unwrap();
+    assert_eq!(first.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(ask(&db, "?[k] := *u[k]").unwrap(), ["[1]"]);
+    assert_eq!(keyspaces(&db), ["u"]);
+}
+
+#[test]
+fn of_many_threads_that_make_one_name_one_does_and_its_rows_are_there() {
+    let db = memory();
+    for round in 0..20 {
+        let op = ["create", "replace"][round % 2];
+        let made = std::thread::scope(|scope| {
+            let threads = (0..4).map(|thread| {
+                let db = db.clone();
+                scope.spawn(move || {
+                    let script = format!("?[k] <- [[{thread}]] :{op} t{round} {{k}}");
+                    ask(&db, &script).is_ok().then_some(thread)
+                })
+            });
+            let threads: Vec<_> = threads.collect();
+            threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        let found = ask(&db, &format!("?[k] := *t{round}[k]")).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        let whose = made.iter().map(|thread| format!("[{thread}]"));
+        assert!(whose.into_iter().any(|row| row == found[0]), "{made:?} made {found:?}");
+        assert!(op == "replace" || made.len() == 1, "{made:?}");
+    }
+    assert_eq!(keyspaces(&db).len(), 20);
+}
+
+#[test]
+fn a_transaction_that_began_before_a_relation_was_replaced_does_not_go_on() {
+    let db = memory();
+    ask(&db, "?[k] <- [[1]] :create t {k}").unwrap();
+    ask(&db, "?[k] <- [[1]] :create other {k}").unwrap();
+    let [reads, writes, graphs] = [begin(&db), begin(&db), begin(&db)];
+    ask_in(&writes, "?[k] <- [[2]] :put other {k}").unwrap();
+    ask(&db, "?[k, v] <- [[1, 2]] :replace t {k => v}").unwrap();
+    // It would see the new relation as of a moment when it had no rows.
+    assert!(
+        ask_in(&reads, "?[k] := *t[k, _]").unwrap_err().contains("since the transaction began")
+    );
+    assert_eq!(reads.relation("t").unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(writes.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    // One in which no script ran has nothing to do with names.
+    graphs.commit().unwrap();
+    assert_eq!(ask(&db, "?[k] := *other[k]").unwrap(), ["[1]"]);
+    // What is only made hinders nobody.
+    let tx = begin(&db);
+    ask_in(&tx, "?[k] <- [[3]] :put other {k}").unwrap();
+    ask(&db, ":create unheard {k}").unwrap();
+    tx.commit().unwrap();
+}
+
+#[test]
+fn scripts_beside_a_relation_that_is_replaced_again_and_again_see_it_whole() {
+    let db = memory();
+    ask(&db, "?[k] <- [[0]] :create t {k}").unwrap();
+    ask(&db, "?[k] <- [[0]] :create log {k}").unwrap();
+    std::thread::scope(|scope| {
+        let writer = db.clone();
+        let replaced = scope.spawn(move || {
+            for i in 1..=60 {
+                let columns = if i % 2 == 0 { "k" } else { "k => v" };
+                let script = format!("?[k, v] <- [[{i}, 1]] :replace t {{{columns}}}");
+                ask(&writer, &script).unwrap();
+            }
+        });
+        let mut seen = 0;
+        while !replaced.is_finished() || seen == 0 {
+            assert_eq!(ask(&db, "?[count(k)] := *t{k}").unwrap(), ["[1]"]);
+            // It never commits beside a replacement that it did not see.
+            ask(&db, "?[k] := *t{k} :put log {k}").unwrap();
+            seen += 1;
+        }
+    });
+    assert_eq!(ask(&db, "?[k] := *t{k}").unwrap(), ["[60]"]);
+}
+
+#[test]
+fn graphs_and_counters_are_renamed_and_removed_with_the_rest() {
+    let db = memory();
+    let graph = quipu::GraphOptions { vertex: quipu::VertexType::Str, ..Default::default() };
+    db.graph("g", graph).unwrap();
+    ask(&db, "?[src, dst] <- [['x', 'y']] :put g {src, dst}").unwrap();
+    let counters = db.counters("n", CounterOptions::default()).unwrap();
+    counters.add(7_u64, 3_i64).unwrap();
+    let tx = begin(&db);
+    ask_in(&tx, "::rename g -> h").unwrap();
+    ask_in(&tx, "?[src, dst] <- [['y', 'z']] :put h {src, dst}").unwrap();
+    assert_eq!(ask_in(&tx, "?[c] := *h['x', b], *h[b, c]").unwrap(), [r#"["z"]"#]);
+    assert_eq!(ask_in(&tx, "?[a] := *h[a, 'z']").unwrap(), [r#"["y"]"#]);
+    assert_eq!(tx.graph("h").unwrap().number_of_edges().unwrap(), 2);
+    assert!(tx.graph("g").is_err());
+    ask_in(&tx, "::remove n").unwrap();
+    tx.commit().unwrap();
+    assert_eq!(ask(&db, "?[c] := *h['x', b], *h[b, c]").unwrap(), [r#"["z"]"#]);
+    assert_eq!(db.require_graph("h").unwrap().number_of_edges().unwrap(), 2);
+    assert!(counters.add(7_u64, 3_i64).is_err(), "nothing waits for what is gone");
+    assert_eq!(keyspaces(&db), ["h", "h:ids", "h:names", "h:rev"]);
+    assert!(db.check(&|_, _| true).unwrap().is_sound());
+}
+
+#[test]
+fn what_was_done_is_there_when_the_database_is_opened_again() {
+    for durability in [Durability::Sync, Durability::Os, Durability::None] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { durability, ..options() };
+        let db = Database::open(folder.path(), options.clone()).unwrap();
+        ask(&db, "?[k] <- [[1]] :create t {k}").unwrap();
+        let tx = begin(&db);
+        ask_in(&tx, "?[k, v] <- [[1, 2]] :replace t {k => v}").unwrap();
+        ask_in(&tx, "?[k] <- [[9]] :create u {k}").unwrap();
+        tx.commit().unwrap();
+        let left = begin(&db);
+        ask_in(&left, "?[k] <- [[9]] :create lost {k}").unwrap();
+        // As where the process dies: nobody rolls back.
+        std::mem::forget(left);
+        db.close().unwrap();
+        let db = Database::open(folder.path(), options).unwrap();
+        assert_eq!(ask(&db, "?[k, v] := *t[k, v]").unwrap(), ["[1, 2]"], "{durability:?}");
+        assert_eq!(ask(&db, "?[k] := *u[k]").unwrap(), ["[9]"], "{durability:?}");
+        assert_eq!(keyspaces(&db), ["t", "u"]);
+    }
+}

@@ -1,0 +1,690 @@
+//! What names stand for inside of a transaction that makes, renames or removes relations; `docs/decisions/0019` says how a commit does it for
+//! everybody.
+//!
+//! # Invariants
+//! 1. A keyspace that a transaction made has a name that nobody can say, until the commit.
+//! 2. What is done to keyspaces is said by their ids, which are never used again: doing it twice does nothing.
+//! 3. The row that says it is in the same commit as the rows that depend on it, and is deleted when it is done.
+
+use crate::catalog::{Catalog, Entry, new_keyspace};
+use crate::definition::{check_name, invalid};
+use crate::settings::Settings;
+use crate::{KeyColumn, Schema, ValueColumn};
+use base::{Batch, KeyRange, KeyShape, KeyspaceId, Kind, Projection};
+use model::{Type, Value};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use store::{
+    Error, ErrorKind, KeyspaceChange, KeyspaceInfo, Kinds, NewKeyspace, Read, Result, TableWrites,
+    WriteBatch,
+};
+
+/// Begins the name of a keyspace that a transaction made.
+const MADE: &str = ":new:";
+
+/// Where it is written what commits do to keyspaces: a relation `{id => changes}`.
+const NAMES: &str = ":names";
+
+/// What names stand for in a transaction, where it is not what they stand for outside.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    by_name: BTreeMap<String, Name>,
+    /// Keyspaces that were made.
+    made: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    /// The keyspace of this name when the transaction changed first what it stands for.
+    was: Option<KeyspaceId>,
+    /// The name of the keyspace that it stands for now; `None`: of nothing any more.
+    stored: Option<String>,
+}
+
+/// What a commit does to keyspaces.
+#[derive(Clone, Debug, Default)]
+pub struct NameChanges {
+    /// The key of the row that says them.
+    key: i64,
+    changed: Vec<KeyspaceChange>,
+    dropped: Vec<KeyspaceId>,
+    /// Indexes that are called whole under a name that they will have lost.
+    stale: Vec<String>,
+}
+
+impl Names {
+    /// The name of the keyspace that a name stands for; `None` where it stands for nothing. Parts of relations, `name:part`, go along.
+    #[must_use]
+    pub fn stored<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
+        let (relation, part) = name.split_at(name.find(':').unwrap_or(name.len()));
+        match self.by_name.get(relation) {
+            None => Some(Cow::Borrowed(name)),
+            Some(Name { stored: Some(stored), .. }) => Some(Cow::Owned(format!("{stored}{part}"))),
+            Some(Name { stored: None, .. }) => None,
+        }
+    }
+
+    /// Whether names stand for something else than outside.
+    #[must_use]
+    pub fn are_changed(&self) -> bool {
+        !self.by_name.is_empty()
+    }
+
+    /// Whether one of them stood for something before, so that others may know it.
+    #[must_use]
+    pub fn move_old(&self) -> bool {
+        self.by_name.values().any(|name| name.was.is_some())
+    }
+
+    /// Names that stand for something here and perhaps for nothing outside.
+    pub fn new_names(&self) -> impl Iterator<Item = &str> {
+        let new = self.by_name.iter().filter(|(_, name)| name.stored.is_some());
+        new.map(|(name, _)| name.as_str())
+    }
+
+    /// Takes over what was done to `later`, which was a copy of `base` as these names were then.
+    pub fn merge(&mut self, base: &Self, later: Self) {
+        for (name, later) in later.by_name {
+            if base.by_name.get(&name) != Some(&later) {
+                self.set(&name, later.was, later.stored);
+            }
+        }
+        for made in later.made {
+            if !self.made.contains(&made) {
+                self.made.push(made);
+            }
+        }
+    }
+
+    /// `was`: the keyspace of this name, if the transaction has not changed before what it stands for.
+    fn set(&mut self, name: &str, was: Option<KeyspaceId>, stored: Option<String>) {
+        match self.by_name.get_mut(name) {
+            Some(name) => name.stored = stored,
+            None => {
+                self.by_name.insert(name.to_owned(), Name { was, stored });
+            }
+        }
+    }
+
+    fn stand_for(&self, stored: &str) -> bool {
+        self.by_name.values().any(|name| name.stored.as_deref() == Some(stored))
+    }
+}
+
+impl NameChanges {
+    /// Keyspaces that go with it.
+    #[must_use]
+    pub fn dropped(&self) -> &[KeyspaceId] {
+        &self.dropped
+    }
+
+    fn are_none(&self) -> bool {
+        self.changed.is_empty() && self.dropped.is_empty()
+    }
+
+    fn to_value(&self) -> Value {
+        let id = |id: KeyspaceId| Value::Int(i64::from(id.0));
+        let changed = self.changed.iter().map(|change| {
+            let name = Value::Str(change.name.clone());
+            Value::List(vec![id(change.id), name, Value::Bytes(change.definition.clone())])
+        });
+        let dropped = self.dropped.iter().map(|&dropped| id(dropped));
+        let stale = self.stale.iter().cloned().map(Value::Str);
+        Value::List(vec![
+            Value::List(changed.collect()),
+            Value::List(dropped.collect()),
+            Value::List(stale.collect()),
+        ])
+    }
+
+    fn of_value(key: i64, value: &Value) -> Option<Self> {
+        let list = |value: &Value| match value {
+            Value::List(items) => Some(items.clone()),
+            _ => None,
+        };
+        let id = |value: &Value| match value {
+            Value::Int(id) => u32::try_from(*id).ok().map(KeyspaceId),
+            _ => None,
+        };
+        let text = |value: &Value| match value {
+            Value::Str(text) => Some(text.clone()),
+            _ => None,
+        };
+        let [changed, dropped, stale] = <[Value; 3]>::try_from(list(value)?).ok()?;
+        let change = |value: &Value| match list(value)?.as_slice() {
+            [at, name, Value::Bytes(definition)] => {
+                let (id, name) = (id(at)?, text(name)?);
+                Some(KeyspaceChange { id, name, definition: definition.clone() })
+            }
+            _ => None,
+        };
+        Some(Self {
+            key,
+            changed: list(&changed)?.iter().map(change).collect::<Option<_>>()?,
+            dropped: list(&dropped)?.iter().map(id).collect::<Option<_>>()?,
+            stale: list(&stale)?.iter().map(text).collect::<Option<_>>()?,
+        })
+    }
+}
+
+fn names_schema() -> Schema {
+    Schema {
+        name: NAMES.to_owned(),
+        keys: vec![KeyColumn::new("id", Type::Int)],
+        values: vec![ValueColumn::new("changes", Type::Any)],
+    }
+}
+
+impl Catalog {
+    /// The entry that a name stands for in a transaction. It is called as its keyspace is, whose parts and indexes are found by this.
+    ///
+    /// # Errors
+    /// As [`Catalog::find`].
+    pub fn find_in(&self, names: &Names, name: &str) -> Result<Option<Entry>> {
+        names.stored(name).map_or(Ok(None), |stored| self.find(&stored))
+    }
+
+    /// Makes a relation that the transaction alone knows; its name stands for it from now on, and not for what was `there`.
+    ///
+    /// # Errors
+    /// As [`Catalog::create`].
+    pub fn make(&self, names: &mut Names, schema: &Schema, there: Option<&Entry>) -> Result<()> {
+        check_name(&schema.name)?;
+        schema.check()?;
+        loop {
+            let infos = self.store().keyspaces();
+            let is_free = |name: &String| !infos.iter().any(|info| info.name == *name);
+            let free = (0_u64..).map(|number| format!("{MADE}{number}")).find(is_free);
+            let hidden = free.ok_or_else(|| invalid("too many relations are made at once"))?;
+            let new = NewKeyspace { name: hidden.clone(), ..new_keyspace(schema) };
+            match self.store().create_keyspaces(&[new]) {
+                Ok(_) => {
+                    names.made.push(hidden.clone());
+                    names.set(&schema.name, there.map(Entry::keyspace), Some(hidden));
+                    return Ok(());
+                }
+                // Another transaction took the name meanwhile.
+                Err(_) if self.keyspace_named(&hidden).is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Lets a name stand for nothing, and not for what was `there`; the rows that the transaction has to write for it.
+    ///
+    /// # Errors
+    /// A name that is that of a part of something; settings that are not to be read.
+    pub fn remove_in(
+        &self,
+        names: &mut Names,
+        read: &dyn Read,
+        name: &str,
+        there: &Entry,
+    ) -> Result<Vec<TableWrites>> {
+        check_name(name)?;
+        names.set(name, Some(there.keyspace()), None);
+        self.reset(read, name)
+    }
+
+    /// Lets names stand for what others stood for; the rows that the transaction has to write for it. The old names must stand for something.
+    ///
+    /// # Errors
+    /// A name that cannot be one, or stands for something else; settings that are not to be read.
+    pub fn rename_in(
+        &self,
+        names: &mut Names,
+        read: &dyn Read,
+        pairs: &[(String, String)],
+    ) -> Result<Vec<TableWrites>> {
+        let mut moved = Vec::with_capacity(pairs.len());
+        for (at, (old, new)) in pairs.iter().enumerate() {
+            check_name(old)?;
+            check_name(new)?;
+            if pairs[..at].iter().any(|(other, _)| other == old) {
+                return Err(invalid(format!("relation `{old}` gets two names")));
+            }
+            let there = self.find_in(names, old)?;
+            let there = there.ok_or_else(|| invalid(format!("there is no relation `{old}`")))?;
+            moved.push((old, new, there, self.settings(read, old)?));
+        }
+        let mut after = names.clone();
+        let mut rows = Vec::new();
+        for (old, _, there, _) in &moved {
+            rows.append(&mut self.remove_in(&mut after, read, old, there)?);
+        }
+        for (_, new, there, settings) in moved {
+            if self.find_in(&after, new)?.is_some() {
+                return Err(invalid(format!("there is a relation `{new}` already")));
+            }
+            after.set(new, None, Some(there.name().to_owned()));
+            if settings != Settings::default() {
+                rows.push(self.settings_row(new, &settings)?);
+            }
+        }
+        *names = after;
+        Ok(rows)
+    }
+
+    /// What was set of a relation that is gone says nothing of one of the same name: the rows that forget it.
+    ///
+    /// # Errors
+    /// Settings that are not to be read.
+    pub fn reset(&self, read: &dyn Read, name: &str) -> Result<Vec<TableWrites>> {
+        Ok(match self.settings(read, name)? == Settings::default() {
+            true => Vec::new(),
+            false => vec![self.settings_row(name, &Settings::default())?],
+        })
+    }
+
+    /// What a commit does to keyspaces so that names stand for everybody for what they stand for in the transaction, and the rows that the
+    /// transaction has to write for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where a name stands for something else meanwhile.
+    pub fn name_changes(
+        &self,
+        names: &Names,
+        read: &dyn Read,
+    ) -> Result<(NameChanges, Vec<TableWrites>)> {
+        let infos = self.store().keyspaces();
+        let id_of = |name: &str| infos.iter().find(|info| info.name == name).map(|info| info.id);
+        let conflict = |what: String| {
+            let hint = "run the transaction again";
+            Error::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}"))
+        };
+        let mut changes = NameChanges::default();
+        let mut rows = Vec::new();
+        let (mut ready, mut called) = (BTreeSet::new(), BTreeSet::new());
+        for (name, Name { was, stored }) in &names.by_name {
+            if id_of(name) != *was {
+                let what = format!("relation `{name}` was made, renamed or removed meanwhile");
+                return Err(conflict(what));
+            }
+            if let Some(stored) = stored
+                && (!called.insert(stored) || id_of(stored).is_none())
+            {
+                return Err(conflict(format!("relation `{name}` was renamed meanwhile")));
+            }
+            if was.is_some() && !names.stand_for(name) {
+                for info in infos.iter().filter(|info| part_of(&info.name, name).is_some()) {
+                    changes.dropped.push(info.id);
+                    // Who wrote to it meanwhile would lose that: one of the two has a conflict.
+                    rows.push(emptied(info));
+                }
+            }
+            let Some(stored) = stored.as_ref().filter(|stored| *stored != name) else { continue };
+            for info in &infos {
+                let Some(part) = part_of(&info.name, stored) else { continue };
+                let new = format!("{name}{part}");
+                if !part.is_empty() && self.is_ready(read, &info.name)? {
+                    rows.push(self.ready_row(&new, Kind::Put)?);
+                    ready.insert(new.clone());
+                    changes.stale.push(info.name.clone());
+                }
+                let definition = info.definition.clone();
+                changes.changed.push(KeyspaceChange { id: info.id, name: new, definition });
+            }
+        }
+        let is_left = |made: &&String| !names.stand_for(made);
+        changes.dropped.extend(names.made.iter().filter(is_left).filter_map(|made| id_of(made)));
+        changes.stale.retain(|name| !ready.contains(name));
+        let ids = changes.changed.iter().map(|change| change.id);
+        if let Some(least) = ids.chain(changes.dropped.iter().copied()).min() {
+            let keyspace = match self.keyspace_named(NAMES) {
+                Some(keyspace) => keyspace,
+                None => self.create_internal(&names_schema())?,
+            };
+            // Of two transactions at once none has the other's key, for the keyspaces that they change differ. A row that waits keeps its own.
+            let waiting = self.waiting_changes(keyspace)?;
+            let free = |key: &i64| !waiting.iter().any(|changes| changes.key == *key);
+            let keys = i64::from(least.0) << 20..;
+            changes.key = keys.into_iter().find(free).unwrap_or_default();
+            rows.push(names_row(keyspace, changes.key, changes.to_value(), Kind::Put)?);
+        }
+        Ok((changes, rows))
+    }
+
+    /// What rows of `:names` say: they are there only while it is done, or where it waits for the next opening.
+    fn waiting_changes(&self, keyspace: KeyspaceId) -> Result<Vec<NameChanges>> {
+        let schema = names_schema();
+        let mut rows = Batch::new(&schema.shape());
+        let mut scan = self.store().scan(keyspace, KeyRange::all_words(), Projection::ALL)?;
+        while scan.next_batch(1024, &mut rows)? {}
+        let changes = |row| match schema.row(&rows, row)?.as_slice() {
+            [Value::Int(key), value] => Ok(NameChanges::of_value(*key, value)),
+            _ => Ok(None),
+        };
+        let wrong = || Error::new(ErrorKind::Corruption, "a row of `:names` cannot be read");
+        let read = (0..rows.rows).map(|row| changes(row).and_then(|read| read.ok_or_else(wrong)));
+        read.collect()
+    }
+
+    /// Does to keyspaces what a commit says.
+    ///
+    /// # Errors
+    /// Those of the store. It is done when the database is opened again.
+    pub fn change_names(&self, changes: &NameChanges) -> Result<()> {
+        if changes.are_none() {
+            return Ok(());
+        }
+        // Else the edit could outlive the rows that belong to it.
+        self.store().settle()?;
+        // What is made and dropped outside of transactions may come between the look and the edit.
+        let edited = self.edit_names(changes);
+        match edited {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => self.edit_names(changes)?,
+            edited => edited?,
+        }
+        for name in &changes.stale {
+            let tables = vec![self.ready_row(name, Kind::Delete)?];
+            self.store().write(&WriteBatch { tables }, None)?;
+        }
+        if let Some(keyspace) = self.keyspace_named(NAMES) {
+            let tables = vec![names_row(keyspace, changes.key, Value::Bool(false), Kind::Delete)?];
+            self.store().write(&WriteBatch { tables }, None)?;
+        }
+        Ok(())
+    }
+
+    fn edit_names(&self, changes: &NameChanges) -> Result<()> {
+        let infos = self.store().keyspaces();
+        let is_there = |id: KeyspaceId| infos.iter().any(|info| info.id == id);
+        let dropped: Vec<_> = changes.dropped.iter().copied().filter(|&id| is_there(id)).collect();
+        let is_open = |change: &&KeyspaceChange| {
+            infos.iter().any(|info| info.id == change.id && info.name != change.name)
+        };
+        let changed: Vec<_> = changes.changed.iter().filter(is_open).cloned().collect();
+        match dropped.is_empty() && changed.is_empty() {
+            true => Ok(()),
+            false => self.store().change_keyspaces(&changed, &dropped),
+        }
+    }
+
+    /// Drops what a transaction made that is not committed.
+    ///
+    /// # Errors
+    /// Those of the store; it is dropped when the database is opened again.
+    pub fn forget_names(&self, names: &Names) -> Result<()> {
+        let ids: Vec<_> = names.made.iter().filter_map(|made| self.keyspace_named(made)).collect();
+        if ids.is_empty() { Ok(()) } else { self.store().drop_keyspaces(&ids) }
+    }
+
+    /// Does what commits said that a killed process did not come to, and drops what was made for transactions that it did not commit. For whoever
+    /// opens the database to write, before anything else is done.
+    ///
+    /// # Errors
+    /// Those of the store, and a row that is not to be read.
+    pub fn finish_names(&self) -> Result<()> {
+        let mut waiting = BTreeSet::new();
+        if let Some(keyspace) = self.keyspace_named(NAMES) {
+            for changes in self.waiting_changes(keyspace)? {
+                match self.change_names(&changes) {
+                    // Something that is made outside of transactions took a name between the commit and the death of the process. Its
+                    // rows are not dropped; they wait for the name.
+                    Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                        waiting.extend(changes.changed.iter().map(|change| change.id));
+                    }
+                    done => done?,
+                }
+            }
+        }
+        let is_left =
+            |info: &KeyspaceInfo| info.name.starts_with(MADE) && !waiting.contains(&info.id);
+        let made = self.store().keyspaces().into_iter().filter(is_left);
+        let made: Vec<_> = made.map(|info| info.id).collect();
+        if made.is_empty() { Ok(()) } else { self.store().drop_keyspaces(&made) }
+    }
+}
+
+/// What follows the name of a relation in that of one of its keyspaces; `None` for others'.
+fn part_of<'i>(keyspace: &'i str, relation: &str) -> Option<&'i str> {
+    let part = keyspace.strip_prefix(relation)?;
+    (part.is_empty() || part.starts_with(':')).then_some(part)
+}
+
+/// The write that leaves nothing of a keyspace.
+fn emptied(info: &KeyspaceInfo) -> TableWrites {
+    let all = match info.shape.key {
+        KeyShape::Words(_) => KeyRange::all_words(),
+        KeyShape::Bytes => KeyRange::all_bytes(),
+    };
+    TableWrites {
+        keyspace: info.id,
+        kinds: Kinds::Uniform(Kind::Delete),
+        rows: Batch::new(&info.shape),
+        delete_ranges: vec![all],
+    }
+}
+
+fn names_row(keyspace: KeyspaceId, key: i64, changes: Value, kind: Kind) -> Result<TableWrites> {
+    let schema = names_schema();
+    let mut rows = Batch::new(&schema.shape());
+    schema.append(vec![Value::Int(key), changes], &mut rows)?;
+    let kinds = Kinds::Uniform(kind);
+    Ok(TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use store::{Isolation, Transaction};
+    use testkit::ModelStore;
+
+    fn catalog() -> Catalog {
+        Catalog::new(Arc::new(ModelStore::new()))
+    }
+
+    fn schema(name: &str, key: &str) -> Schema {
+        let keys = vec![KeyColumn::new(key, Type::Int)];
+        Schema { name: name.into(), keys, values: Vec::new() }
+    }
+
+    /// Makes it in the place of what is there.
+    fn make(catalog: &Catalog, names: &mut Names, schema: &Schema) {
+        let there = catalog.find_in(names, &schema.name).unwrap();
+        catalog.make(names, schema, there.as_ref()).unwrap();
+    }
+
+    fn remove(catalog: &Catalog, names: &mut Names, read: &dyn Read, name: &str) {
+        let there = catalog.find_in(names, name).unwrap().unwrap();
+        assert!(catalog.remove_in(names, read, name, &there).unwrap().is_empty());
+    }
+
+    /// The first key column of the relation of this name, where there is one.
+    fn key_of(catalog: &Catalog, names: &Names, name: &str) -> Option<String> {
+        let entry = catalog.find_in(names, name).unwrap()?;
+        Some(entry.schema().keys[0].name.clone())
+    }
+
+    fn begin(catalog: &Catalog) -> Box<dyn Transaction> {
+        catalog.store().begin(Isolation::Snapshot)
+    }
+
+    /// Commits; what is to be done to keyspaces is left.
+    fn commit(
+        catalog: &Catalog,
+        names: &Names,
+        transaction: Box<dyn Transaction>,
+        rows: Vec<TableWrites>,
+    ) -> Result<NameChanges> {
+        let (changes, more) = catalog.name_changes(names, &*transaction)?;
+        for row in rows.into_iter().chain(more) {
+            transaction.write(&WriteBatch { tables: vec![row] })?;
+        }
+        transaction.commit()?;
+        Ok(changes)
+    }
+
+    #[test]
+    fn what_a_transaction_makes_is_known_to_it_alone_until_it_commits() {
+        let catalog = catalog();
+        let outside = Names::default();
+        catalog.create(&schema("old", "a")).unwrap();
+        let mut names = Names::default();
+        let transaction = begin(&catalog);
+        make(&catalog, &mut names, &schema("new", "b"));
+        make(&catalog, &mut names, &schema("old", "c"));
+        assert_eq!(key_of(&catalog, &names, "new").as_deref(), Some("b"));
+        assert_eq!(key_of(&catalog, &names, "old").as_deref(), Some("c"));
+        assert_eq!(key_of(&catalog, &outside, "new"), None);
+        assert_eq!(key_of(&catalog, &outside, "old").as_deref(), Some("a"));
+        assert_eq!(catalog.list().unwrap().len(), 1);
+        let listed = catalog.list_in(&names).unwrap();
+        assert_eq!(
+            listed.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["new", "old"]
+        );
+        let changes = commit(&catalog, &names, transaction, Vec::new()).unwrap();
+        catalog.change_names(&changes).unwrap();
+        assert_eq!(key_of(&catalog, &outside, "new").as_deref(), Some("b"));
+        assert_eq!(key_of(&catalog, &outside, "old").as_deref(), Some("c"));
+        // Done twice it does nothing.
+        catalog.change_names(&changes).unwrap();
+        catalog.finish_names().unwrap();
+        assert_eq!(catalog.list().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_a_killed_process_did_not_come_to_is_done_when_it_is_opened_and_nothing_else() {
+        let catalog = catalog();
+        let outside = Names::default();
+        for (name, key) in [("a", "a"), ("b", "b"), ("c", "c")] {
+            catalog.create(&schema(name, key)).unwrap();
+        }
+        let mut names = Names::default();
+        let transaction = begin(&catalog);
+        let pairs = [("a".to_owned(), "b".to_owned()), ("b".to_owned(), "a".to_owned())];
+        let rows = catalog.rename_in(&mut names, &*transaction, &pairs).unwrap();
+        remove(&catalog, &mut names, &*transaction, "c");
+        make(&catalog, &mut names, &schema("d", "d"));
+        assert_eq!(key_of(&catalog, &names, "a").as_deref(), Some("b"));
+        assert_eq!(key_of(&catalog, &names, "c"), None);
+        // One that is never committed.
+        let mut lost = Names::default();
+        make(&catalog, &mut lost, &schema("e", "e"));
+        commit(&catalog, &names, transaction, rows).unwrap();
+        assert_eq!(key_of(&catalog, &outside, "a").as_deref(), Some("a"), "nothing is done yet");
+        catalog.finish_names().unwrap();
+        assert_eq!(key_of(&catalog, &outside, "a").as_deref(), Some("b"));
+        assert_eq!(key_of(&catalog, &outside, "b").as_deref(), Some("a"));
+        assert_eq!(key_of(&catalog, &outside, "c"), None);
+        assert_eq!(key_of(&catalog, &outside, "d").as_deref(), Some("d"));
+        assert_eq!(key_of(&catalog, &outside, "e"), None);
+        let left = catalog.store().keyspaces();
+        assert!(!left.iter().any(|info| info.name.starts_with(MADE)), "{left:?}");
+        let before = catalog.store().keyspaces();
+        catalog.finish_names().unwrap();
+        assert_eq!(catalog.store().keyspaces(), before);
+    }
+
+    #[test]
+    fn a_name_that_somebody_else_took_is_a_conflict_and_what_was_made_goes() {
+        let catalog = catalog();
+        let mut names = Names::default();
+        let transaction = begin(&catalog);
+        make(&catalog, &mut names, &schema("r", "mine"));
+        catalog.create(&schema("r", "theirs")).unwrap();
+        let error = commit(&catalog, &names, transaction, Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        catalog.forget_names(&names).unwrap();
+        assert_eq!(key_of(&catalog, &Names::default(), "r").as_deref(), Some("theirs"));
+        assert_eq!(catalog.list().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_made_renamed_and_removed_in_one_transaction_leaves_nothing() {
+        let catalog = catalog();
+        let mut names = Names::default();
+        let transaction = begin(&catalog);
+        make(&catalog, &mut names, &schema("r", "first"));
+        let rows = catalog
+            .rename_in(&mut names, &*transaction, &[("r".to_owned(), "s".to_owned())])
+            .unwrap();
+        assert!(rows.is_empty());
+        assert_eq!(key_of(&catalog, &names, "s").as_deref(), Some("first"));
+        make(&catalog, &mut names, &schema("s", "second"));
+        remove(&catalog, &mut names, &*transaction, "s");
+        let gone = [("s".to_owned(), "t".to_owned())];
+        assert!(catalog.rename_in(&mut names, &*transaction, &gone).is_err());
+        let changes = commit(&catalog, &names, transaction, Vec::new()).unwrap();
+        assert_eq!(changes.dropped().len(), 2);
+        catalog.change_names(&changes).unwrap();
+        assert_eq!(catalog.list().unwrap(), []);
+        let left = catalog.store().keyspaces();
+        assert!(!left.iter().any(|info| info.name.starts_with(MADE)), "{left:?}");
+    }
+
+    #[test]
+    fn one_relation_does_not_get_two_names() {
+        let catalog = catalog();
+        catalog.create(&schema("a", "a")).unwrap();
+        let mut names = Names::default();
+        let transaction = begin(&catalog);
+        let pairs = ["b", "c"].map(|new| ("a".to_owned(), new.to_owned()));
+        let error = catalog.rename_in(&mut names, &*transaction, &pairs).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(!names.are_changed());
+        // Two scripts of one transaction, each with a copy.
+        let base = names.clone();
+        for (old, new) in pairs {
+            let mut copy = base.clone();
+            catalog.rename_in(&mut copy, &*transaction, &[(old, new)]).unwrap();
+            names.merge(&base, copy);
+        }
+        let error = commit(&catalog, &names, transaction, Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert_eq!(key_of(&catalog, &Names::default(), "a").as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn what_one_copy_did_not_touch_stays_as_another_left_it() {
+        let catalog = catalog();
+        let transaction = begin(&catalog);
+        let mut names = Names::default();
+        make(&catalog, &mut names, &schema("t", "t"));
+        let base = names.clone();
+        let (mut outer, mut inner) = (base.clone(), base.clone());
+        let renamed = [("t".to_owned(), "u".to_owned())];
+        catalog.rename_in(&mut inner, &*transaction, &renamed).unwrap();
+        names.merge(&base, inner);
+        make(&catalog, &mut outer, &schema("v", "v"));
+        names.merge(&base, outer);
+        assert_eq!(key_of(&catalog, &names, "t"), None);
+        assert_eq!(key_of(&catalog, &names, "u").as_deref(), Some("t"));
+        assert_eq!(key_of(&catalog, &names, "v").as_deref(), Some("v"));
+    }
+
+    #[test]
+    fn rows_that_others_wrote_to_what_goes_are_a_conflict() {
+        let catalog = catalog();
+        let id = catalog.create(&schema("t", "t")).unwrap();
+        let mut names = Names::default();
+        let transaction = begin(&catalog);
+        remove(&catalog, &mut names, &*transaction, "t");
+        let mut rows = Batch::new(&schema("t", "t").shape());
+        schema("t", "t").append(vec![Value::Int(1)], &mut rows).unwrap();
+        let kinds = Kinds::Uniform(Kind::Put);
+        let table = TableWrites { keyspace: id, kinds, rows, delete_ranges: Vec::new() };
+        catalog.store().write(&WriteBatch { tables: vec![table] }, None).unwrap();
+        let error = commit(&catalog, &names, transaction, Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+    }
+
+    #[test]
+    fn a_row_says_what_it_was_made_of() {
+        let changes = NameChanges {
+            key: 5,
+            changed: vec![KeyspaceChange {
+                id: KeyspaceId(7),
+                name: "n:rev".into(),
+                definition: vec![1, 0, 255],
+            }],
+            dropped: vec![KeyspaceId(3)],
+            stale: vec!["o:by".into()],
+        };
+        let again = NameChanges::of_value(5, &changes.to_value()).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{changes:?}"));
+        assert!(NameChanges::of_value(1, &Value::Int(1)).is_none());
+    }
+}

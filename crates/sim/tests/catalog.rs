@@ -1,0 +1,226 @@
+//! Scripts that make, replace, rename and remove relations, cut at any operation: all of a script is there, or nothing of it.
+#![allow(clippy::unwrap_used)]
+
+use env::Env;
+use exec::{Engine, Parameters};
+use kv::{Kv, KvOptions};
+use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim, SimEnv};
+use relation::Catalog;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use store::{Durability, ErrorKind, Store};
+
+const TASKS: usize = 2;
+
+/// What the tasks run on, once the opening is over.
+#[derive(Default)]
+struct Opened {
+    engine: Option<Rc<Engine>>,
+    is_over: bool,
+}
+
+/// The scripts of a task, again and again; each says in `log` that it is the one that came last.
+fn script(task: usize, step: usize) -> String {
+    let (a, b) = (format!("a{task}"), format!("b{task}"));
+    let change = match step % 5 {
+        1 => format!("{{ ?[i] <- [[{step}]] :create {a} {{i}} }}"),
+        2 => format!("{{ ?[i, x] <- [[{step}, 'x']] :replace {a} {{i => x}} }}"),
+        3 => format!(
+            "{{ ::rename {a} -> {b} }} {{ ?[i, x] <- [[{step}, 'y']] :put {b} {{i => x}} }}"
+        ),
+        4 => format!(
+            "{{ ?[i] <- [[{step}]] :create {a} {{i}} }} {{ ::rename {a} -> {b}, {b} -> {a} }}"
+        ),
+        _ => format!("{{ ::remove {a}, {b} }}"),
+    };
+    format!("{change} {{ ?[task, step] <- [[{task}, {step}]] :put log {{task => step}} }}")
+}
+
+/// The relations of a task after its script `step`, with their rows.
+fn expected(task: usize, step: usize) -> BTreeMap<String, Vec<String>> {
+    let (a, b) = (format!("a{task}"), format!("b{task}"));
+    let wide = |i: usize, x: &str| format!("[{i}, \"{x}\"]");
+    let first = step - step % 5;
+    match step % 5 {
+        1 => BTreeMap::from([(a, vec![format!("[{}]", first + 1)])]),
+        2 => BTreeMap::from([(a, vec![wide(first + 2, "x")])]),
+        3 => BTreeMap::from([(b, vec![wide(first + 2, "x"), wide(first + 3, "y")])]),
+        4 => BTreeMap::from([
+            (a, vec![wide(first + 2, "x"), wide(first + 3, "y")]),
+            (b, vec![format!("[{}]", first + 4)]),
+        ]),
+        _ => BTreeMap::new(),
+    }
+}
+
+/// Opens the database as `quipu` does.
+fn open(env: &Arc<SimEnv>, durability: Durability) -> store::Result<(Arc<dyn Store>, Engine)> {
+    let env: Arc<dyn Env> = Arc::<SimEnv>::clone(env);
+    let options = KvOptions {
+        durability,
+        wal_segment_bytes: 4096,
+        cache_bytes: 1 << 20,
+        ..KvOptions::default()
+    };
+    let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(&env), Path::new("/db"), options)?);
+    Catalog::new(Arc::clone(&store)).finish_names()?;
+    let engine = Engine::new(Arc::clone(&store), env, 64 << 20);
+    Ok((store, engine))
+}
+
+fn rows(engine: &Engine, script: &str) -> Vec<String> {
+    let output = engine.run(script, &Parameters::new()).unwrap();
+    let rows = (0..output.rows).map(|row| {
+        let values = output.columns.iter().map(|column| output.interner.value(column[row]));
+        model::Value::List(values.collect()).to_string()
+    });
+    rows.collect()
+}
+
+/// Where a task got to, and that nothing but what it then had is there.
+fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
+    let mut relations: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in Catalog::new(Arc::clone(store)).list().unwrap() {
+        let columns = entry.schema().columns();
+        let name = entry.name();
+        let atom = if columns == 1 {
+            format!("?[i] := *{name}[i]")
+        } else {
+            format!("?[i, x] := *{name}[i, x]")
+        };
+        relations.insert(name.to_owned(), rows(engine, &atom));
+    }
+    let log = relations.remove("log").unwrap_or_default();
+    let mut steps = vec![0; TASKS];
+    for row in log {
+        let (task, step) = row[1..row.len() - 1].split_once(", ").unwrap();
+        steps[task.parse::<usize>().unwrap()] = step.parse().unwrap();
+    }
+    let mut want = BTreeMap::new();
+    for (task, &step) in steps.iter().enumerate() {
+        want.append(&mut expected(task, step));
+    }
+    assert_eq!(relations, want, "after {steps:?}");
+    let left = store.keyspaces();
+    assert!(!left.iter().any(|info| info.name.starts_with(":new:")), "{left:?}");
+    steps
+}
+
+/// Runs scripts until `at` operations have been done, opens what is left until it is cut short once more, and looks at it.
+fn cut(seed: u64, durability: Durability, crash: Crash, at: u64) -> usize {
+    let mut random = Random::new(seed);
+    let settings = Settings {
+        parallelism: 1 + random.index(2),
+        switch_ppm: [1_000, 100_000][random.index(2)],
+        faults: FaultPlan::none(),
+        name_order: [NameOrder::Journal, NameOrder::Folder, NameOrder::Name][random.index(3)],
+        ..Settings::default()
+    };
+    let sim = Sim::new(seed, settings);
+    let env = sim.env();
+    sim.spawn("make", move || {
+        let (store, engine) = open(&env, durability).unwrap();
+        rows(&engine, ":create log {task: Int => step: Int}");
+        store.flush().unwrap();
+        drop(engine);
+        store.close().unwrap();
+    });
+    sim.run().unwrap();
+    sim.crash(Crash::Kill);
+    let sim = sim.restart();
+    let acknowledged: Rc<Vec<Cell<usize>>> = Rc::new(vec![Cell::new(0); TASKS]);
+    let (env, told) = (sim.env(), Rc::clone(&acknowledged));
+    sim.crash_at_operation(sim.operations() + at, crash);
+    let opened: Rc<RefCell<Opened>> = Rc::default();
+    let signal = sim.env().signal();
+    {
+        let (opened, signal) = (Rc::clone(&opened), Arc::clone(&signal));
+        sim.spawn("open", move || {
+            // Cut short, there is nothing to run on.
+            let engine = open(&env, durability).ok().map(|(_, engine)| Rc::new(engine));
+            *opened.borrow_mut() = Opened { engine, is_over: true };
+            signal.notify();
+        });
+    }
+    for task in 0..TASKS {
+        let (opened, told, signal) = (Rc::clone(&opened), Rc::clone(&told), Arc::clone(&signal));
+        sim.spawn("task", move || {
+            signal.wait_until(&mut || opened.borrow().is_over);
+            let Some(engine) = opened.borrow().engine.clone() else { return };
+            for step in 1.. {
+                match engine.run(&script(task, step), &Parameters::new()) {
+                    Ok(_) => told[task].set(step),
+                    // The machine's, not the script's.
+                    Err(exec::Error::Store(error)) => {
+                        assert!(error.kind() != ErrorKind::Conflict, "step {step}: {error}");
+                        break;
+                    }
+                    Err(error) => panic!("step {step}: {error}"),
+                }
+            }
+        });
+    }
+    let ran = sim.run();
+    assert!(sim.crashed().is_some() && ran.is_ok(), "{ran:?}");
+    drop(opened.take());
+    // Once more in the middle of what opening has to do.
+    let sim = sim.restart();
+    let env = sim.env();
+    sim.crash_at_operation(sim.operations() + 1 + random.index(60) as u64, crash);
+    sim.spawn("again", move || drop(open(&env, durability)));
+    sim.run().unwrap();
+    sim.crash(crash);
+    let sim = sim.restart();
+    let (env, steps) = (sim.env(), Rc::new(Cell::new(Vec::new())));
+    let out = Rc::clone(&steps);
+    sim.spawn("look", move || {
+        let (store, engine) = open(&env, durability).unwrap();
+        out.set(found(&store, &engine));
+    });
+    sim.run().unwrap();
+    let steps = steps.take();
+    for (step, acknowledged) in steps.iter().zip(acknowledged.iter()) {
+        let acknowledged = acknowledged.get();
+        assert!(*step <= acknowledged + 1, "{step} of {acknowledged}");
+        let keeps = match durability {
+            Durability::Sync => true,
+            Durability::Os => crash == Crash::Kill,
+            Durability::None => false,
+        };
+        assert!(!keeps || *step >= acknowledged, "{step} of {acknowledged}");
+    }
+    steps.iter().sum()
+}
+
+fn all_cuts(durability: Durability, crash: Crash) {
+    let mut done = 0;
+    for seed in 0..400 {
+        let at = 20 + 37 * seed % 1500;
+        let outcome = std::panic::catch_unwind(|| cut(seed, durability, crash, at));
+        match outcome {
+            Ok(steps) => done += steps,
+            Err(why) => {
+                eprintln!("seed {seed}, cut at {at}, {durability:?}, {crash:?}");
+                std::panic::resume_unwind(why);
+            }
+        }
+    }
+    assert!(done > 200, "only {done} scripts were there");
+}
+
+#[test]
+fn a_killed_process_leaves_all_of_a_script_or_nothing() {
+    for durability in [Durability::Sync, Durability::Os, Durability::None] {
+        all_cuts(durability, Crash::Kill);
+    }
+}
+
+#[test]
+fn a_power_cut_leaves_all_of_a_script_or_nothing() {
+    for durability in [Durability::Sync, Durability::Os, Durability::None] {
+        all_cuts(durability, Crash::Power);
+    }
+}
