@@ -119,13 +119,26 @@ pub(crate) fn spelled(
     read: &dyn Read,
     numbers: &[u64],
 ) -> Result<BytesColumn> {
+    // Each once and in order: a vertex has many edges.
+    let mut distinct = numbers.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
     let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
     let (mut rows, mut present) = (Batch::new(&shape), Vec::new());
-    let keys = Keys::Words(vec![numbers.to_vec()]);
+    let keys = Keys::Words(vec![distinct]);
     let projection = Projection { keys: 0, values: 1 };
     read.get_many(dictionary.names, &keys, projection, &mut present, &mut rows)?;
-    match rows.values.pop() {
-        Some(Column::Bytes(names)) if present.iter().all(|present| *present) => Ok(names),
-        _ => Err(store::Error::new(ErrorKind::Corruption, "a vertex has no name").into()),
+    let lost = || store::Error::new(ErrorKind::Corruption, "a vertex has no name");
+    let (Keys::Words(keys), Some(Column::Bytes(names))) = (keys, rows.values.pop()) else {
+        return Err(lost().into());
+    };
+    if present.iter().any(|present| !present) {
+        return Err(lost().into());
     }
+    let mut texts = BytesColumn::default();
+    for number in numbers {
+        let place = keys[0].binary_search(number).map_err(|_| lost())?;
+        texts.push(Some(names.get(place)));
+    }
+    Ok(texts)
 }
