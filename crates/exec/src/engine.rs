@@ -1,5 +1,6 @@
 //! Scripts from text to rows.
 
+mod carried;
 mod ephemeral;
 mod frames;
 mod inside;
@@ -26,6 +27,7 @@ use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
 use base::SeqNo;
+pub use carried::Carried;
 use env::Env;
 use env::sync::{Mutex, RwLock};
 pub use frames::{ColumnOf, Frames};
@@ -61,46 +63,6 @@ const PROJECTIONS_SHARE: u64 = 4;
 
 /// Named parameters.
 pub type Parameters = BTreeMap<String, Value>;
-
-/// What scripts in a transaction of the caller's leave to be done when it ends.
-pub struct Carried {
-    /// Of the engine, when the transaction began.
-    moment: u64,
-    names: Names,
-    changed: Vec<Changed>,
-    lets_plans_go: bool,
-}
-
-impl Carried {
-    fn new(moment: u64, names: Names) -> Self {
-        Self { moment, names, changed: Vec::new(), lets_plans_go: false }
-    }
-
-    /// What names stand for in the transaction.
-    #[must_use]
-    pub fn names(&self) -> &Names {
-        &self.names
-    }
-
-    /// For another script of the transaction.
-    #[must_use]
-    pub fn copy(&self) -> Self {
-        Self::new(self.moment, self.names.clone())
-    }
-
-    /// Takes over what a script has left that began with a copy of `base`.
-    pub fn absorb(&mut self, base: &Self, mut later: Self) {
-        self.names.merge(&base.names, later.names);
-        self.changed.append(&mut later.changed);
-        self.lets_plans_go |= later.lets_plans_go;
-    }
-
-    /// All of it; nothing is left.
-    #[must_use]
-    pub fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::new(self.moment, Names::default()))
-    }
-}
 
 /// Runs scripts over a store.
 pub struct Engine {

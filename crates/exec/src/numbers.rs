@@ -1,13 +1,11 @@
 //! Texts that are stored as numbers: the vertices of a graph, in rows that are written or read whole.
 
 use crate::error::Result;
-use base::{
-    Batch, BytesColumn, Column, ColumnShape, KeyShape, Keys, Kind, Projection, Shape, WordColumn,
-};
+use base::{Batch, BytesColumn, Column, Keys, Kind, WordColumn};
 use hashbrown::HashMap;
 use model::Value;
 use relation::{ABSENT, Dictionary};
-use store::{ErrorKind, Kinds, Read, TableWrites, Transaction, WriteBatch};
+use store::{Kinds, Read, TableWrites, Transaction, WriteBatch};
 
 /// The numbers of some texts.
 pub(crate) struct Numbers {
@@ -113,7 +111,7 @@ fn as_text(value: &Value) -> Option<&str> {
 /// The texts that numbers stand for.
 ///
 /// # Errors
-/// [`ErrorKind::Corruption`] where one stands for none.
+/// As [`Dictionary::texts`].
 pub(crate) fn spelled(
     dictionary: Dictionary,
     read: &dyn Read,
@@ -123,21 +121,10 @@ pub(crate) fn spelled(
     let mut distinct = numbers.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
-    let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
-    let (mut rows, mut present) = (Batch::new(&shape), Vec::new());
-    let keys = Keys::Words(vec![distinct]);
-    let projection = Projection { keys: 0, values: 1 };
-    read.get_many(dictionary.names, &keys, projection, &mut present, &mut rows)?;
-    let lost = || store::Error::new(ErrorKind::Corruption, "a vertex has no name");
-    let (Keys::Words(keys), Some(Column::Bytes(names))) = (keys, rows.values.pop()) else {
-        return Err(lost().into());
-    };
-    if present.iter().any(|present| !present) {
-        return Err(lost().into());
-    }
+    let names = dictionary.texts(read, distinct.clone())?;
     let mut texts = BytesColumn::default();
     for number in numbers {
-        let place = keys[0].binary_search(number).map_err(|_| lost())?;
+        let place = distinct.partition_point(|one| one < number);
         texts.push(Some(names.get(place)));
     }
     Ok(texts)

@@ -14,7 +14,7 @@ use base::{
 };
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use store::{Kinds, Read, Result, TableWrites};
+use store::{Error, ErrorKind, Kinds, Read, Result, TableWrites};
 
 /// Stands for a text that has no number; no dictionary grows so far.
 pub const ABSENT: u64 = u64::MAX;
@@ -48,6 +48,26 @@ impl Dictionary {
         read.get_many(self.ids, &Keys::Bytes(keys), projection, &mut present, &mut rows)?;
         let ids = rows.value_words(0).iter().zip(&present);
         Ok(ids.map(|(&id, &present)| if present { id } else { ABSENT }).collect())
+    }
+
+    /// The text of each number.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corruption`] where a number has none; those of the store.
+    pub fn texts(&self, read: &dyn Read, numbers: Vec<u64>) -> Result<BytesColumn> {
+        let mut rows = Batch {
+            rows: 0,
+            keys: Keys::Words(vec![Vec::new()]),
+            values: vec![Column::Bytes(BytesColumn::default())],
+        };
+        let mut present = Vec::new();
+        let keys = Keys::Words(vec![numbers]);
+        let projection = Projection { keys: 0, values: 1 };
+        read.get_many(self.names, &keys, projection, &mut present, &mut rows)?;
+        match rows.values.pop() {
+            Some(Column::Bytes(texts)) if present.iter().all(|present| *present) => Ok(texts),
+            _ => Err(Error::new(ErrorKind::Corruption, "a vertex has no name")),
+        }
     }
 
     /// The least number from `from` on above which none is taken.

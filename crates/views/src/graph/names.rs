@@ -5,9 +5,9 @@ use super::{Graph, VertexType, WeightsRef, damaged, scratch};
 use crate::source::Source;
 use crate::transaction::retry;
 use base::shape::{int_to_word, word_to_int};
-use base::{Batch, BytesColumn, Column, Keys, KeyspaceId, Kind, Projection};
+use base::{BytesColumn, KeyspaceId, Kind};
 use env::sync::Mutex;
-use relation::{ABSENT, GraphPart, invalid};
+use relation::{ABSENT, invalid};
 use store::{Isolation, Result, TableWrites};
 
 /// Vertices handed in.
@@ -101,26 +101,8 @@ impl Graph {
                 Ok(VertexColumn::I64(words.iter().map(|&word| word_to_int(word)).collect()))
             }
             (VertexType::Str, Some(dictionary)) => {
-                let shape = self.core.def.shape(GraphPart::Names);
-                let mut rows = Batch::new(&shape);
-                let mut present = Vec::new();
-                let keys = Keys::Words(vec![words.to_vec()]);
-                let projection = Projection { keys: 0, values: 1 };
-                self.read(|read| {
-                    read.get_many(
-                        dictionary.stored.names,
-                        &keys,
-                        projection,
-                        &mut present,
-                        &mut rows,
-                    )
-                })?;
-                match rows.values.pop() {
-                    Some(Column::Bytes(names)) if present.iter().all(|present| *present) => {
-                        Ok(VertexColumn::Str(names))
-                    }
-                    _ => Err(damaged("a vertex has no name")),
-                }
+                let texts = self.read(|read| dictionary.stored.texts(read, words.to_vec()))?;
+                Ok(VertexColumn::Str(texts))
             }
             (VertexType::Str, None) => Err(damaged("the graph has no dictionary")),
         }
