@@ -396,6 +396,23 @@ impl<'a> KeyReader<'a> {
             let end = (slot / GROUP_SLOTS + 1) * GROUP_SLOTS;
             let end = end.min(slots.end);
             let Some(group) = self.group(slot / GROUP_SLOTS) else { break };
+            // All gaps of a piece at once, whose sum tells whether the word lies in it.
+            while end - slot > WALK_SLOTS {
+                let mut gaps = [0; WALK_SLOTS];
+                bitpack::unpack(group.bytes, group.width, slot % GROUP_SLOTS, 0, &mut gaps);
+                Self::patch(&group, slot % GROUP_SLOTS, &mut gaps);
+                let after = gaps.iter().fold(value, |sum, &gap| sum.wrapping_add(gap));
+                if after >= word {
+                    for (i, gap) in gaps.into_iter().enumerate() {
+                        value = value.wrapping_add(gap);
+                        if value >= word {
+                            return (rows.start + (slot + i + 1 - slots.start), value == word);
+                        }
+                    }
+                }
+                value = after;
+                slot += WALK_SLOTS;
+            }
             let mut walk = Walk::new(group, slot % GROUP_SLOTS);
             while slot < end {
                 value = value.wrapping_add(walk.next());

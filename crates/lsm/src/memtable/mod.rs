@@ -17,6 +17,7 @@ mod cursor;
 mod entry;
 mod fold;
 mod node;
+mod order;
 mod sieve;
 mod tree;
 
@@ -33,6 +34,7 @@ use env::sync::Mutex;
 use env::sync::atomic::AtomicU64;
 use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use node::{BytesKey, WordsKey};
+pub(crate) use order::{compare_rows, is_sorted, sort};
 use sieve::Sieve;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -615,27 +617,6 @@ fn is_valid(column: &Column, row: usize) -> bool {
         Column::Words(column) => column.validity.is_valid(row),
         Column::Bytes(column) => column.validity.is_valid(row),
     }
-}
-
-/// Keys of two rows of one column compared.
-pub(crate) fn compare_rows(keys: &Keys, a: usize, b: usize) -> std::cmp::Ordering {
-    match keys {
-        Keys::Words(columns) => {
-            let compare = |column: &Vec<u64>| column[a].cmp(&column[b]);
-            columns.iter().map(compare).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
-        }
-        Keys::Bytes(column) => column.get(a).cmp(column.get(b)),
-    }
-}
-
-/// Whether the keys ascend.
-pub(crate) fn is_sorted(keys: &Keys) -> bool {
-    (1..keys.len()).all(|i| compare_rows(keys, i - 1, i).is_le())
-}
-
-/// Sorts row numbers by their keys; rows of one key keep their order.
-pub(crate) fn sort(keys: &Keys, rows: &mut [u32]) {
-    rows.sort_unstable_by(|&a, &b| compare_rows(keys, a as usize, b as usize).then(a.cmp(&b)));
 }
 
 #[cfg(all(test, feature = "shuttle"))]

@@ -150,7 +150,7 @@ impl SuperVersion {
     }
 }
 
-/// Takes from `open` the keys that the run decides.
+/// Takes from `open` the keys, of places not decided yet, that the run decides.
 fn locate_in_run(
     run: &RunView,
     keys: &Keys,
@@ -163,23 +163,27 @@ fn locate_in_run(
     let mut wanted: Vec<(u32, u32)> = Vec::new();
     // Table and block; keys ascend, so the keys of a block follow one another.
     let mut needed: Vec<(usize, usize)> = Vec::new();
-    let mut still_open = Vec::new();
+    // A loop of its own, in which the filters' cache misses pass beside each other.
+    let mut asked = Vec::with_capacity(open.len());
     for &i in &*open {
         let key = key_at(keys, i as usize, &mut buffer);
         let number = run.table_for(key);
+        let may = run.tables.get(number).is_some_and(|table| table.may_contain_key(key));
+        asked.push((number as u32, may));
+    }
+    for (&i, (number, may)) in open.iter().zip(asked) {
+        let key = key_at(keys, i as usize, &mut buffer);
+        let number = number as usize;
         match run.tables.get(number) {
             // May go on in the next table: looked at by itself.
-            Some(_) if run.ends_at(number, key) => match run.find(key, snapshot)? {
-                Some(found) => {
-                    blocks.push(Arc::clone(&found.block));
-                    let block = blocks.len() as u32 - 1;
-                    places[i as usize] = place_of(&found.block, block, found.row);
+            Some(_) if run.ends_at(number, key) => {
+                if let Some(found) = run.find(key, snapshot)? {
+                    places[i as usize] = hold(blocks, found.block, found.row);
                 }
-                None => still_open.push(i),
-            },
+            }
             Some(table)
-                if table.meta().global_seq <= snapshot
-                    && table.may_contain_key(key)
+                if may
+                    && table.meta().global_seq <= snapshot
                     && let Some(block) = table.block_for(key) =>
             {
                 if needed.last() != Some(&(number, block)) {
@@ -187,7 +191,7 @@ fn locate_in_run(
                 }
                 wanted.push((i, needed.len() as u32 - 1));
             }
-            _ => still_open.push(i),
+            _ => {}
         }
     }
     let held = blocks.len();
@@ -204,26 +208,27 @@ fn locate_in_run(
             Some(row) if found_in.seq_max() <= snapshot => {
                 places[i as usize] = place_of(found_in, block, row);
             }
-            None => still_open.push(i),
+            None => {}
             // An older version may be seen, perhaps in the next block.
-            Some(_) => match run.find(key, snapshot)? {
-                Some(found) => {
-                    blocks.push(Arc::clone(&found.block));
-                    let block = blocks.len() as u32 - 1;
-                    places[i as usize] = place_of(&found.block, block, found.row);
+            Some(_) => {
+                if let Some(found) = run.find(key, snapshot)? {
+                    places[i as usize] = hold(blocks, found.block, found.row);
                 }
-                None => still_open.push(i),
-            },
+            }
         }
     }
-    still_open.sort_unstable_by(|&a, &b| {
-        crate::memtable::compare_rows(keys, a as usize, b as usize).then(a.cmp(&b))
-    });
-    *open = still_open;
+    open.retain(|&i| matches!(places[i as usize], Place::Open));
     Ok(())
 }
 
-fn place_of<'a>(block: &Block, number: u32, row: usize) -> Place<'a> {
+/// Keeps a block for as long as its row is wanted.
+fn hold(blocks: &mut Vec<Arc<Block>>, block: Arc<Block>, row: usize) -> Place<'static> {
+    let place = place_of(&block, blocks.len() as u32, row);
+    blocks.push(block);
+    place
+}
+
+fn place_of(block: &Block, number: u32, row: usize) -> Place<'static> {
     match block.kind(row) {
         PUT => Place::Block(number, row as u32),
         DELETE => Place::Absent,
@@ -234,7 +239,7 @@ fn place_of<'a>(block: &Block, number: u32, row: usize) -> Place<'a> {
 /// Whether the run holds each of these keys, which ascend, as a row that the snapshot sees.
 pub(super) fn holds_many(run: &RunView, keys: &Keys, snapshot: u64) -> Result<Vec<bool>> {
     let mut open: Vec<u32> = (0..keys.len() as u32).collect();
-    let mut places = vec![Place::Absent; keys.len()];
+    let mut places = vec![Place::Open; keys.len()];
     let mut blocks = Vec::new();
     locate_in_run(run, keys, &mut open, snapshot, &mut places, &mut blocks)?;
     Ok(places.iter().map(|place| !matches!(place, Place::Absent | Place::Open)).collect())

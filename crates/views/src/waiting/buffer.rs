@@ -258,22 +258,36 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
             order[*end as usize] = i as u32;
             *end += 1;
         }
-        let mut at = 0;
-        for (shard, &end) in self.shards.iter().zip(&ends) {
-            let rows = &order[at as usize..end as usize];
-            at = end;
-            if rows.is_empty() {
-                continue;
-            }
-            let mut tables = shard.tables.lock();
+        let rows_of = |shard: usize| {
+            let start = if shard == 0 { 0 } else { ends[shard - 1] };
+            &order[start as usize..ends[shard] as usize]
+        };
+        let mut add_rows = |shard: usize, tables: &mut Tables<K, S>| -> Result<()> {
             self.check_open()?;
             let mut change = Change::default();
-            for &i in rows {
+            for &i in rows_of(shard) {
                 let i = i as usize;
                 let added = self.add_to(&mut tables.open, hashes[i], key(i), delta(i), &mut change);
-                result = result.and(added);
+                if added.is_err() && result.is_ok() {
+                    result = added;
+                }
             }
             self.changed(&change);
+            Ok(())
+        };
+        // Calls begin with different shards, and leave for later what another holds: two that went through the shards in
+        // one order would wait for each other all the way.
+        let first = Self::shard_of(hashes[0]);
+        let mut held_by_others = Vec::new();
+        let shards = (first..SHARDS).chain(0..first);
+        for shard in shards.filter(|&shard| !rows_of(shard).is_empty()) {
+            match self.shards[shard].tables.try_lock() {
+                Some(mut tables) => add_rows(shard, &mut tables)?,
+                None => held_by_others.push(shard),
+            }
+        }
+        for shard in held_by_others {
+            add_rows(shard, &mut self.shards[shard].tables.lock())?;
         }
         result
     }
