@@ -1,12 +1,15 @@
-"""Times the Pokec queries of Memgraph's benchmark, as Cozo measured them, on engines of the same language and on SQL.
+"""Times the Pokec queries of Memgraph's benchmark, as Cozo measured them, on engines of several languages.
 
 A social network is generated from a seed: users with ages, friendships whose targets follow a power law, the reversed
-pairs as a second relation, as the original has them. Each engine is a process of its own, loaded once; then rounds go
-through all engines in turn. Before a query is timed, the engines' numbers of rows are compared.
+pairs as a second relation for scripts, as the original has them. Each engine is a process of its own with its data in
+memory, loaded once; then rounds go through all engines in turn, query by query: calls by one thread (their median is
+the latency, their number by the second the throughput) and by two. Before a query is timed, the engines' numbers of
+rows are compared. Queries that change something come after all rounds of those that only read.
 
     python bench/datalog/bench.py --out DIR --engine quipu=PYTHON --engine cozo=PYTHON --engine duckdb=PYTHON
 
-PYTHON is an interpreter that has the engine's package.
+PYTHON is an interpreter that has the engine's package; this one needs NumPy and Polars. The first engine named is the
+one that the others are compared with. What an engine takes longer for than `--limit-s` it is not asked again.
 """
 
 import argparse
@@ -18,123 +21,100 @@ import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-QUERIES: dict[str, tuple[str, str]] = {
-    "single_vertex_read": (
-        "?[cmpl_pct, gender, age] := *user{uid: $id, cmpl_pct, gender, age}",
-        "select cmpl_pct, gender, age from users where uid = $id",
-    ),
-    "expansion_1": (
-        "?[to] := *friends{fr: $id, to}",
-        'select distinct "to" from friends where fr = $id',
-    ),
-    "expansion_2": (
-        "?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}",
-        'select distinct b."to" from friends a join friends b on a."to" = b.fr where a.fr = $id',
-    ),
-    "expansion_3": (
-        "l1[to] := *friends{fr: $id, to}\nl2[to] := l1[fr], *friends{fr, to}\n?[to] := l2[fr], *friends{fr, to}",
-        'with l1 as (select distinct "to" from friends where fr = $id), '
-        'l2 as (select distinct f."to" from l1 join friends f on l1."to" = f.fr) '
-        'select distinct f."to" from l2 join friends f on l2."to" = f.fr',
-    ),
-    "expansion_4": (
-        "l1[to] := *friends{fr: $id, to}\nl2[to] := l1[fr], *friends{fr, to}\n"
-        "l3[to] := l2[fr], *friends{fr, to}\n?[to] := l3[fr], *friends{fr, to}",
-        'with l1 as (select distinct "to" from friends where fr = $id), '
-        'l2 as (select distinct f."to" from l1 join friends f on l1."to" = f.fr), '
-        'l3 as (select distinct f."to" from l2 join friends f on l2."to" = f.fr) '
-        'select distinct f."to" from l3 join friends f on l3."to" = f.fr',
-    ),
-    "expansion_2_filter": (
-        "?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}, *user{uid: to, age}, (age ~ 0) >= 18",
-        'select distinct b."to" from friends a join friends b on a."to" = b.fr join users u on u.uid = b."to" '
-        "where a.fr = $id and coalesce(u.age, 0) >= 18",
-    ),
-    "neighbours_2": (
-        "?[to] := *friends{fr: $id, to}\n?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}",
-        'select "to" from friends where fr = $id union '
-        'select b."to" from friends a join friends b on a."to" = b.fr where a.fr = $id',
-    ),
-    "pattern_cycle": (
-        "?[n, m] := n = $id, *friends{fr: n, to: m}, *friends{fr: m, to: n}",
-        'select a.fr, a."to" from friends a join friends b on a."to" = b.fr and b."to" = a.fr where a.fr = $id',
-    ),
-    "aggregation_group": (
-        "?[age, count(uid)] := *user{uid, age}",
-        "select age, count(uid) from users group by age",
-    ),
-    "aggregation_count": (
-        "?[count(uid), count(age)] := *user{uid, age}",
-        "select count(uid), count(*) from users",
-    ),
-    "aggregation_filter": (
-        "?[age, count(age)] := *user{age}, (age ~ 0) >= 18",
-        "select age, count(age) from users where coalesce(age, 0) >= 18 group by age",
-    ),
-    "aggregation_min_max": (
-        "?[min(uid), max(uid), mean(uid)] := *user{uid}",
-        "select min(uid), max(uid), avg(uid) from users",
-    ),
+from pokec import MIXES, READS, WRITES, Query, drawn
+
+THREADS = (1, 2)
+
+BATCH = 100_000
+"""Rows of a call that loads."""
+
+SCHEMA = {
+    "user": ":create user {uid: Int => cmpl_pct: Int, gender: String?, age: Int?}",
+    "friends": ":create friends {fr: Int, to: Int}",
+    "friends.rev": ":create friends.rev {to: Int, fr: Int}",
 }
-"""Of each, the script and the SQL. ``$id`` is a user."""
 
 
 def generate(folder: Path, users: int, friendships: int, seed: int) -> None:
-    """Writes users.csv and friends.csv."""
-    draw = random.Random(seed)
-    with (folder / "users.csv").open("w") as file:
-        for uid in range(1, users + 1):
-            age = "" if draw.random() < 0.25 else draw.randrange(80)
-            file.write(f"{uid},{draw.randrange(100)},{draw.choice(['man', 'woman'])},{age}\n")
+    """Writes users.csv and friends.csv, and the pairs reversed."""
+    import numpy as np
+    import polars as pl
+
+    draw = np.random.default_rng(seed)
+    uid = np.arange(1, users + 1)
+    ages = np.where(draw.random(users) < 0.25, -1, draw.integers(0, 80, users))
+    frame = pl.DataFrame(
+        {
+            "uid": uid,
+            "cmpl_pct": draw.integers(0, 100, users),
+            "gender": np.where(draw.random(users) < 0.5, "man", "woman"),
+            "age": pl.Series(ages).replace(-1, None),
+        }
+    )
+    frame.write_csv(folder / "users.csv", include_header=False)
     # The square of a uniform number: a tenth of the users has a third of the friendships.
-    pairs = {(draw.randrange(users) + 1, int(draw.random() ** 2 * users) + 1) for _ in range(friendships)}
-    with (folder / "friends.csv").open("w") as file:
-        for fr, to in sorted(pairs):
-            file.write(f"{fr},{to}\n")
+    fr = draw.integers(1, users + 1, friendships)
+    to = (draw.random(friendships) ** 2 * users).astype(np.int64) + 1
+    pairs = np.unique((fr << 32) | to)
+    fr, to = pairs >> 32, pairs & 0xFFFF_FFFF
+    pl.DataFrame({"fr": fr, "to": to}).write_csv(folder / "friends.csv", include_header=False)
+    order = np.lexsort((fr, to))
+    pl.DataFrame({"to": to[order], "fr": fr[order]}).write_csv(folder / "friends.rev.csv", include_header=False)
 
 
-def rows_of(path: Path) -> list[list[Any]]:
+def batches(path: Path) -> Iterator[list[list[Any]]]:
     """Rows of a file, numbers as integers, nothing as None."""
 
     def cell(text: str) -> Any:
-        return None if text == "" else int(text) if text.lstrip("-").isdigit() else text
+        return None if text == "" else int(text) if text.isdigit() else text
 
-    return [[cell(text) for text in line.rstrip("\n").split(",")] for line in path.open()]
-
-
-def load_scripts(run: Callable[[str, dict[str, Any]], Any], folder: Path) -> None:
-    """Loads through scripts, 10,000 rows each."""
-    run(":create user {uid: Int => cmpl_pct: Int, gender: String?, age: Int?}", {})
-    run(":create friends {fr: Int, to: Int}", {})
-    run(":create friends.rev {to: Int, fr: Int}", {})
-    users, friends = rows_of(folder / "users.csv"), rows_of(folder / "friends.csv")
-    for start in range(0, len(users), 10_000):
-        rows = {"rows": users[start : start + 10_000]}
-        run("?[uid, cmpl_pct, gender, age] <- $rows :put user {uid => cmpl_pct, gender, age}", rows)
-    for start in range(0, len(friends), 10_000):
-        rows = {"rows": friends[start : start + 10_000]}
-        run("?[fr, to] <- $rows :put friends {fr, to}", rows)
-        run("?[fr, to] <- $rows :put friends.rev {to, fr}", rows)
+    rows: list[list[Any]] = []
+    with path.open() as file:
+        for line in file:
+            rows.append([cell(text) for text in line.rstrip("\n").split(",")])
+            if len(rows) == BATCH:
+                yield rows
+                rows = []
+    yield rows
 
 
-def open_engine(name: str, folder: Path) -> Callable[[str, int], list[Any]]:
-    """Loads an engine; what runs a query by name for a user, and gives its rows."""
+HEADERS = {"user": ["uid", "cmpl_pct", "gender", "age"], "friends": ["fr", "to"], "friends.rev": ["to", "fr"]}
+FILES = {"user": "users.csv", "friends": "friends.csv", "friends.rev": "friends.rev.csv"}
+
+
+def load(run: Callable[[str], Any], put: Callable[[dict[str, Any]], Any], folder: Path) -> None:
+    """Loads an engine of scripts by its call for rows."""
+    for name, create in SCHEMA.items():
+        run(create)
+        for rows in batches(folder / FILES[name]):
+            put({name: {"headers": HEADERS[name], "rows": rows}})
+
+
+def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, int], int]]:
+    """Loads an engine; makes sessions, each of which asks for a user and another and returns the number of rows."""
     if name == "quipu":
         import quipu
 
         database = quipu.open(cache="1GB")
-        load_scripts(lambda script, parameters: database.run(script, parameters), folder)
-        return lambda query, user: database.run(QUERIES[query][0], {"id": user}).rows()
+        load(database.run, database.import_relations, folder)
+        return lambda: lambda query, user, other: len(database.run(query.script, {"id": user, "other": other}).rows())
     if name in ("cozo", "mnestic"):
         module = __import__({"cozo": "cozo_embedded", "mnestic": "mnestic"}[name])
         store = module.CozoDbPy("mem", "", "{}")
-        load_scripts(lambda script, parameters: store.run_script(script, parameters, False), folder)
-        return lambda query, user: store.run_script(QUERIES[query][0], {"id": user}, True)["rows"]
+        load(lambda script: store.run_script(script, {}, False), store.import_relations, folder)
+
+        def ask(query: Query, user: int, other: int) -> int:
+            reads = ":put" not in query.script
+            return len(store.run_script(query.script, {"id": user, "other": other}, reads)["rows"])
+
+        return lambda: ask
     if name == "duckdb":
         import duckdb
 
@@ -144,31 +124,119 @@ def open_engine(name: str, folder: Path) -> Callable[[str, int], list[Any]]:
         connection.execute(f"insert into users select * from read_csv('{folder}/users.csv', header=false)")
         connection.execute(f"insert into friends select * from read_csv('{folder}/friends.csv', header=false)")
         connection.execute("create index by_fr on friends (fr)")
+        connection.execute('create index by_to on friends ("to")')
 
-        def ask(query: str, user: int) -> list[Any]:
-            sql = QUERIES[query][1]
-            return connection.execute(sql, {"id": user} if "$id" in sql else None).fetchall()
+        def duckdb_session() -> Callable[[Query, int, int], int]:
+            cursor = connection.cursor()
 
-        return ask
+            def ask(query: Query, user: int, other: int) -> int:
+                assert query.sql
+                return len(cursor.execute(query.sql, named(query.sql, user, other) or None).fetchall())
+
+            return ask
+
+        return duckdb_session
+    if name == "ladybug":
+        import ladybug
+
+        # Of statements that are prepared apart, which are the fastest way.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        database = ladybug.Database()
+        connection = ladybug.Connection(database)
+        connection.execute(
+            "CREATE NODE TABLE users(uid INT64, cmpl_pct INT64, gender STRING, age INT64, PRIMARY KEY(uid))"
+        )
+        connection.execute("CREATE REL TABLE friends(FROM users TO users)")
+        connection.execute(f"COPY users FROM '{folder}/users.csv' (header=false)")
+        connection.execute(f"COPY friends FROM '{folder}/friends.csv' (header=false)")
+
+        def ladybug_session() -> Callable[[Query, int, int], int]:
+            own = ladybug.Connection(database)
+            prepared: dict[str, Any] = {}
+
+            def ask(query: Query, user: int, other: int) -> int:
+                assert query.cypher
+                if query.cypher not in prepared:
+                    prepared[query.cypher] = own.prepare(query.cypher)
+                result = own.execute(prepared[query.cypher], named(query.cypher, user, other))
+                return len(result.get_all())
+
+            return ask
+
+        return ladybug_session
     raise SystemExit(f"no engine {name}")
 
 
+def named(text: str, user: int, other: int) -> dict[str, int]:
+    """The parameters that a text names."""
+    return {name: value for name, value in (("id", user), ("other", other)) if f"${name}" in text}
+
+
 def serve(name: str, folder: Path) -> None:
-    """Answers requests from standard input, a line of JSON each: query, users, whether only the rows are counted."""
+    """Answers requests from standard input, a line of JSON each: query, users, threads."""
     start = time.perf_counter()
-    ask = open_engine(name, folder)
+    session = open_engine(name, folder)
     print(json.dumps({"loaded_s": time.perf_counter() - start}), flush=True)
+    sessions = [session() for _ in THREADS]
     for line in sys.stdin:
         request = json.loads(line)
-        times: list[float] = []
-        rows = 0
-        for user in request["users"]:
-            start = time.perf_counter()
-            found = ask(request["query"], user)
-            times.append(time.perf_counter() - start)
-            rows += len(found)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(json.dumps({"times": times, "rows": rows, "peak_kb": peak}), flush=True)
+        try:
+            answer = answer_to(request, sessions)
+        except Exception as error:  # noqa: BLE001  (an engine that fails is reported, whatever it raises)
+            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+        answer["peak_kb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(json.dumps(answer), flush=True)
+
+
+def answer_to(request: dict[str, Any], sessions: list[Callable[[Query, int, int], int]]) -> dict[str, Any]:
+    """Asks for all users, by as many threads as wanted."""
+    name, users, threads, most = request["query"], request["users"], request["threads"], request["most"]
+    queries = READS | WRITES
+    times: list[float] = []
+    counts: list[int] = []
+    failures: list[int] = []
+    errors: list[str] = []
+
+    def work(number: int) -> None:
+        try:
+            ask_all(number)
+        except Exception as error:  # noqa: BLE001  (as above)
+            errors.append(f"{type(error).__name__}: {error}")
+
+    def ask_all(number: int) -> None:
+        ask = sessions[number]
+        for user in users[number::threads]:
+            query = queries[drawn(name, user) if name in MIXES else name]
+            # A user who is written may be a new one.
+            other = user * 7_919 % most + 1
+            begun = time.perf_counter()
+            for attempt in range(11):
+                try:
+                    counts.append(ask(query, user, other))
+                    break
+                except Exception:
+                    # Conflicts of two writers; what fails for good does so with one thread, too.
+                    if threads == 1 or attempt == 10:
+                        raise
+                    failures.append(user)
+            times.append(time.perf_counter() - begun)
+
+    begun = time.perf_counter()
+    if threads == 1:
+        work(0)
+    else:
+        workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    wall = time.perf_counter() - begun
+    if errors:
+        raise RuntimeError(f"by {threads} thread{'s' if threads > 1 else ''}: {errors[0]}")
+    return {"times": times, "rows": sum(counts), "wall_s": wall, "again": len(failures)}
+
+
+Figures = dict[str, dict[str, list[float]]]
 
 
 def main() -> None:
@@ -177,13 +245,14 @@ def main() -> None:
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help="folder for data and results")
-    parser.add_argument("--engine", action="append", default=[], help="NAME=PYTHON; quipu, cozo, mnestic, duckdb")
+    parser.add_argument(
+        "--engine", action="append", default=[], help="NAME=PYTHON; quipu, cozo, mnestic, duckdb, ladybug"
+    )
     parser.add_argument("--users", type=int, default=100_000)
     parser.add_argument("--friendships", type=int, default=1_768_515)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--seconds", type=float, default=1.0, help="about how long a query is asked in a round, at most"
-    )
+    parser.add_argument("--seconds", type=float, default=1.0, help="about how long a query is asked in a round")
+    parser.add_argument("--limit-s", type=float, default=60.0, help="a call that takes longer is made once only")
     args = parser.parse_args()
     if args.serve:
         serve(args.serve, args.data)
@@ -199,28 +268,96 @@ def main() -> None:
         engines[name] = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ)
         loaded[name] = ask(engines[name], None)["loaded_s"]
         print(f"{name}: loaded in {loaded[name]:.1f} s", file=sys.stderr)
-    draw = random.Random(2)
-    medians: dict[str, dict[str, list[float]]] = {query: {name: [] for name in engines} for query in QUERIES}
-    calls: dict[tuple[str, str], int] = {}
-    peaks: dict[str, int] = {}
+    bench = Bench(args, engines)
     for round_ in range(args.rounds):
-        for query in QUERIES:
-            users = [draw.randrange(args.users) + 1 for _ in range(20_000)]
-            counts: dict[str, int] = {}
-            for name, process in engines.items():
-                probe = ask(process, {"query": query, "users": users[:3]})
-                counts[name] = probe["rows"]
-                if round_ == 0:
-                    once = min(probe["times"])
-                    calls[query, name] = max(1, min(len(users), int(args.seconds / once)))
-                answer = ask(process, {"query": query, "users": users[: calls[query, name]]})
-                medians[query][name].append(statistics.median(answer["times"]))
-                peaks[name] = answer["peak_kb"]
-            if len(set(counts.values())) > 1:
-                print(f"{query}: the engines disagree: {counts}", file=sys.stderr)
+        for query in READS:
+            bench.round(query, first=round_ == 0, largest=args.users)
+    bench.note_peaks("reads")
+    for round_ in range(args.rounds):
+        for query in [*WRITES, *MIXES]:
+            # Ten times as many users as there are: nine of ten writes bring a new one.
+            bench.round(query, first=round_ == 0, largest=args.users * (10 if query == "single_vertex_write" else 1))
     for process in engines.values():
         process.terminate()
-    report(args, medians, loaded, peaks)
+    report(args, bench, loaded)
+
+
+class Bench:
+    """The engines and what was measured of them."""
+
+    def __init__(self, args: argparse.Namespace, engines: dict[str, "subprocess.Popen[str]"]) -> None:
+        """Nothing measured yet."""
+        self.args, self.engines = args, engines
+        self.draw = random.Random(2)
+        names = [*READS, *WRITES, *MIXES]
+        self.medians: Figures = {query: {name: [] for name in engines} for query in names}
+        self.rates: dict[int, Figures] = {
+            threads: {query: {name: [] for name in engines} for query in names} for threads in THREADS
+        }
+        self.calls: dict[tuple[str, str], int] = {}
+        self.slow: set[tuple[str, str]] = set()
+        self.errors: dict[tuple[str, str], str] = {}
+        self.peaks: dict[str, dict[str, int]] = {}
+        self.again: dict[str, int] = dict.fromkeys(engines, 0)
+
+    def request(self, name: str, query: str, users: list[int], threads: int) -> dict[str, Any] | None:
+        """An engine's answer; nothing if it failed, which is noted."""
+        wanted = {"query": query, "users": users, "threads": threads, "most": self.args.users}
+        answer = ask(self.engines[name], wanted)
+        self.peaks.setdefault("all", {})[name] = answer["peak_kb"]
+        if "error" in answer:
+            self.errors[query, name] = answer["error"]
+            print(f"{query}: {name}: {answer['error']}", file=sys.stderr)
+            return None
+        self.again[name] += answer["again"]
+        return answer
+
+    def round(self, query: str, first: bool, largest: int) -> None:
+        """Asks all engines."""
+        users = [self.draw.randrange(largest) + 1 for _ in range(20_000)]
+        counts: dict[str, int] = {}
+        for name in self.engines:
+            if not can(name, query) or (query, name) in self.errors or (query, name) in self.slow:
+                continue
+            if first:
+                probe = self.request(name, query, users[:1] if query in UNBOUND else users[:3], 1)
+                if probe is None:
+                    continue
+                counts[name] = probe["rows"]
+                once = min(probe["times"])
+                self.calls[query, name] = max(1, min(len(users), int(self.args.seconds / once)))
+                if once > self.args.limit_s:
+                    self.slow.add((query, name))
+                    self.medians[query][name].append(once)
+                    continue
+            calls = self.calls[query, name]
+            for threads in THREADS:
+                answer = self.request(name, query, users[: max(calls, threads)], threads)
+                if answer is None:
+                    break
+                if threads == 1:
+                    self.medians[query][name].append(statistics.median(answer["times"]))
+                self.rates[threads][query][name].append(max(calls, threads) / answer["wall_s"])
+        if len(set(counts.values())) > 1 and query in READS:
+            print(f"{query}: the engines disagree: {counts}", file=sys.stderr)
+            self.errors[query, "rows"] = str(counts)
+
+    def note_peaks(self, phase: str) -> None:
+        """Keeps the peaks of memory so far."""
+        self.peaks[phase] = dict(self.peaks["all"])
+
+
+UNBOUND = {name for name, query in READS.items() if "$id" not in query.script}
+"""Queries that are about no user."""
+
+
+def can(engine: str, query: str) -> bool:
+    """Whether an engine has a way to ask a query."""
+    if query in MIXES:
+        return True
+    texts = (READS | WRITES)[query]
+    text = {"duckdb": texts.sql, "ladybug": texts.cypher}.get(engine, texts.script)
+    return text is not None
 
 
 def ask(process: "subprocess.Popen[str]", request: dict[str, Any] | None) -> dict[str, Any]:
@@ -236,40 +373,51 @@ def ask(process: "subprocess.Popen[str]", request: dict[str, Any] | None) -> dic
     return json.loads(line)
 
 
-def report(
-    args: argparse.Namespace,
-    medians: dict[str, dict[str, list[float]]],
-    loaded: dict[str, float],
-    peaks: dict[str, int],
-) -> None:
-    """Prints a table, and writes it with the figures."""
-    names = list(loaded)
+def table(figures: Figures, names: list[str], unit: Callable[[float], str], inverse: bool) -> list[str]:
+    """A table of medians with ratios by the first engine's: of times how often it fits, of rates how many as much."""
+    first, *others = names
     lines = [
-        f"{args.users:,} users, {args.friendships:,} friendships drawn; medians of {args.rounds} rounds, us a "
-        f"call from Python; {os.cpu_count()} cores, {platform.release()}, load {os.getloadavg()[0]:.1f}. Ratio: the "
-        "other's time by Quipu's, median and range of the rounds.",
-        "",
-        "| query | "
-        + " | ".join(names)
-        + " | "
-        + " | ".join(f"{name} / quipu" for name in names if name != "quipu")
-        + " |",
+        "| query | " + " | ".join(names + [f"{first} : {name}" for name in others]) + " |",
         "| --- |" + " ---: |" * (2 * len(names) - 1),
     ]
-    for query, by_engine in medians.items():
-        cells = [f"{statistics.median(by_engine[name]) * 1e6:,.1f}" for name in names]
-        for name in names:
-            if name != "quipu":
-                ratios = [b / a for a, b in zip(by_engine["quipu"], by_engine[name], strict=True)]
-                cells.append(f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})")
+    for query, by_engine in figures.items():
+        if not by_engine[first]:
+            continue
+        cells = [unit(statistics.median(by_engine[name])) if by_engine[name] else "-" for name in names]
+        for name in others:
+            pairs = list(zip(by_engine[first], by_engine[name], strict=False))
+            ratios = [(theirs / own if inverse else own / theirs) for own, theirs in pairs]
+            cells.append(f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})" if ratios else "-")
         lines.append(f"| {query} | " + " | ".join(cells) + " |")
-    lines.append("")
-    lines.append("Loaded in: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in loaded.items()) + ".")
-    lines.append("Peak memory: " + ", ".join(f"{name} {peak // 1024:,} MB" for name, peak in peaks.items()) + ".")
+    return lines
+
+
+def report(args: argparse.Namespace, bench: Bench, loaded: dict[str, float]) -> None:
+    """Prints the tables, and writes them with the figures."""
+    names = list(loaded)
+    lines = [
+        f"{args.users:,} users, {args.friendships:,} friendships drawn, from Python; medians of {args.rounds} rounds; "
+        f"{os.cpu_count()} cores, {platform.release()}, load {os.getloadavg()[0]:.1f}. Ratios: how many times as fast "
+        f"as the other {names[0]} is, median and range of the rounds.",
+        "",
+        "Microseconds a call, one thread:",
+        "",
+        *table(bench.medians, names, lambda seconds: f"{seconds * 1e6:,.1f}", inverse=True),
+    ]
+    for threads, rates in bench.rates.items():
+        lines += ["", f"Calls a second by {threads} thread{'s' if threads > 1 else ''}:", ""]
+        lines += table(rates, names, lambda rate: f"{rate:,.1f}" if rate < 100 else f"{rate:,.0f}", inverse=False)
+    lines += ["", "Loaded in: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in loaded.items()) + "."]
+    for phase, peaks in sorted(bench.peaks.items(), reverse=True):
+        text = ", ".join(f"{name} {peak // 1024:,} MB" for name, peak in peaks.items())
+        lines.append(f"Peak memory after {'the reads' if phase == 'reads' else 'all'}: {text}.")
+    lines.append("Made again after a conflict: " + ", ".join(f"{name} {n}" for name, n in bench.again.items()) + ".")
+    lines += [f"{query}, {name}: {error}" for (query, name), error in bench.errors.items()]
     text = "\n".join(lines) + "\n"
     print(text)
     (args.out / "datalog.md").write_text(text)
-    (args.out / "datalog.json").write_text(json.dumps({"medians": medians, "loaded": loaded, "peaks": peaks}))
+    figures = {"medians": bench.medians, "rates": bench.rates, "loaded": loaded, "peaks": bench.peaks}
+    (args.out / "datalog.json").write_text(json.dumps(figures))
 
 
 if __name__ == "__main__":
