@@ -141,7 +141,8 @@ def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, i
 
         # Of statements that are prepared apart, which are the fastest way.
         warnings.simplefilter("ignore", DeprecationWarning)
-        database = ladybug.Database()
+        # By default it may take four fifths of the memory, which would leave too little for the others.
+        database = ladybug.Database(buffer_pool_size=4 << 30)
         connection = ladybug.Connection(database)
         connection.execute(
             "CREATE NODE TABLE users(uid INT64, cmpl_pct INT64, gender STRING, age INT64, PRIMARY KEY(uid))"

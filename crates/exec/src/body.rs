@@ -36,6 +36,10 @@ use table_join::TableJoin;
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
+/// Rows of the first batch where few results are enough: those after it are twice as large each, so that what is looked for is found before
+/// much else is, or else little is lost.
+const FIRST_ROWS: usize = 8;
+
 /// Whether more rows are wanted.
 pub(crate) type Wanted = bool;
 
@@ -53,6 +57,8 @@ pub(crate) struct Body<'p> {
     cut: Option<Cut>,
     /// The part of the first step's relation that is read.
     part: Option<KeyRange>,
+    /// Rows of the next batch.
+    batch_rows: usize,
 }
 
 struct Ready<'p> {
@@ -133,7 +139,13 @@ impl<'p> Body<'p> {
             steps.push(ready);
         }
         let duplicates = plan.duplicates;
-        Ok(Self { steps, variables, duplicates, clock: None, cut: None, part: None })
+        let batch_rows = BATCH_ROWS;
+        Ok(Self { steps, variables, duplicates, clock: None, cut: None, part: None, batch_rows })
+    }
+
+    /// So many rows that come out are enough.
+    pub(crate) fn expect(&mut self, enough: usize) {
+        self.batch_rows = enough.clamp(FIRST_ROWS, BATCH_ROWS);
     }
 
     /// Runs it; `emit` gets the rows.
@@ -373,18 +385,18 @@ impl<'p> Body<'p> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
-        if output.rows <= 2 * BATCH_ROWS {
-            return self.enter(at + 1, output, query, emit);
-        }
         let mut start = 0;
-        while start < output.rows {
-            let end = (start + BATCH_ROWS).min(output.rows);
+        // A rest of less than a batch goes with the last.
+        while output.rows - start > 2 * self.batch_rows {
+            let end = start + self.batch_rows;
+            self.batch_rows = (2 * self.batch_rows).min(BATCH_ROWS);
             if !self.enter(at + 1, output.slice(start..end), query, emit)? {
                 return Ok(false);
             }
             start = end;
         }
-        Ok(true)
+        let rest = if start == 0 { output } else { output.slice(start..output.rows) };
+        self.enter(at + 1, rest, query, emit)
     }
 }
 

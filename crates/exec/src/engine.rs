@@ -7,6 +7,7 @@ mod inside;
 mod load;
 mod moments;
 mod options;
+mod parsed;
 mod plans;
 mod register;
 mod rows;
@@ -35,6 +36,7 @@ use function::Ambient;
 use model::Value;
 use moments::Moments;
 use options::{Options, cells_of};
+use parsed::{Parsed, Stand};
 use plan::Plan;
 use plans::{Planned, Plans};
 use relation::{Catalog, NameChanges, Names};
@@ -180,28 +182,27 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         }
-        let script = self.plans.parse(text)?;
-        let text: Arc<str> = text.into();
-        let _running = self.register(&text, &cancelled);
-        if let Script::Query(query) = &*script
+        let parsed = self.plans.parse(text)?;
+        let script = &parsed.script;
+        let _running = self.register(&parsed.text, &cancelled);
+        if let Script::Query(query) = script
             && query.options.mutation.is_none()
         {
             loop {
-                if let Some(output) = self.ask_planned(query, &text, run, &cancelled)? {
+                if let Some(output) = self.ask_planned(query, &parsed.text, run, &cancelled)? {
                     return Ok(output);
                 }
             }
         }
         if run.read_only
-            && let Script::System(op) = &*script
+            && let Script::System(op) = script
         {
             crate::system::refuse_change(op)?;
         }
         if let Some(host) = &self.host {
             host.write_waiting(None)?;
         }
-        if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = &*script
-        {
+        if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = script {
             self.check_outside()?;
             let _alone = self.changing.write();
             let output = crate::system::index(self, op);
@@ -209,7 +210,7 @@ impl Engine {
             self.moments.pass();
             return output;
         }
-        self.in_transaction(run, &cancelled, |session| session.run(&script))
+        self.in_transaction(Some(&parsed), run, &cancelled, |session| session.run(script))
     }
 
     /// Plans a query, keeps the plan and runs it; `None` where what names stand for has changed meanwhile.
@@ -240,9 +241,10 @@ impl Engine {
         self.run_planned(&planned, run, cancelled, moment)
     }
 
-    /// Does something in a transaction of its own, and what is left to be done when it is committed.
+    /// Does something in a transaction of its own, and what is left to be done when it is committed. `parsed` is the script that it does.
     fn in_transaction<T>(
         &self,
+        parsed: Option<&Parsed>,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
         act: impl Fn(&mut Session<'_>) -> Result<T>,
@@ -250,54 +252,62 @@ impl Engine {
         let mut tries = TRIES_MAX;
         let watch = self.watch(run, cancelled);
         loop {
-            let (mut changed, mut may_retry) = (Vec::new(), false);
-            let outcome = self.committed(run, watch.again(), &mut changed, &mut may_retry, &act);
+            let (mut changed, mut again) = (Vec::new(), Again::default());
+            let outcome =
+                self.committed(parsed, run, watch.again(), &mut changed, &mut again, &act);
             // Of what is committed, also where what followed failed; of nothing else.
             self.callbacks.tell(changed);
-            match &outcome {
+            let Err(Error::Store(error)) = &outcome else { return outcome };
+            match error.kind() {
                 // Writers of other rows may have given new texts the same numbers, or what names stand for has changed: of either the one
                 // that asks knows nothing.
-                Err(Error::Store(error))
-                    if error.kind() == ErrorKind::Conflict && may_retry && tries > 0 =>
-                {
-                    tries -= 1;
+                ErrorKind::Conflict if again.after_conflict && tries > 0 => {
                     watch.check(0)?;
                     crate::watch::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
                 }
+                // A relation may have gone since what is kept of the script was found out.
+                ErrorKind::InvalidInput if again.after_kept && tries > 0 => {
+                    parsed.into_iter().for_each(Parsed::forget);
+                }
                 _ => return outcome,
             }
+            tries -= 1;
         }
     }
 
     /// The same; what was changed is there once it is committed, when no lock is held any more.
     fn committed<T>(
         &self,
+        parsed: Option<&Parsed>,
         run: &Run<'_>,
         watch: Watch<'_>,
         told: &mut Vec<Changed>,
-        may_retry: &mut bool,
+        again: &mut Again,
         act: impl Fn(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
         let moment = self.moments.now(&*self.env);
+        let generation = self.plans.generation();
         let _shared = self.share();
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = self.session(&*transaction, run, watch);
+        session.parsed = parsed;
+        session.stand = Stand { moment, generation };
         let outcome = act(&mut session);
-        let Session { names, changed, lets_plans_go, has_numbered, .. } = session;
-        *may_retry = has_numbered;
+        let Session { names, changed, lets_plans_go, has_numbered, used_kept, .. } = session;
+        *again = Again { after_conflict: has_numbered, after_kept: used_kept.get() };
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {
                 drop(transaction);
                 self.forget_names(&names);
                 // It may have failed for a name that stood for something else meanwhile.
-                *may_retry |= !self.moments.is(moment);
+                again.after_conflict |= !self.moments.is(moment);
                 return Err(error);
             }
         };
         let carried = Carried { moment, names, changed, lets_plans_go };
         let committed = self.commit_carried(carried, transaction, told);
-        *may_retry |= !self.moments.is(moment);
+        again.after_conflict |= !self.moments.is(moment);
         committed?;
         Ok(done)
     }
@@ -388,10 +398,10 @@ impl Engine {
         run: &Run<'_>,
         carried: &mut Carried,
     ) -> Result<Output> {
-        let script = self.plans.parse(text)?;
+        let parsed = self.plans.parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
-        let _running = self.register(&text.into(), &cancelled);
-        self.carry(transaction, run, &cancelled, carried, |session| session.run(&script))
+        let _running = self.register(&parsed.text, &cancelled);
+        self.carry(transaction, run, &cancelled, carried, |session| session.run(&parsed.script))
     }
 
     /// Does something in a transaction of the caller's.
@@ -461,6 +471,9 @@ impl Engine {
             in_trigger: false,
             has_numbered: false,
             changed: Vec::new(),
+            parsed: None,
+            stand: Stand::default(),
+            used_kept: std::cell::Cell::new(false),
         }
     }
 
@@ -663,6 +676,15 @@ impl Engine {
             None => false,
         }
     }
+}
+
+/// What would make it worth while to run a script once more that failed.
+#[derive(Default)]
+struct Again {
+    /// A conflict with what it did not ask for.
+    after_conflict: bool,
+    /// Something that it found by what is kept of it.
+    after_kept: bool,
 }
 
 fn changed_meanwhile() -> store::Error {

@@ -22,6 +22,11 @@ pub(crate) trait Sink: Send + Sized {
     /// Values that an aggregate does not take, and what stops the query.
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted>;
 
+    /// So many rows are enough.
+    fn enough(&self) -> usize {
+        usize::MAX
+    }
+
     /// Whether what several have taken can be made one.
     fn is_joinable(&self) -> bool;
 
@@ -64,6 +69,10 @@ impl Sink for RowSet<'_> {
         }
         query.check_rows(&self.table)?;
         Ok(true)
+    }
+
+    fn enough(&self) -> usize {
+        self.enough
     }
 
     fn is_joinable(&self) -> bool {

@@ -4,13 +4,13 @@
 //! 1. A plan that was begun before the plans were let go is not kept after it: who changes what plans depend on lets them go once the change is
 //!    there, and no reader brings an old one back.
 
+use super::parsed::Parsed;
 use crate::error::Result;
 use crate::query::Relation;
 use env::sync::Mutex;
 use hashbrown::HashMap;
 use plan::Plan;
 use std::sync::Arc;
-use syntax::Script;
 
 /// Plans, and scripts, that are kept.
 const KEPT_MAX: usize = 1024;
@@ -36,7 +36,7 @@ pub(super) struct Plans {
 #[derive(Default)]
 struct Kept {
     plans: HashMap<Arc<str>, Arc<Planned>>,
-    scripts: HashMap<Arc<str>, Arc<Script>>,
+    scripts: HashMap<Arc<str>, Arc<Parsed>>,
     /// How often all plans were let go.
     generation: u64,
 }
@@ -80,18 +80,20 @@ impl Plans {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub(super) fn parse(&self, text: &str) -> Result<Arc<Script>> {
-        if let Some(script) = self.kept.lock().scripts.get(text) {
-            return Ok(Arc::clone(script));
+    pub(super) fn parse(&self, text: &str) -> Result<Arc<Parsed>> {
+        if let Some(parsed) = self.kept.lock().scripts.get(text) {
+            parsed.is_asked_again();
+            return Ok(Arc::clone(parsed));
         }
-        let script = Arc::new(syntax::parse(text)?);
+        let text: Arc<str> = text.into();
+        let parsed = Arc::new(Parsed::new(Arc::clone(&text), syntax::parse(&text)?));
         if text.len() <= TEXT_BYTES_MAX {
             let mut kept = self.kept.lock();
             if kept.scripts.len() >= KEPT_MAX {
                 kept.scripts.clear();
             }
-            kept.scripts.insert(text.into(), Arc::clone(&script));
+            kept.scripts.insert(text, Arc::clone(&parsed));
         }
-        Ok(script)
+        Ok(parsed)
     }
 }

@@ -85,7 +85,7 @@ impl Engine {
         }
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&said(changes).into(), &cancelled);
-        self.in_transaction(run, &cancelled, |session| session.change_all(changes))
+        self.in_transaction(None, run, &cancelled, |session| session.change_all(changes))
     }
 
     /// The same in a transaction of the caller's; see [`Engine::run_in`].
@@ -407,7 +407,8 @@ impl Session<'_> {
             headers.push(column.name.clone());
         }
         let given = Given { headers: &headers, columns: &columns, rows: rows.len() };
-        self.write(mutation, &given, target, triggers, false)?;
+        let defaults = self.defaults(mutation, &target.schema)?;
+        self.write(mutation, &given, target, &defaults, triggers, false)?;
         Ok(())
     }
 }

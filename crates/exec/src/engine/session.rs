@@ -1,6 +1,7 @@
 //! A script in its transaction: its queries, its changes, its own relations, and what is done when it has succeeded.
 
 use super::options::known;
+use super::parsed::{Aim, Parsed, Stand, Way};
 use super::{Engine, EnvAmbient, Parameters};
 use crate::callback::Changed;
 use crate::cell::{Cell, Interner};
@@ -45,6 +46,12 @@ pub(super) struct Session<'e> {
     pub(super) has_numbered: bool,
     /// What was changed of relations that somebody wants to know of.
     pub(super) changed: Vec<Changed>,
+    /// The script that runs, if what it stands on may be kept with it.
+    pub(super) parsed: Option<&'e Parsed>,
+    /// Under what it began.
+    pub(super) stand: Stand,
+    /// It went by what was kept of the script.
+    pub(super) used_kept: std::cell::Cell<bool>,
 }
 
 impl Session<'_> {
@@ -87,27 +94,21 @@ impl Blocks for Session<'_> {
         if self.read_only {
             return Err(Error::value(crate::system::READ_ONLY, mutation.relation.span));
         }
-        // What is not there yet has the usual settings.
-        let settings = self.engine.catalog.settings(self.read(), name)?;
-        let forbidden =
-            if mutation.op == MutationOp::Replace { Access::Protected } else { Access::ReadOnly };
-        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
-        relation::check_access(name, &settings, forbidden).map_err(refused)?;
         if is_new {
+            self.check_change(mutation)?;
             self.create(mutation, headers)?;
             if headers.is_empty() || (rows == 0 && !query.options.returning) {
                 return Ok(Output::status("OK"));
             }
         }
-        let entry = crate::system::find(&self.engine.catalog, &self.names, &mutation.relation)?;
-        refuse_read_only(&entry, mutation.relation.span)?;
-        let mut target = Target::of(&self.engine.catalog, self.read(), &entry)?;
-        target.call(name);
+        let aim = self.aim(query.span, mutation, is_new)?;
+        let Aim { target, settings, defaults } = &*aim;
         let triggers = match self.in_trigger {
             true => &[],
-            false => crate::trigger::of(&settings, mutation.op),
+            false => crate::trigger::of(settings, mutation.op),
         };
-        let returned = self.write(mutation, &given, &target, triggers, query.options.returning)?;
+        let returning = query.options.returning;
+        let returned = self.write(mutation, &given, target, defaults, triggers, returning)?;
         if !query.options.returning {
             return Ok(Output::status("OK"));
         }
@@ -200,11 +201,11 @@ impl Session<'_> {
         mutation: &syntax::Mutation,
         given: &Given<'_>,
         target: &Target,
+        defaults: &[(String, plan::Expr)],
         triggers: &[String],
         returning: bool,
     ) -> Result<Returned> {
         let ambient = EnvAmbient(&*self.engine.env);
-        let defaults = self.defaults(mutation, &target.schema)?;
         self.has_numbered |= target.dictionary.is_some();
         let is_told = self.engine.callbacks.wants(&mutation.relation.text);
         let writer = Writer {
@@ -216,7 +217,7 @@ impl Session<'_> {
                 ambient: &ambient,
             },
             target,
-            defaults: &defaults,
+            defaults,
             returning: (returning || !triggers.is_empty() || is_told)
                 && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
         };
@@ -263,21 +264,80 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// The script, if what nobody else sees plays no part in how its queries run.
+    fn keeper(&self) -> Option<&Parsed> {
+        let is_own = self.in_trigger || !self.ephemeral.is_empty() || self.names.are_changed();
+        self.parsed.filter(|_| !is_own)
+    }
+
+    fn plan(&self, query: &syntax::Query) -> Result<Way> {
+        self.engine.plan(query, self.read(), &self.ephemeral, &self.names)
+    }
+
+    /// How a query runs, as it was planned before if that holds.
+    fn way(&self, query: &syntax::Query) -> Result<Arc<Way>> {
+        let Some(parsed) = self.keeper() else { return Ok(Arc::new(self.plan(query)?)) };
+        let now_us = self.engine.env.monotonic_us();
+        if let Some(way) = parsed.way(query.span, self.stand, now_us) {
+            self.used_kept.set(true);
+            return Ok(way);
+        }
+        let way = Arc::new(self.plan(query)?);
+        parsed.keep_way(query.span, self.stand, now_us, &way);
+        Ok(way)
+    }
+
+    /// Where the rows of the query at a place go, as it was found before if that holds.
+    fn aim(&self, query: Span, mutation: &syntax::Mutation, is_new: bool) -> Result<Arc<Aim>> {
+        let keeper = self.keeper().filter(|_| !is_new);
+        let now_us = self.engine.env.monotonic_us();
+        if let Some(aim) = keeper.and_then(|parsed| parsed.aim(query, self.stand, now_us)) {
+            self.used_kept.set(true);
+            return Ok(aim);
+        }
+        let settings = self.check_change(mutation)?;
+        let catalog = &self.engine.catalog;
+        let entry = crate::system::find(catalog, &self.names, &mutation.relation)?;
+        refuse_read_only(&entry, mutation.relation.span)?;
+        let mut target = Target::of(catalog, self.read(), &entry)?;
+        target.call(&mutation.relation.text);
+        let defaults = self.defaults(mutation, &target.schema)?;
+        let aim = Arc::new(Aim { target, settings, defaults });
+        if let Some(parsed) = keeper {
+            parsed.keep_aim(query, self.stand, now_us, &aim);
+        }
+        Ok(aim)
+    }
+
+    /// A relation's settings, if they let it be changed so. What is not there yet has the usual ones.
+    fn check_change(&self, mutation: &syntax::Mutation) -> Result<relation::Settings> {
+        let name = &mutation.relation.text;
+        let settings = self.engine.catalog.settings(self.read(), name)?;
+        let forbidden =
+            if mutation.op == MutationOp::Replace { Access::Protected } else { Access::ReadOnly };
+        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
+        relation::check_access(name, &settings, forbidden).map_err(refused)?;
+        Ok(settings)
+    }
+
     fn select(&self, query: &syntax::Query) -> Result<Output> {
         self.ask(query, None)
     }
 
     /// Plans a query and runs it, with a look at what it does if there is an analysis.
     fn ask(&self, query: &syntax::Query, mut analysis: Option<&mut Analysis>) -> Result<Output> {
-        let (plan, relations) =
-            self.engine.plan(query, self.read(), &self.ephemeral, &self.names)?;
+        let way = match &analysis {
+            Some(_) => Arc::new(self.plan(query)?),
+            None => self.way(query)?,
+        };
+        let (plan, relations) = &*way;
         if let Some(analysis) = &mut analysis {
             analysis.planned(&self.watch);
         }
         self.engine.run_query(
             query,
-            &plan,
-            relations,
+            plan,
+            relations.clone(),
             self.read(),
             None,
             &self.interner,

@@ -1,0 +1,124 @@
+//! A parsed script, and what its queries stood on when they last ran in a transaction.
+//!
+//! # Why
+//! A small change is written in a few microseconds. To plan its query and to find its relation, the relation's indexes, settings and
+//! defaults by their names takes several times as long, and comes out the same as long as nothing is made, renamed or set.
+//!
+//! # Invariants
+//! 1. What was found out under one [`Stand`] is used under no other. Whoever changes what names stand for passes to another moment, and whoever
+//!    changes settings, rules or aggregates to another generation, once the change is there: so nobody who begins after that finds the old.
+//! 2. A session that knows names or relations which nobody else sees neither uses this nor adds to it.
+//! 3. A relation that was dropped by another way than a script is missed when its keyspace is used: the store says so, and what is kept of the
+//!    script is forgotten.
+
+use super::PLAN_AGE_US;
+use crate::query::Relation;
+use crate::target::Target;
+use env::sync::Mutex;
+use plan::Plan;
+use relation::Settings;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use syntax::{Script, Span};
+
+/// Under what something was found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stand {
+    /// What names stand for (`moments.rs`).
+    pub(super) moment: u64,
+    /// How often all plans were let go.
+    pub(super) generation: u64,
+}
+
+/// How a query runs, and the relations that it reads.
+pub(super) type Way = (Plan, Vec<Relation>);
+
+/// Where a query's rows go.
+pub(super) struct Aim {
+    pub(super) target: Target,
+    pub(super) settings: Settings,
+    /// Defaults by column: those that the script says, then those of the relation.
+    pub(super) defaults: Vec<(String, plan::Expr)>,
+}
+
+/// A script that was parsed before.
+pub(super) struct Parsed {
+    pub(super) text: Arc<str>,
+    pub(super) script: Script,
+    /// Whether it was asked for again: of what runs once, nothing is kept.
+    again: AtomicBool,
+    ways: Mutex<Vec<Kept<Way>>>,
+    aims: Mutex<Vec<Kept<Aim>>>,
+}
+
+struct Kept<T> {
+    /// Where the query begins in the text.
+    place: u32,
+    stand: Stand,
+    made_us: u64,
+    of: Arc<T>,
+}
+
+impl Parsed {
+    pub(super) fn new(text: Arc<str>, script: Script) -> Self {
+        Self {
+            text,
+            script,
+            again: AtomicBool::new(false),
+            ways: Mutex::default(),
+            aims: Mutex::default(),
+        }
+    }
+
+    /// It was asked for once more.
+    pub(super) fn is_asked_again(&self) {
+        self.again.store(true, Relaxed);
+    }
+
+    /// How the query at a place runs.
+    pub(super) fn way(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Way>> {
+        find(&self.ways, query, stand, now_us)
+    }
+
+    /// Where the rows of the query at a place go.
+    pub(super) fn aim(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Aim>> {
+        find(&self.aims, query, stand, now_us)
+    }
+
+    pub(super) fn keep_way(&self, query: Span, stand: Stand, now_us: u64, way: &Arc<Way>) {
+        self.keep(&self.ways, query, stand, now_us, way);
+    }
+
+    pub(super) fn keep_aim(&self, query: Span, stand: Stand, now_us: u64, aim: &Arc<Aim>) {
+        self.keep(&self.aims, query, stand, now_us, aim);
+    }
+
+    /// Forgets all but the script.
+    pub(super) fn forget(&self) {
+        self.ways.lock().clear();
+        self.aims.lock().clear();
+    }
+
+    fn keep<T>(
+        &self,
+        all: &Mutex<Vec<Kept<T>>>,
+        query: Span,
+        stand: Stand,
+        made_us: u64,
+        of: &Arc<T>,
+    ) {
+        if !self.again.load(Relaxed) {
+            return;
+        }
+        let mut all = all.lock();
+        all.retain(|kept| kept.place != query.start);
+        all.push(Kept { place: query.start, stand, made_us, of: Arc::clone(of) });
+    }
+}
+
+fn find<T>(all: &Mutex<Vec<Kept<T>>>, query: Span, stand: Stand, now_us: u64) -> Option<Arc<T>> {
+    let all = all.lock();
+    let kept = all.iter().find(|kept| kept.place == query.start)?;
+    let is_young = now_us.saturating_sub(kept.made_us) < PLAN_AGE_US;
+    (kept.stand == stand && is_young).then(|| Arc::clone(&kept.of))
+}
