@@ -150,6 +150,19 @@ impl Interner {
         }
     }
 
+    /// A text's cell; a copy is made only of one that is new.
+    pub fn text(&self, text: &str) -> Cell {
+        let inner = self.inner.read();
+        let hash = inner.hash_text(text);
+        let is_it = |place: &u32| matches!(&inner.values[*place as usize], Value::Str(other) if other == text);
+        if let Some(&place) = inner.places.find(hash, is_it) {
+            return Cell(INTERNED | u64::from(place));
+        }
+        // The lock is given back before the other is taken.
+        drop(inner);
+        self.insert(hash, Value::Str(text.to_owned()))
+    }
+
     /// An integer's cell.
     #[inline]
     pub fn int(&self, value: i64) -> Cell {
@@ -246,6 +259,14 @@ impl Interner {
 impl Inner {
     fn hash(&self, value: &Value) -> u64 {
         hash_with(&self.hasher, value)
+    }
+
+    /// The hash of the text as a value.
+    fn hash_text(&self, text: &str) -> u64 {
+        let mut state = self.hasher.build_hasher();
+        std::mem::discriminant(&Value::Str(String::new())).hash(&mut state);
+        text.hash(&mut state);
+        state.finish()
     }
 
     fn find(&self, hash: u64, value: &Value) -> Option<Cell> {
@@ -354,6 +375,12 @@ mod tests {
             prop_assert_eq!(x == y, a == b);
             prop_assert_eq!(interner.cmp(x, y), a.cmp(&b));
             prop_assert_eq!(interner.take(a.clone()), x);
+            for (value, cell) in [(&a, x), (&b, y)] {
+                if let Value::Str(text) = value {
+                    prop_assert_eq!(interner.text(text), cell);
+                    prop_assert_eq!(Interner::default().text(text), Interner::default().cell(value));
+                }
+            }
         }
     }
 }

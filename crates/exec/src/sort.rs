@@ -14,18 +14,32 @@ const PASSES_MAX: u32 = 6;
 
 /// Row numbers in the order of these columns, each descending or not; equal rows keep their order.
 pub(crate) fn order(columns: &[(&[Cell], bool)], rows: usize, interner: &Interner) -> Vec<u32> {
-    let keys: Vec<Vec<u64>> =
-        columns.iter().map(|(column, descends)| sort_keys(column, *descends, interner)).collect();
-    if let Some(order) = by_digits(&keys, rows) {
+    let mut keys: Vec<Vec<u64>> = Vec::with_capacity(columns.len());
+    for (column, descends) in columns {
+        keys.push(sort_keys(column, *descends, interner));
+        // Often the first column alone tells the rows apart: the others, perhaps of text, are then not looked at.
+        if keys.len() == 1 && columns.len() > 1 {
+            let order = by_keys(&keys, rows);
+            let key = &keys[0];
+            if order.windows(2).all(|pair| key[pair[0] as usize] != key[pair[1] as usize]) {
+                return order;
+            }
+        }
+    }
+    by_keys(&keys, rows)
+}
+
+fn by_keys(keys: &[Vec<u64>], rows: usize) -> Vec<u32> {
+    if let Some(order) = by_digits(keys, rows) {
         return order;
     }
     let mut order: Vec<u32> = (0..rows as u32).collect();
-    match keys.as_slice() {
+    match keys {
         [] => {}
         [key] => order.sort_by_key(|&row| key[row as usize]),
         keys => order.sort_by(|&a, &b| {
-            let pairs = keys.iter().map(|key| key[a as usize].cmp(&key[b as usize]));
-            pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+            let mut pairs = keys.iter().map(|key| key[a as usize].cmp(&key[b as usize]));
+            pairs.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
         }),
     }
     order

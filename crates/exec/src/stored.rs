@@ -390,7 +390,7 @@ impl StoredPath {
         {
             for i in rows.clone() {
                 let values = match self.has_raw_keys {
-                    true => vec![self.text(keys.get(i))?],
+                    true => vec![Value::Str(self.text(keys.get(i))?.to_owned())],
                     false => {
                         decode_tuple(keys.get(i)).map_err(|error| self.wrong(&error.to_string()))?
                     }
@@ -516,22 +516,21 @@ impl StoredPath {
                     return Ok(Cell::NULL);
                 }
                 let stored = bytes.get(i);
-                Ok(interner.take(match of.column_type {
-                    Type::String => self.text(stored)?,
-                    Type::Bytes => Value::Bytes(stored.to_vec()),
+                Ok(match of.column_type {
+                    Type::String => interner.text(self.text(stored)?),
+                    Type::Bytes => interner.take(Value::Bytes(stored.to_vec())),
                     _ => {
                         let mut rest = stored;
-                        model::decode_value(&mut rest)
-                            .map_err(|error| self.wrong(&error.to_string()))?
+                        let value = model::decode_value(&mut rest);
+                        interner.take(value.map_err(|error| self.wrong(&error.to_string()))?)
                     }
-                }))
+                })
             }
         }
     }
 
-    fn text(&self, stored: &[u8]) -> Result<Value> {
-        let text = String::from_utf8(stored.to_vec());
-        text.map(Value::Str).map_err(|_| self.wrong("it is not UTF-8"))
+    fn text<'s>(&self, stored: &'s [u8]) -> Result<&'s str> {
+        std::str::from_utf8(stored).map_err(|_| self.wrong("it is not UTF-8"))
     }
 
     fn wrong(&self, why: &str) -> Error {
