@@ -1,0 +1,133 @@
+//! Scripts that are run again and again: what they stood on is kept, and never outlives a change of it.
+#![allow(clippy::unwrap_used)]
+
+use quipu::{Database, GraphOptions, Isolation, Options, Parameters, Value};
+
+fn memory() -> Database {
+    Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap()
+}
+
+fn ask(db: &Database, script: &str) -> Result<Vec<String>, String> {
+    let answer = db.run(script, &Parameters::new());
+    let answer = answer.map_err(|error| error.to_string().lines().next().unwrap().to_owned())?;
+    Ok(answer.rows().map(|row| Value::List(row).to_string()).collect())
+}
+
+/// Runs a script so often that what it stands on is kept.
+fn settle(db: &Database, script: &str) {
+    (0..3).for_each(|_| drop(ask(db, script).unwrap()));
+}
+
+const COUNT: &str = "?[k, v] := k = 1, *t{k, v: before}, v = before + 1 :put t {k => v}";
+
+fn counting() -> Database {
+    let db = memory();
+    ask(&db, "?[k, v] <- [[1, 0]] :create t {k => v: Int}").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[3]"]);
+    db
+}
+
+#[test]
+fn an_index_that_is_made_between_two_runs_is_kept_up() {
+    let db = counting();
+    ask(&db, "::index create t:by_v {v}").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[k, v] := *t:by_v[v, k]").unwrap(), ["[1, 6]"]);
+    ask(&db, "::index drop t:by_v").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[9]"]);
+}
+
+#[test]
+fn triggers_and_access_that_are_set_between_two_runs_hold() {
+    let db = counting();
+    ask(&db, ":create log {k, v}").unwrap();
+    ask(&db, "::set_triggers t on put { ?[k, v] := _new[k, v] :put log {k, v} }").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *log[1, v]").unwrap(), ["[4]", "[5]", "[6]"]);
+    ask(&db, "::access_level read_only t").unwrap();
+    assert!(ask(&db, COUNT).unwrap_err().contains("read_only"));
+    ask(&db, "::access_level normal t").unwrap();
+    ask(&db, "::set_triggers t").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[count(v)] := *log[1, v]").unwrap(), ["[3]"]);
+}
+
+#[test]
+fn a_relation_that_takes_the_name_is_the_one_that_is_changed() {
+    let db = counting();
+    ask(&db, "?[k, v] <- [[1, 100]] :create u {k => v: Int}").unwrap();
+    ask(&db, "::rename t -> old, u -> t").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[103]"]);
+    assert_eq!(ask(&db, "?[v] := *old[1, v]").unwrap(), ["[3]"]);
+    ask(&db, "?[k, v, w] <- [[1, 7, 'a']] :replace t {k => v: Int, w: String default 'b'}")
+        .unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v, w] := *t[1, v, w]").unwrap(), ["[10, \"b\"]"]);
+    ask(&db, "::remove t").unwrap();
+    assert!(ask(&db, COUNT).unwrap_err().contains("`t`"));
+    ask(&db, "?[k, v] <- [[1, 50]] :create t {k => v: Int}").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[53]"]);
+}
+
+#[test]
+fn a_graph_that_was_dropped_and_made_by_calls_is_found_anew() {
+    let db = memory();
+    let script = "?[src, dst] := src = 1, dst = rand_int(1, 1000000) :put g {src, dst}";
+    db.graph("g", GraphOptions::default()).unwrap();
+    settle(&db, script);
+    db.drop_graph("g").unwrap();
+    assert!(ask(&db, script).unwrap_err().contains("`g`"));
+    let graph = db.graph("g", GraphOptions::default()).unwrap();
+    settle(&db, script);
+    assert_eq!(ask(&db, "?[count(b)] := *g[1, b]").unwrap(), ["[3]"]);
+    drop(graph);
+    settle(&db, script);
+    db.drop_graph("g").unwrap();
+    db.graph("g", GraphOptions::default()).unwrap();
+    settle(&db, script);
+    assert_eq!(ask(&db, "?[count(b)] := *g[1, b]").unwrap(), ["[3]"]);
+}
+
+#[test]
+fn each_query_of_a_script_has_its_own_and_a_transaction_sees_its_own_names() {
+    let db = memory();
+    ask(&db, ":create a {k => v: Int}").unwrap();
+    ask(&db, ":create b {k => v: Int}").unwrap();
+    let both = "{?[k, v] := k = 1, *b[k, w], v = w + 1 :put a {k => v}}
+                {?[k, v] := k = 1, *a[k, w], v = w * 2 :put b {k => v}}";
+    ask(&db, "?[k, v] <- [[1, 1]] :put b {k => v}").unwrap();
+    settle(&db, both);
+    assert_eq!(ask(&db, "?[v, w] := *a[1, v], *b[1, w]").unwrap(), ["[11, 22]"]);
+    let tx = db.transaction(Isolation::Snapshot);
+    let inside = |script: &str| tx.run(script, &Parameters::new()).unwrap();
+    inside("::rename a -> b, b -> a");
+    inside(both);
+    tx.commit().unwrap();
+    // In the transaction, `b` was 11 and `a` 22 to begin with.
+    assert_eq!(ask(&db, "?[v, w] := *a[1, v], *b[1, w]").unwrap(), ["[12, 24]"]);
+    // A relation of the script's own hides nothing from the run after it.
+    let own = "{?[x] <- [[5]] :create _x {x}} {?[k, v] := k = 1, *_x[v] :put a {k => v}}";
+    settle(&db, own);
+    assert_eq!(ask(&db, "?[v] := *a[1, v]").unwrap(), ["[5]"]);
+}
+
+#[test]
+fn few_results_are_enough_whatever_is_joined() {
+    let db = memory();
+    let rows: Vec<String> =
+        (0..400).map(|i| format!("[{}, {}]", i % 40, (i * i + i / 40) % 40)).collect();
+    ask(&db, &format!("?[a, b] <- [{}] :create e {{a, b}}", rows.join(", "))).unwrap();
+    let path = "?[a, d] := *e[a, b], *e[b, c], *e[c, d], a + d != 41";
+    let all = ask(&db, path).unwrap();
+    assert!(all.len() > 300);
+    for limit in [1, 2, 7, 100, 299, all.len(), all.len() + 5] {
+        let some = ask(&db, &format!("{path} :limit {limit}")).unwrap();
+        assert_eq!(some.len(), limit.min(all.len()));
+        assert!(some.iter().all(|row| all.contains(row)));
+    }
+    assert_eq!(ask(&db, "?[a] := *e[a, b], *e[b, c], c == 77 :limit 1").unwrap(), [""; 0]);
+}
