@@ -102,7 +102,8 @@ def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, i
     if name == "quipu":
         import quipu
 
-        database = quipu.open(cache="1GB")
+        # For PageRank of the full set; what a query may hold is a part of it.
+        database = quipu.open(memory_limit="4GB")
         load(database.run, database.import_relations, folder)
         return lambda: lambda query, user, other: len(database.run(query.script, {"id": user, "other": other}).rows())
     if name in ("cozo", "mnestic"):
@@ -142,7 +143,7 @@ def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, i
         # Of statements that are prepared apart, which are the fastest way.
         warnings.simplefilter("ignore", DeprecationWarning)
         # By default it may take four fifths of the memory, which would leave too little for the others.
-        database = ladybug.Database(buffer_pool_size=4 << 30)
+        database = ladybug.Database(buffer_pool_size=8 << 30)
         connection = ladybug.Connection(database)
         connection.execute(
             "CREATE NODE TABLE users(uid INT64, cmpl_pct INT64, gender STRING, age INT64, PRIMARY KEY(uid))"

@@ -36,10 +36,6 @@ use table_join::TableJoin;
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// Rows of the first batch where few results are enough: those after it are twice as large each, so that what is looked for is found before
-/// much else is, or else little is lost.
-const FIRST_ROWS: usize = 8;
-
 /// Whether more rows are wanted.
 pub(crate) type Wanted = bool;
 
@@ -143,9 +139,10 @@ impl<'p> Body<'p> {
         Ok(Self { steps, variables, duplicates, clock: None, cut: None, part: None, batch_rows })
     }
 
-    /// So many rows that come out are enough.
-    pub(crate) fn expect(&mut self, enough: usize) {
-        self.batch_rows = enough.clamp(FIRST_ROWS, BATCH_ROWS);
+    /// So many rows that come out are enough: the first batch has no more, and those after it twice as many each, so that what is looked for is
+    /// found before much else is, or else little is lost.
+    pub(crate) fn set_enough(&mut self, enough: usize) {
+        self.batch_rows = enough.clamp(1, BATCH_ROWS);
     }
 
     /// Runs it; `emit` gets the rows.

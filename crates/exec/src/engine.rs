@@ -250,6 +250,7 @@ impl Engine {
         act: impl Fn(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut tries = TRIES_MAX;
+        let mut parsed = parsed;
         let watch = self.watch(run, cancelled);
         loop {
             let (mut changed, mut again) = (Vec::new(), Again::default());
@@ -262,16 +263,16 @@ impl Engine {
                 // Writers of other rows may have given new texts the same numbers, or what names stand for has changed: of either the one
                 // that asks knows nothing.
                 ErrorKind::Conflict if again.after_conflict && tries > 0 => {
+                    tries -= 1;
                     watch.check(0)?;
                     crate::watch::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
                 }
-                // A relation may have gone since what is kept of the script was found out.
-                ErrorKind::InvalidInput if again.after_kept && tries > 0 => {
-                    parsed.into_iter().for_each(Parsed::forget);
+                // A relation may have gone since what is kept of the script was found out: once more, without that.
+                ErrorKind::InvalidInput if again.after_kept => {
+                    parsed.take().into_iter().for_each(Parsed::forget);
                 }
                 _ => return outcome,
             }
-            tries -= 1;
         }
     }
 
@@ -290,16 +291,18 @@ impl Engine {
         let _shared = self.share();
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = self.session(&*transaction, run, watch);
-        session.parsed = parsed;
+        // Where plans were let go meanwhile, the transaction may see more than what is kept was found out by.
+        session.parsed = parsed.filter(|_| self.plans.generation() == generation);
         session.stand = Stand { moment, generation };
         let outcome = act(&mut session);
         let Session { names, changed, lets_plans_go, has_numbered, used_kept, .. } = session;
-        *again = Again { after_conflict: has_numbered, after_kept: used_kept.get() };
+        again.after_conflict = has_numbered;
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {
                 drop(transaction);
                 self.forget_names(&names);
+                again.after_kept = used_kept.get();
                 // It may have failed for a name that stood for something else meanwhile.
                 again.after_conflict |= !self.moments.is(moment);
                 return Err(error);
@@ -450,6 +453,11 @@ impl Engine {
         self.forget_names(&carried.names);
     }
 
+    /// Forgets how queries run: what they stand on may have changed otherwise than by scripts.
+    pub fn let_plans_go(&self) {
+        self.plans.clear();
+    }
+
     fn session<'e>(
         &'e self,
         transaction: &'e dyn Transaction,
@@ -474,6 +482,7 @@ impl Engine {
             parsed: None,
             stand: Stand::default(),
             used_kept: std::cell::Cell::new(false),
+            written: Vec::new(),
         }
     }
 
@@ -683,7 +692,7 @@ impl Engine {
 struct Again {
     /// A conflict with what it did not ask for.
     after_conflict: bool,
-    /// Something that it found by what is kept of it.
+    /// It failed before its commit, and went by what is kept of it.
     after_kept: bool,
 }
 

@@ -27,6 +27,8 @@ pub(crate) trait Blocks {
     /// # Errors
     /// Once the script has to stop.
     fn check(&self) -> Result<()>;
+    /// Whether an error may come of what is kept of the script, and would not without it.
+    fn may_be_stale(&self, error: &Error) -> bool;
 }
 
 /// Where a statement leads.
@@ -116,6 +118,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
                 }
             }
             Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
+            Err(error) if blocks.may_be_stale(&error) => return Err(error),
             // A relation that has the name already stays as it is.
             Err(_) => *last = Output::status("FAILED"),
         },

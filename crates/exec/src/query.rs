@@ -487,7 +487,7 @@ impl<'a> Query<'a> {
         let plan = body;
         let mut body = Body::new(plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
-        body.expect(sink.enough());
+        body.set_enough(sink.enough());
         // What an analysed query does is told of one thread.
         match self.helpers.filter(|_| body.clock.is_none()) {
             Some(helpers) => {

@@ -14,19 +14,32 @@ const PASSES_MAX: u32 = 6;
 
 /// Row numbers in the order of these columns, each descending or not; equal rows keep their order.
 pub(crate) fn order(columns: &[(&[Cell], bool)], rows: usize, interner: &Interner) -> Vec<u32> {
-    let mut keys: Vec<Vec<u64>> = Vec::with_capacity(columns.len());
-    for (column, descends) in columns {
-        keys.push(sort_keys(column, *descends, interner));
-        // Often the first column alone tells the rows apart: the others, perhaps of text, are then not looked at.
-        if keys.len() == 1 && columns.len() > 1 {
-            let order = by_keys(&keys, rows);
-            let key = &keys[0];
-            if order.windows(2).all(|pair| key[pair[0] as usize] != key[pair[1] as usize]) {
-                return order;
+    let of = |&(column, descends): &(&[Cell], bool)| sort_keys(column, descends, interner);
+    let are_ints = columns
+        .iter()
+        .all(|(column, _)| column.first().is_none_or(|first| first.as_small_int().is_some()));
+    match columns {
+        // Often the first column alone tells the rows apart: others that are not numbers, whose values would be compared, are looked at only
+        // where it does not.
+        [first, rest @ ..] if !are_ints && !rest.is_empty() => {
+            let key = of(first);
+            let mut order = by_keys(std::slice::from_ref(&key), rows);
+            let is_same = |a: &u32, b: &u32| key[*a as usize] == key[*b as usize];
+            if order.chunk_by(is_same).any(|group| group.len() > 1) {
+                let rest: Vec<Vec<u64>> = rest.iter().map(of).collect();
+                for group in order.chunk_by_mut(is_same).filter(|group| group.len() > 1) {
+                    group.sort_by(|&a, &b| compare(&rest, a, b));
+                }
             }
+            order
         }
+        _ => by_keys(&columns.iter().map(of).collect::<Vec<_>>(), rows),
     }
-    by_keys(&keys, rows)
+}
+
+fn compare(keys: &[Vec<u64>], a: u32, b: u32) -> std::cmp::Ordering {
+    let mut pairs = keys.iter().map(|key| key[a as usize].cmp(&key[b as usize]));
+    pairs.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
 fn by_keys(keys: &[Vec<u64>], rows: usize) -> Vec<u32> {
@@ -37,10 +50,7 @@ fn by_keys(keys: &[Vec<u64>], rows: usize) -> Vec<u32> {
     match keys {
         [] => {}
         [key] => order.sort_by_key(|&row| key[row as usize]),
-        keys => order.sort_by(|&a, &b| {
-            let mut pairs = keys.iter().map(|key| key[a as usize].cmp(&key[b as usize]));
-            pairs.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
-        }),
+        keys => order.sort_by(|&a, &b| compare(keys, a, b)),
     }
     order
 }
@@ -120,12 +130,16 @@ mod tests {
         fn many_rows_are_sorted_as_few_are(
             rows in prop::collection::vec((-9_i64..9, prop::sample::select(vec![-5_i64, 0, 7, 100_000, 1 << 40])), 0..1500),
             descends in any::<(bool, bool)>(),
+            is_text: bool,
         ) {
             let interner = Interner::default();
             let cells = |column: fn(&(i64, i64)) -> i64| -> Vec<Cell> {
                 rows.iter().map(|row| interner.int(column(row))).collect()
             };
-            let (a, b) = (cells(|row| row.0), cells(|row| row.1));
+            let (a, mut b) = (cells(|row| row.0), cells(|row| row.1));
+            if is_text {
+                b = rows.iter().map(|row| interner.text(&format!("{:020}", row.1 + 5))).collect();
+            }
             let found = order(&[(&a, descends.0), (&b, descends.1)], rows.len(), &interner);
             let mut want: Vec<u32> = (0..rows.len() as u32).collect();
             let by = |order: std::cmp::Ordering, descends| if descends { order.reverse() } else { order };

@@ -390,7 +390,11 @@ impl Database {
     /// # Errors
     /// Corruption, or files that vanished for good.
     pub fn refresh(&self) -> Result<()> {
-        self.store.refresh()
+        self.store.refresh()?;
+        if self.store.is_read_only() {
+            self.engine.let_plans_go();
+        }
+        Ok(())
     }
 
     /// Figures of the database and each graph.

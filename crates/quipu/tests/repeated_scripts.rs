@@ -116,6 +116,80 @@ fn each_query_of_a_script_has_its_own_and_a_transaction_sees_its_own_names() {
 }
 
 #[test]
+fn settings_of_the_scripts_own_hold_for_the_rest_of_it_and_for_nobody_if_it_fails() {
+    let db = counting();
+    let locking = |lock: bool| {
+        let script = format!(
+            "%if {{?[x] := x = 1, $lock}} %then {{::access_level read_only t}} %end {{{COUNT}}}"
+        );
+        let parameters = Parameters::from([("lock".to_owned(), Value::Bool(lock))]);
+        db.run(&script, &parameters).map(drop).map_err(|error| error.to_string())
+    };
+    (0..3).for_each(|_| locking(false).unwrap());
+    assert!(locking(true).unwrap_err().contains("read_only"));
+    locking(false).unwrap();
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[7]"]);
+    ask(&db, ":create log {k, v}").unwrap();
+    let failing = |fails: bool| {
+        let script = format!(
+            "%if {{?[x] := x = 1, $fails}}
+             %then {{::set_triggers t on put {{ ?[k, v] := _new[k, v] :put log {{k, v}} }}}} %end
+             {{{COUNT}}}
+             {{?[x] := x = 1, $fails :assert none}}"
+        );
+        let parameters = Parameters::from([("fails".to_owned(), Value::Bool(fails))]);
+        db.run(&script, &parameters).is_ok()
+    };
+    assert!(failing(false));
+    assert!(!failing(true));
+    assert!(failing(false));
+    assert_eq!(ask(&db, "?[v] := *log[1, v]").unwrap(), [""; 0]);
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[9]"]);
+    let looping = format!(
+        "{{?[n] <- [[0]] :create _n {{n}}}}
+         %loop
+            {{{COUNT}}}
+            {{::access_level read_only t}}
+            %if {{?[n] := *_n[n], n > 0}} %then %break %end
+            {{?[n] <- [[1]] :replace _n {{n}}}}
+         %end"
+    );
+    for _ in 0..3 {
+        assert!(ask(&db, &looping).unwrap_err().contains("read_only"));
+    }
+}
+
+#[test]
+fn an_error_that_is_ignored_is_none_of_what_was_kept() {
+    let db = memory();
+    db.graph("g", GraphOptions::default()).unwrap();
+    let script =
+        "%ignore_error {?[src, dst] := src = 1, dst = rand_int(1, 1000000) :put g {src, dst}}";
+    settle(&db, script);
+    db.drop_graph("g").unwrap();
+    db.graph("g", GraphOptions::default()).unwrap();
+    settle(&db, script);
+    assert_eq!(ask(&db, "?[count(b)] := *g[1, b]").unwrap(), ["[3]"]);
+}
+
+#[test]
+fn a_loop_sees_what_it_wrote() {
+    let db = memory();
+    ask(&db, ":create t {k => v: Int}").unwrap();
+    let script = "{?[k, v] <- [[0, 1]] :put t {k => v}}
+        %loop
+            {?[k, v] := *t[i, w], k = i + 1, k < 20, not *t[k, _], v = 2 * w :put t {k => v}}
+            %if {?[k] := *t[k, _], k == 19} %then %break %end
+        %end
+        {?[count(k), max(v)] := *t[k, v]}
+        %return {?[n, most] := *t[k, most], k == 19, n = 20}";
+    for _ in 0..4 {
+        assert_eq!(ask(&db, script).unwrap(), ["[20, 524288]"]);
+        ask(&db, "?[k, v] := *t[k, v] :rm t {k => v}").unwrap();
+    }
+}
+
+#[test]
 fn few_results_are_enough_whatever_is_joined() {
     let db = memory();
     let rows: Vec<String> =

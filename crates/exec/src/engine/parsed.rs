@@ -2,14 +2,16 @@
 //!
 //! # Why
 //! A small change is written in a few microseconds. To plan its query and to find its relation, the relation's indexes, settings and
-//! defaults by their names takes several times as long, and comes out the same as long as nothing is made, renamed or set.
+//! defaults by their names takes several times as long, and comes out the same as long as nothing is made, renamed or set; estimates alone
+//! grow old, and are believed for as long as those of other queries.
 //!
 //! # Invariants
 //! 1. What was found out under one [`Stand`] is used under no other. Whoever changes what names stand for passes to another moment, and whoever
 //!    changes settings, rules or aggregates to another generation, once the change is there: so nobody who begins after that finds the old.
-//! 2. A session that knows names or relations which nobody else sees neither uses this nor adds to it.
+//! 2. A session that knows names, relations or settings which nobody else sees neither uses this nor adds to it.
 //! 3. A relation that was dropped by another way than a script is missed when its keyspace is used: the store says so, and what is kept of the
-//!    script is forgotten.
+//!    script is forgotten, and it runs once more without. Until then, at most as long as a plan is believed, it is missed only where rows
+//!    come to it.
 
 use super::PLAN_AGE_US;
 use crate::query::Relation;
@@ -71,7 +73,7 @@ impl Parsed {
     }
 
     /// It was asked for once more.
-    pub(super) fn is_asked_again(&self) {
+    pub(super) fn note_again(&self) {
         self.again.store(true, Relaxed);
     }
 

@@ -82,7 +82,7 @@ impl Plans {
     /// All that is wrong with it.
     pub(super) fn parse(&self, text: &str) -> Result<Arc<Parsed>> {
         if let Some(parsed) = self.kept.lock().scripts.get(text) {
-            parsed.is_asked_again();
+            parsed.note_again();
             return Ok(Arc::clone(parsed));
         }
         let text: Arc<str> = text.into();

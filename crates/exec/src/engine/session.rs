@@ -11,10 +11,12 @@ use crate::host::Debug;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, Returned, Writer, schema_of};
 use crate::output::Output;
+use crate::query::Relation;
 use crate::stored::StoredPath;
 use crate::target::Target;
 use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
+use base::KeyspaceId;
 use model::Value;
 use relation::{Access, Entry, Names, Schema};
 use std::collections::BTreeMap;
@@ -52,6 +54,8 @@ pub(super) struct Session<'e> {
     pub(super) stand: Stand,
     /// It went by what was kept of the script.
     pub(super) used_kept: std::cell::Cell<bool>,
+    /// What it wrote to: plans that read it are made anew, for its size may be another.
+    pub(super) written: Vec<KeyspaceId>,
 }
 
 impl Session<'_> {
@@ -187,6 +191,11 @@ impl Blocks for Session<'_> {
         self.watch.check(self.interner.bytes())
     }
 
+    fn may_be_stale(&self, error: &Error) -> bool {
+        self.used_kept.get()
+            && matches!(error, Error::Store(error) if error.kind() == ErrorKind::InvalidInput)
+    }
+
     fn debug(&self, name: &str, output: &Output) {
         if let Some(debug) = self.debug {
             debug(name, output);
@@ -207,6 +216,11 @@ impl Session<'_> {
     ) -> Result<Returned> {
         let ambient = EnvAmbient(&*self.engine.env);
         self.has_numbered |= target.dictionary.is_some();
+        if let Some(main) = target.paths.first()
+            && !self.written.contains(&main.keyspace)
+        {
+            self.written.push(main.keyspace);
+        }
         let is_told = self.engine.callbacks.wants(&mutation.relation.text);
         let writer = Writer {
             transaction: self.transaction,
@@ -264,9 +278,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The script, if what nobody else sees plays no part in how its queries run.
+    /// The script, if what nobody else sees plays no part in how its queries run: relations of its own, names, settings.
     fn keeper(&self) -> Option<&Parsed> {
-        let is_own = self.in_trigger || !self.ephemeral.is_empty() || self.names.are_changed();
+        let is_own = self.in_trigger
+            || self.lets_plans_go
+            || !self.ephemeral.is_empty()
+            || self.names.are_changed();
         self.parsed.filter(|_| !is_own)
     }
 
@@ -278,12 +295,17 @@ impl Session<'_> {
     fn way(&self, query: &syntax::Query) -> Result<Arc<Way>> {
         let Some(parsed) = self.keeper() else { return Ok(Arc::new(self.plan(query)?)) };
         let now_us = self.engine.env.monotonic_us();
-        if let Some(way) = parsed.way(query.span, self.stand, now_us) {
+        let is_as_it_was = |way: &Arc<Way>| {
+            way.1.iter().filter_map(Relation::keyspace).all(|one| !self.written.contains(&one))
+        };
+        if let Some(way) = parsed.way(query.span, self.stand, now_us).filter(is_as_it_was) {
             self.used_kept.set(true);
             return Ok(way);
         }
         let way = Arc::new(self.plan(query)?);
-        parsed.keep_way(query.span, self.stand, now_us, &way);
+        if is_as_it_was(&way) {
+            parsed.keep_way(query.span, self.stand, now_us, &way);
+        }
         Ok(way)
     }
 

@@ -14,7 +14,7 @@
 //! 1. A key's increment is in the buffer or in the store, never in both and never in neither, for whoever holds the
 //!    lock of its shard and, where the key is sealed, that of `progress`: what is open is written while its shard is held, what is
 //!    sealed while `progress` is.
-//! 2. Who needs more than one shard takes them in the order of their numbers, and `progress` after them. Whoever holds
+//! 2. Who holds more than one shard takes them in the order of their numbers, and `progress` after them. Whoever holds
 //!    `progress` for writing a chunk holds no shard.
 //! 3. A shard's generation changes after what was drained or replaced is visible in the store, and when it is sealed and
 //!    unsealed, while its lock is still held.
