@@ -103,7 +103,7 @@ def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, i
         import quipu
 
         # For PageRank of the full set; what a query may hold is a part of it.
-        database = quipu.open(memory_limit="4GB")
+        database = quipu.open(cache="1GB", memory_limit="4GB")
         load(database.run, database.import_relations, folder)
         return lambda: lambda query, user, other: len(database.run(query.script, {"id": user, "other": other}).rows())
     if name in ("cozo", "mnestic"):
