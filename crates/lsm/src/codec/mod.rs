@@ -15,6 +15,7 @@ pub mod bitmap;
 pub mod bitpack;
 pub mod bytes;
 pub mod filter;
+mod gaps;
 pub mod runs;
 pub mod words;
 

@@ -3,9 +3,7 @@
 //! # Why runs
 //! Rows are sorted, so rows with the same words but the last lie together: a *run* (for an edge:
 //! the edges of one source). The prefix is stored once a run, the last word as its gap to the row
-//! before. Gaps lie in groups of [`GROUP_SLOTS`] with one bit width each, so that a look-up
-//! decodes at most one group; gaps too wide for their group are patched in after decoding (as in
-//! PFOR), since one hub would otherwise make 127 other gaps as wide as its own.
+//! before. Gaps lie in groups of [`GROUP_SLOTS`] (`gaps.rs`), so that a look-up decodes at most one.
 //!
 //! # Invariants
 //! 1. Rows are in ascending order; equal keys (versions of one) are neighbours and have gap 0.
@@ -14,24 +12,19 @@
 //!    searched over entries alone.
 //! 4. With two key words a run's first word is unique in the block; it is stored minus its index.
 
-use super::bitpack::{self, PADDING_BYTES, Packed, data_bytes, width_of};
+use super::bitpack::{self, PADDING_BYTES, Packed};
+use super::gaps::{GROUP_SLOTS, Group, SHAPE_BYTES, Walk, encode_group};
 use super::{Fields, Malformed};
 use std::ops::Range;
 
 /// Most words of a key.
 pub const KEY_WORDS_MAX: usize = 4;
 
-/// Gaps in a group.
-pub const GROUP_SLOTS: usize = 128;
-
 /// Up to this many slots are decoded one after another.
 const WALK_SLOTS: usize = 48;
 
 /// Rows that a scan writes at once, past the end of a run if need be.
 const STEP: usize = 8;
-
-/// Bytes that say how a group is packed: width, patches, bits of a patch.
-const SHAPE_BYTES: usize = 3;
 
 /// Appends the key rows `rows` of `columns`, which are sorted.
 ///
@@ -87,38 +80,6 @@ pub fn encode_keys<C: AsRef<[u64]>>(columns: &[C], rows: Range<usize>, out: &mut
     out.extend_from_slice(&[0; PADDING_BYTES]);
 }
 
-/// Appends one group: packed gaps, then the places of the patches, then their packed high bits.
-fn encode_group(gaps: &[u64], shapes: &mut Vec<u8>, stream: &mut Vec<u8>) {
-    let mut of_width = [0_usize; 65];
-    for &gap in gaps {
-        of_width[width_of(gap) as usize] += 1;
-    }
-    let widest = of_width.iter().rposition(|&count| count > 0).unwrap_or(0);
-    let (mut width, mut patches) = (widest, 0);
-    let mut best = data_bytes(widest as u8, gaps.len());
-    let mut wider = 0;
-    for candidate in (0..widest).rev() {
-        wider += of_width[candidate + 1];
-        let high = data_bytes((widest - candidate) as u8, wider);
-        let bytes = data_bytes(candidate as u8, gaps.len()) + wider + high;
-        if bytes < best {
-            (best, width, patches) = (bytes, candidate, wider);
-        }
-    }
-    let high_width = if patches == 0 { 0 } else { widest - width };
-    shapes.extend_from_slice(&[width as u8, patches as u8, high_width as u8]);
-    bitpack::pack_data(gaps, 0, width as u8, stream);
-    if patches > 0 {
-        let places = gaps.iter().enumerate().filter(|(_, gap)| **gap >> width != 0);
-        let mut high = Vec::with_capacity(patches);
-        for (place, &gap) in places {
-            stream.push(place as u8);
-            high.push(gap >> width);
-        }
-        bitpack::pack_data(&high, 0, high_width as u8, stream);
-    }
-}
-
 /// Neighbouring runs and the rows they cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRange {
@@ -126,50 +87,6 @@ pub struct RunRange {
     pub runs: Range<usize>,
     /// Their rows.
     pub rows: Range<usize>,
-}
-
-/// One group of gaps; all slices are inside the block.
-struct Group<'a> {
-    /// From the packed gaps to the end of the block's stream and its padding.
-    bytes: &'a [u8],
-    width: u8,
-    patches: &'a [u8],
-    high: &'a [u8],
-    high_width: u8,
-}
-
-/// The gaps of a group one after another, from any place: for few of them this beats the loops made
-/// per width, whose choice and whose ends no processor predicts.
-struct Walk<'a> {
-    group: Group<'a>,
-    place: usize,
-    /// The next patch and its place.
-    patch: usize,
-    patch_place: usize,
-}
-
-impl<'a> Walk<'a> {
-    #[inline(always)]
-    fn new(group: Group<'a>, place: usize) -> Self {
-        let patch = group.patches.iter().filter(|&&at| usize::from(at) < place).count();
-        let patch_place = group.patches.get(patch).map_or(usize::MAX, |&at| usize::from(at));
-        Self { group, place, patch, patch_place }
-    }
-
-    /// The next gap; at most as many as the group has slots from the place on.
-    #[inline(always)]
-    fn next(&mut self) -> u64 {
-        let group = &self.group;
-        let mut gap = bitpack::get(group.bytes, group.width, self.place);
-        if self.place == self.patch_place {
-            let high = bitpack::get(group.high, group.high_width, self.patch);
-            gap |= high.checked_shl(u32::from(group.width)).unwrap_or(0);
-            self.patch += 1;
-            self.patch_place = group.patches.get(self.patch).map_or(usize::MAX, |&at| at.into());
-        }
-        self.place += 1;
-        gap
-    }
 }
 
 /// The key columns of a block of known row count.
@@ -399,8 +316,7 @@ impl<'a> KeyReader<'a> {
             // All gaps of a piece at once, whose sum tells whether the word lies in it.
             while end - slot > WALK_SLOTS {
                 let mut gaps = [0; WALK_SLOTS];
-                bitpack::unpack(group.bytes, group.width, slot % GROUP_SLOTS, 0, &mut gaps);
-                Self::patch(&group, slot % GROUP_SLOTS, &mut gaps);
+                group.unpack(slot % GROUP_SLOTS, &mut gaps);
                 let after = gaps.iter().fold(value, |sum, &gap| sum.wrapping_add(gap));
                 if after >= word {
                     for (i, gap) in gaps.into_iter().enumerate() {
@@ -456,16 +372,9 @@ impl<'a> KeyReader<'a> {
     #[inline(always)]
     fn group(&self, index: usize) -> Option<Group<'a>> {
         let shape = &self.shapes[index * SHAPE_BYTES..][..SHAPE_BYTES];
-        let (width, patches, high_width) = (shape[0], shape[1] as usize, shape[2]);
         let bytes = self.stream.get(self.offsets.get(index) as usize..)?;
         let slots = (self.rows - self.runs - index * GROUP_SLOTS).min(GROUP_SLOTS);
-        let packed = data_bytes(width, slots);
-        let high = if patches == 0 { 0 } else { data_bytes(high_width, patches) };
-        if width > 64 || high_width > 64 || packed + patches + high + PADDING_BYTES > bytes.len() {
-            return None;
-        }
-        let (places, rest) = bytes[packed..].split_at(patches);
-        Some(Group { bytes, width, patches: places, high: rest, high_width })
+        Group::parse(shape, bytes, slots)
     }
 
     /// Gap of one slot.
@@ -475,18 +384,6 @@ impl<'a> KeyReader<'a> {
         out[0]
     }
 
-    /// Adds the patches of `group` to its gaps from place `start` on.
-    #[inline]
-    fn patch(group: &Group<'_>, start: usize, out: &mut [u64]) {
-        for (i, &place) in group.patches.iter().enumerate() {
-            if let Some(gap) = usize::from(place).checked_sub(start).and_then(|at| out.get_mut(at))
-            {
-                let high = bitpack::get(group.high, group.high_width, i);
-                *gap |= high.checked_shl(u32::from(group.width)).unwrap_or(0);
-            }
-        }
-    }
-
     /// Decodes the gaps of the slots from `start` on.
     fn gaps(&self, mut start: usize, mut out: &mut [u64]) {
         while !out.is_empty() {
@@ -494,10 +391,7 @@ impl<'a> KeyReader<'a> {
             let (part, rest) = out.split_at_mut(out.len().min(GROUP_SLOTS - place));
             match self.group(start / GROUP_SLOTS) {
                 None => part.fill(0),
-                Some(group) => {
-                    bitpack::unpack(group.bytes, group.width, place, 0, part);
-                    Self::patch(&group, place, part);
-                }
+                Some(group) => group.unpack(place, part),
             }
             start += part.len();
             out = rest;
@@ -522,8 +416,7 @@ impl<'a> KeyReader<'a> {
                     bitpack::unpack_gaps(group.bytes, group.width, place, value, part);
                 }
                 Some(group) => {
-                    bitpack::unpack(group.bytes, group.width, place, 0, part);
-                    Self::patch(&group, place, part);
+                    group.unpack(place, part);
                     for gap in part.iter_mut() {
                         value = value.wrapping_add(*gap);
                         *gap = value;
