@@ -167,7 +167,7 @@ impl Inner {
 
     /// Slows writers that outrun flush and compaction: up to a millisecond a commit for each run too
     /// many in level 0, and a full stop only while twice the memtable budget is unflushed.
-    fn wait_for_room(&self) -> Result<()> {
+    pub(crate) fn wait_for_room(&self) -> Result<()> {
         let runs = self.level0_runs.load(Ordering::Relaxed);
         let soft = 3 * self.options.tree.level0_runs;
         if runs > soft && self.compaction_error.lock().is_none() {

@@ -196,6 +196,10 @@ impl Store for Kv {
         self.inner.commit(batch, None, existed)
     }
 
+    fn wait_for_room(&self) -> Result<()> {
+        self.inner.wait_for_room()
+    }
+
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
         Ok(Box::new(KvBulk::new(&self.inner)?))
     }

@@ -21,7 +21,7 @@ use crate::run_writer::RunWriter;
 use crate::table::RangeTombstone;
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{MemSource, RowSource, VersionMerger};
-use base::{Key, KeyRange, Shape};
+use base::{Key, KeyRange, KeyRef, Shape};
 use env::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
@@ -43,11 +43,13 @@ pub(crate) fn flush(
     let fills = version.is_empty() || bytes >= context.options.table_bytes;
     let level = if all_bottom && fills { LEVEL_MAX } else { 0 };
     let is_bottom = |range: &KeyRange| all_bottom || !version.overlaps(range);
+    let bottom_at = |key: KeyRef<'_>| version.stretch_at(key);
     let rules = Rules {
         shape,
         snapshots: Snapshots::new(snapshots),
         tombstones: &Pieces::new(&tombstones),
         is_bottom: &is_bottom,
+        bottom_at: &bottom_at,
         all_bottom,
     };
     let sources = memtables.iter().map(|memtable| {

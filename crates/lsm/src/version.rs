@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::table::{Table, TableMeta};
 use base::{KeyRange, KeyRef, TableId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// Opens a table that an edit names.
@@ -214,6 +215,16 @@ impl Version {
         level0.chain(&self.levels).any(|run| !run.overlapping(range).is_empty())
     }
 
+    /// Whether no table can hold `key`, and how far that is so.
+    pub(crate) fn stretch_at(&self, key: KeyRef<'_>) -> Stretch<'_> {
+        Stretch::of(self.level0.iter().map(|(_, run)| run).chain(&self.levels), key)
+    }
+
+    /// As [`Version::stretch_at`], for tables deeper than `level`.
+    pub(crate) fn stretch_below(&self, level: usize, key: KeyRef<'_>) -> Stretch<'_> {
+        Stretch::of(self.levels.iter().skip(level), key)
+    }
+
     /// Smallest and largest key of all tables.
     #[must_use]
     pub fn hull(&self) -> Option<(KeyRef<'_>, KeyRef<'_>)> {
@@ -226,6 +237,71 @@ impl Version {
     #[must_use]
     pub fn next_run(&self) -> u64 {
         self.level0.first().map_or(1, |(number, _)| number + 1)
+    }
+}
+
+/// Neighbouring keys that tables may hold, or that none does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch<'a> {
+    /// Whether no table can hold them.
+    pub(crate) is_gap: bool,
+    bounds: (Bound<KeyRef<'a>>, Bound<KeyRef<'a>>),
+}
+
+impl<'a> Stretch<'a> {
+    /// The stretch of `key` in tables of these runs.
+    fn of(runs: impl Iterator<Item = &'a Run>, key: KeyRef<'_>) -> Self {
+        let (mut before, mut after) = (None, None);
+        for run in runs {
+            let next = run.tables.partition_point(|table| last_key(table) < key);
+            let behind = run.tables.get(next);
+            if let Some(table) = behind.filter(|table| first_key(table) <= key) {
+                let bounds = (Bound::Included(first_key(table)), Bound::Included(last_key(table)));
+                return Self { is_gap: false, bounds };
+            }
+            let ahead = next.checked_sub(1).map(|table| last_key(&run.tables[table]));
+            before = before.max(ahead);
+            after = match (after, behind.map(|table| first_key(table))) {
+                (Some(one), Some(other)) => Some(std::cmp::min::<KeyRef<'a>>(one, other)),
+                (one, other) => one.or(other),
+            };
+        }
+        let bound = |key: Option<KeyRef<'a>>| key.map_or(Bound::Unbounded, Bound::Excluded);
+        Self { is_gap: true, bounds: (bound(before), bound(after)) }
+    }
+
+    /// Whether it reaches to this key.
+    #[inline]
+    pub(crate) fn holds(&self, key: KeyRef<'_>) -> bool {
+        let behind = match self.bounds.0 {
+            Bound::Included(from) => from <= key,
+            Bound::Excluded(from) => from < key,
+            Bound::Unbounded => true,
+        };
+        behind
+            && match self.bounds.1 {
+                Bound::Included(to) => key <= to,
+                Bound::Excluded(to) => key < to,
+                Bound::Unbounded => true,
+            }
+    }
+
+    /// As if tables held these keys, which ascend, and nothing between them.
+    #[cfg(test)]
+    pub(crate) fn among(held: &'a [[u64; 1]], key: KeyRef<'_>) -> Self {
+        let at = held.partition_point(|held| KeyRef::Words(held) < key);
+        let bound = |held: Option<&'a [u64; 1]>| {
+            held.map_or(Bound::Unbounded, |held| Bound::Excluded(KeyRef::Words(held)))
+        };
+        match held.get(at).map(|held| KeyRef::Words(held)) {
+            Some(one) if one == key => {
+                Self { is_gap: false, bounds: (Bound::Included(one), Bound::Included(one)) }
+            }
+            _ => {
+                let before = at.checked_sub(1).map(|at| &held[at]);
+                Self { is_gap: true, bounds: (bound(before), bound(held.get(at))) }
+            }
+        }
     }
 }
 
@@ -295,6 +371,37 @@ mod tests {
             let edit = TreeEdit { added: added.collect(), removed };
             version.apply(&edit, &mut |meta| Table::open(&self.context, meta, &self.shape))
         }
+    }
+
+    #[test]
+    fn a_stretch_says_of_all_its_keys_whether_a_table_can_hold_them() {
+        let tables = Tables::new();
+        let metas: Vec<TableMeta> =
+            [(10, 20), (30, 31), (15, 17), (25, 25), (12, 40), (3, 4), (50, 60)]
+                .iter()
+                .map(|&(first, last)| tables.table(first, last, false))
+                .collect();
+        let places = [(0, 2), (0, 2), (0, 1), (0, 1), (1, 0), (2, 0), (2, 0)];
+        let added: Vec<_> =
+            places.iter().zip(&metas).map(|(&(level, run), meta)| (level, run, meta)).collect();
+        let version = tables.apply(&Version::default(), &added, &[]).unwrap();
+        let range = |key: u64| KeyRange::prefix_words(&[key]);
+        for key in 0..70 {
+            let here = version.stretch_at(KeyRef::Words(&[key]));
+            let below = version.stretch_below(1, KeyRef::Words(&[key]));
+            assert!(here.holds(KeyRef::Words(&[key])) && below.holds(KeyRef::Words(&[key])));
+            for other in 0..70 {
+                if here.holds(KeyRef::Words(&[other])) {
+                    assert_eq!(here.is_gap, !version.overlaps(&range(other)), "{key} {other}");
+                }
+                if below.holds(KeyRef::Words(&[other])) {
+                    let is_gap = version.bottom_level_for(1, &range(other));
+                    assert_eq!(below.is_gap, is_gap, "{key} {other}");
+                }
+            }
+        }
+        let gap = version.stretch_below(1, KeyRef::Words(&[30]));
+        assert!(gap.is_gap && gap.holds(KeyRef::Words(&[5])) && gap.holds(KeyRef::Words(&[49])));
     }
 
     #[test]

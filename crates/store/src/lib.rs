@@ -334,6 +334,15 @@ pub trait Store: Read {
     /// Poisoned, read-only, or the failed write that poisons.
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo>;
 
+    /// Returns once a commit would not be held up by what is to be flushed or merged before it: for whoever holds a lock
+    /// while it commits, and lets go of it here. Promises nothing, for others commit too.
+    ///
+    /// # Errors
+    /// Poisoned.
+    fn wait_for_room(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Begins a bulk load.
     ///
     /// # Errors

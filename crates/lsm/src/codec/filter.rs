@@ -128,6 +128,13 @@ impl<'a> Filter<'a> {
         Ok(Self { blocks })
     }
 
+    /// Reads a byte of the hash's block, and forgets it.
+    #[inline]
+    pub fn touch(&self, hash: u64) {
+        let at = block_of(hash, self.blocks.len() / BLOCK_BYTES) * BLOCK_BYTES;
+        std::hint::black_box(self.blocks[at]);
+    }
+
     /// `false` if no key with this hash was added.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {

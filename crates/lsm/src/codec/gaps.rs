@@ -16,6 +16,12 @@ pub(super) const GROUP_SLOTS: usize = 128;
 /// Bytes that say how a group is packed: width, patches, bits of a patch.
 pub(super) const SHAPE_BYTES: usize = 3;
 
+/// What the processor fetches at once.
+const LINE_BYTES: usize = 64;
+
+/// Lines that are touched: those behind them are fetched ahead by the processor.
+const TOUCHED_LINES: usize = 4;
+
 /// Appends one group: packed gaps, then the places of the patches, then their packed high bits.
 pub(super) fn encode_group(gaps: &[u64], shapes: &mut Vec<u8>, stream: &mut Vec<u8>) {
     let mut of_width = [0_usize; 65];
@@ -70,6 +76,14 @@ impl<'a> Group<'a> {
         }
         let (places, rest) = bytes[packed..].split_at(patches);
         Some(Group { bytes, width, patches: places, high: rest, high_width })
+    }
+
+    /// Reads a byte of each of the group's first cache lines and of its patches, and forgets them.
+    #[inline]
+    pub(super) fn touch(&self) {
+        let front = self.bytes.iter().step_by(LINE_BYTES).take(TOUCHED_LINES);
+        std::hint::black_box(front.fold(0, |all, byte| all ^ byte));
+        std::hint::black_box(self.patches.first().copied());
     }
 
     /// Decodes the gaps from place `start` on.

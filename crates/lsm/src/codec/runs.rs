@@ -80,6 +80,13 @@ pub fn encode_keys<C: AsRef<[u64]>>(columns: &[C], rows: Range<usize>, out: &mut
     out.extend_from_slice(&[0; PADDING_BYTES]);
 }
 
+/// Where in the gaps of a run a look-up begins, and the last word of the row before.
+#[derive(Clone, Copy, Debug)]
+pub struct Seek {
+    slot: usize,
+    value: u64,
+}
+
 /// Neighbouring runs and the rows they cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRange {
@@ -290,12 +297,18 @@ impl<'a> KeyReader<'a> {
     /// The first row of a run with at least this last word, and whether it has exactly this.
     #[inline]
     fn first_in_run(&self, run: usize, rows: &Range<usize>, word: u64) -> (usize, bool) {
+        let slots = self.slots_of(run, rows);
+        let seek = self.seek_in_run(run, &slots, word);
+        self.first_from(seek, rows, &slots, word)
+    }
+
+    /// Where the last group begins that the run enters with less than `word`.
+    #[inline(always)]
+    fn seek_in_run(&self, run: usize, slots: &Range<usize>, word: u64) -> Seek {
         let first = self.firsts.get(run);
         if first >= word {
-            return (rows.start, first == word);
+            return Seek { slot: slots.start, value: first };
         }
-        let slots = self.slots_of(run, rows);
-        // The last group that the run enters with less than `word`.
         let (mut low, mut high) =
             (slots.start.div_ceil(GROUP_SLOTS), slots.end.div_ceil(GROUP_SLOTS));
         let base = low;
@@ -303,10 +316,24 @@ impl<'a> KeyReader<'a> {
             let middle = (low + high) / 2;
             if self.entries.get(middle) < word { low = middle + 1 } else { high = middle }
         }
-        let (mut slot, mut value) = (slots.start, first);
-        if low > base {
-            slot = (low - 1) * GROUP_SLOTS;
-            value = self.entries.get(low - 1);
+        match low > base {
+            true => Seek { slot: (low - 1) * GROUP_SLOTS, value: self.entries.get(low - 1) },
+            false => Seek { slot: slots.start, value: first },
+        }
+    }
+
+    /// The first row from `seek` on with at least this last word, and whether it has exactly this.
+    #[inline]
+    fn first_from(
+        &self,
+        seek: Seek,
+        rows: &Range<usize>,
+        slots: &Range<usize>,
+        word: u64,
+    ) -> (usize, bool) {
+        let Seek { mut slot, mut value } = seek;
+        if value >= word {
+            return (rows.start, value == word);
         }
         // Only damaged bytes make the loop go on past one group.
         while slot < slots.end {
@@ -339,6 +366,51 @@ impl<'a> KeyReader<'a> {
             }
         }
         (rows.end, false)
+    }
+
+    /// Reads what [`Self::seek`] reads, and forgets it: done for many blocks in a row, their cache misses pass beside
+    /// each other.
+    #[inline]
+    pub fn touch_entries(&self) {
+        let groups = self.shapes.len() / SHAPE_BYTES;
+        if let Some(middle) = groups.checked_sub(1).map(|last| last / 2) {
+            std::hint::black_box(self.entries.get(middle) ^ self.offsets.get(middle));
+            std::hint::black_box(self.shapes[middle * SHAPE_BYTES]);
+        }
+    }
+
+    /// Where [`Self::find_first_from`] begins to look for a key of one word; touches what is decoded there.
+    #[inline]
+    pub fn seek(&self, key: &[u64]) -> Seek {
+        match *key {
+            [word] if self.rows > 0 => {
+                let seek = self.seek_in_run(0, &self.slots_of(0, &(0..self.rows)), word);
+                if seek.value < word
+                    && let Some(group) = self.group(seek.slot / GROUP_SLOTS)
+                {
+                    group.touch();
+                }
+                seek
+            }
+            _ => Seek { slot: 0, value: 0 },
+        }
+    }
+
+    /// As [`Self::find_first`], from where [`Self::seek`] said.
+    ///
+    /// # Panics
+    /// If `key` does not have the length of the block's keys.
+    #[inline]
+    pub fn find_first_from(&self, key: &[u64], seek: Seek) -> Option<usize> {
+        assert_eq!(key.len(), self.words, "a whole key");
+        match *key {
+            [word] if self.rows > 0 => {
+                let rows = 0..self.rows;
+                let (row, equal) = self.first_from(seek, &rows, &self.slots_of(0, &rows), word);
+                equal.then_some(row)
+            }
+            _ => self.find_first(key),
+        }
     }
 
     /// First row with exactly `key`, its newest version: [`Self::find`] without counting the rest.

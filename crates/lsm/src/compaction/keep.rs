@@ -13,6 +13,7 @@
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::rows::Rows;
+use crate::version::Stretch;
 use base::mark::{Mark, hit};
 use base::sabotage::{Switch, is_on};
 use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WordColumn};
@@ -22,8 +23,8 @@ use std::ops::Range;
 pub(crate) enum Bottom<'a> {
     /// Nothing lies below any key of the merge: sequence numbers may vanish, too.
     Everywhere,
-    /// Asked key by key.
-    Where(&'a dyn Fn(KeyRef<'_>) -> bool),
+    /// Asked where the last answer does not hold any more.
+    Where(&'a dyn Fn(KeyRef<'_>) -> Stretch<'a>),
 }
 
 /// The rules of one merge.
@@ -31,6 +32,8 @@ pub(crate) struct Keep<'a> {
     snapshots: Snapshots<'a>,
     tombstones: &'a Pieces,
     bottom: Bottom<'a>,
+    /// The last answer of `bottom`.
+    stretch: Option<Stretch<'a>>,
     merges: Vec<Option<Merge>>,
     /// Row indexes of the group at hand that stay; kept to save allocations.
     group: Vec<usize>,
@@ -49,7 +52,8 @@ impl<'a> Keep<'a> {
             ColumnShape::Bytes => None,
         });
         let merges = merges.collect();
-        Self { snapshots, tombstones, bottom, merges, group: Vec::new(), repeats: Vec::new() }
+        let (group, repeats) = (Vec::new(), Vec::new());
+        Self { snapshots, tombstones, bottom, stretch: None, merges, group, repeats }
     }
 
     /// Appends to `kept` the ranges of `rows` that stay, changing rows where merges fold. Rows are
@@ -75,8 +79,12 @@ impl<'a> Keep<'a> {
             let at = row - range.start;
             let end = row + 1 + repeats[at + 1..].iter().take_while(|&&repeat| repeat).count();
             let only = end == row + 1 && (complete || end < range.end);
-            if only && (plain || !covered && rows.kind(row) == Kind::Put as u8) {
+            let kind = rows.kind(row);
+            if only && (plain || !covered && kind == Kind::Put as u8) {
                 self.drop_number(rows, row);
+                push_row(kept, row);
+            } else if only && complete && !covered && kind == Kind::Merge as u8 {
+                self.pass_merge(rows, row);
                 push_row(kept, row);
             } else {
                 self.reduce(rows, row..end, complete || end < range.end);
@@ -85,6 +93,26 @@ impl<'a> Keep<'a> {
             row = end;
         }
         self.repeats = repeats;
+    }
+
+    /// The only version of its key, a merge, under no range tombstone: as [`Keep::reduce`] leaves it.
+    #[inline]
+    fn pass_merge(&mut self, rows: &mut Rows, row: usize) {
+        if rows.seq(row) <= self.snapshots.oldest() && self.is_at_bottom(&rows.keys, row) {
+            rows.kinds[row] = Kind::Put as u8;
+            self.drop_number(rows, row);
+        }
+    }
+
+    /// Whether no deeper level can hold the key of a row; keys ascend from call to call, but for few.
+    #[inline]
+    fn is_at_bottom(&mut self, keys: &Keys, row: usize) -> bool {
+        let Bottom::Where(stretch_at) = &self.bottom else { return true };
+        let key = keys.get(row);
+        match self.stretch {
+            Some(stretch) if stretch.holds(key.as_ref()) => stretch.is_gap,
+            _ => self.stretch.insert(stretch_at(key.as_ref())).is_gap,
+        }
     }
 
     /// Sets `group` to the rows of one key that stay.
@@ -110,12 +138,7 @@ impl<'a> Keep<'a> {
         if self.group.len() > 1 {
             hit(Mark::VersionsKept);
         }
-        let at_bottom = complete
-            && match &self.bottom {
-                Bottom::Everywhere => true,
-                Bottom::Where(is_bottom) => is_bottom(key.as_ref()),
-            };
-        if at_bottom {
+        if complete && self.is_at_bottom(&rows.keys, range.start) {
             self.end_at_bottom(rows);
         } else if complete && is_on(Switch::ForgetTombstone) {
             self.end_deletes(rows);

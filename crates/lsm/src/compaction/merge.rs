@@ -10,7 +10,7 @@ use crate::run_writer::RunWriter;
 use crate::table::{RangeTombstone, Table, TableMeta};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{RowSource, RunSource, VersionMerger};
-use base::{KeyRange, KeyShape, Shape, TableId};
+use base::{KeyRange, KeyRef, KeyShape, Shape, TableId};
 use env::sync::atomic::AtomicBool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -83,11 +83,13 @@ fn merge(
     let all_bottom =
         into == LEVEL_MAX || !version.overlaps_below(into, first.as_ref(), last.as_ref());
     let is_bottom = |range: &KeyRange| all_bottom || version.bottom_level_for(into, range);
+    let bottom_at = |key: KeyRef<'_>| version.stretch_below(into, key);
     let rules = Rules {
         shape,
         snapshots,
         tombstones: &Pieces::new(&tombstones),
         is_bottom: &is_bottom,
+        bottom_at: &bottom_at,
         all_bottom,
     };
     let sources = inputs.chunk_by(|a, b| a.run == b.run).map(|run| {

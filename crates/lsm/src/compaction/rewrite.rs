@@ -6,8 +6,9 @@ use super::tombstones::Pieces;
 use crate::error::{Error, Result};
 use crate::rows::Rows;
 use crate::run_writer::RunWriter;
+use crate::version::Stretch;
 use crate::view::VersionMerger;
-use base::{KeyRange, Shape};
+use base::{KeyRange, KeyRef, Shape};
 use env::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows read before the rules are applied. Cancelling waits for one such step.
@@ -21,6 +22,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) tombstones: &'a Pieces,
     /// Whether nothing older than the input can hold any key of a range.
     pub(crate) is_bottom: &'a dyn Fn(&KeyRange) -> bool,
+    /// The same of one key, and how far it holds.
+    pub(crate) bottom_at: &'a dyn Fn(KeyRef<'_>) -> Stretch<'a>,
     /// Whether that is so everywhere.
     pub(crate) all_bottom: bool,
 }
@@ -36,8 +39,7 @@ pub(crate) fn rewrite(
     cancel: &AtomicBool,
 ) -> Result<()> {
     writer.set_range_tombstones(rules.tombstones.needed(rules.snapshots, rules.is_bottom));
-    let is_bottom = |key: base::KeyRef<'_>| (rules.is_bottom)(&one_key(key));
-    let bottom = if rules.all_bottom { Bottom::Everywhere } else { Bottom::Where(&is_bottom) };
+    let bottom = if rules.all_bottom { Bottom::Everywhere } else { Bottom::Where(rules.bottom_at) };
     let mut keep = Keep::new(rules.shape, rules.snapshots, rules.tombstones, bottom);
     let mut rows = Rows::new(rules.shape);
     let mut rest = Rows::new(rules.shape);
@@ -71,15 +73,4 @@ pub(crate) fn rewrite(
 fn start_of_last_key(rows: &Rows) -> usize {
     let Some(last) = rows.len().checked_sub(1) else { return 0 };
     (0..last).rev().find(|&row| !same_key(&rows.keys, row, last)).map_or(0, |row| row + 1)
-}
-
-/// A range that holds `key`, and of longer keys at most extensions of it.
-fn one_key(key: base::KeyRef<'_>) -> KeyRange {
-    match key {
-        base::KeyRef::Words(words) => KeyRange::prefix_words(words),
-        base::KeyRef::Bytes(bytes) => {
-            let upper = [bytes, &[0]].concat();
-            KeyRange { lower: base::Key::bytes(bytes), upper: Some(base::Key::Bytes(upper)) }
-        }
-    }
 }

@@ -16,7 +16,7 @@ use super::run_buffer::RunBuffer;
 use crate::codec::Malformed;
 use crate::codec::bitmap::BitmapReader;
 use crate::codec::bytes::BytesReader;
-use crate::codec::runs::{KeyReader, RunRange};
+use crate::codec::runs::{KeyReader, RunRange, Seek};
 use crate::codec::words::WordReader;
 use crate::rows::Rows;
 use base::{
@@ -435,6 +435,40 @@ impl Block {
             }
             _ => unreachable!("keys of one tree have one shape"),
         }
+    }
+
+    /// Reads what [`Self::seek`] reads, and forgets it.
+    #[inline]
+    pub(crate) fn touch_keys(&self) {
+        if let KeyColumn::Words(reader) = &self.columns().keys {
+            reader.touch_entries();
+        }
+    }
+
+    /// Where [`Self::find_from`] begins to look for a key; touches what is decoded there.
+    #[inline]
+    pub(crate) fn seek(&self, key: KeyRef<'_>) -> Option<Seek> {
+        match (&self.columns().keys, key) {
+            (KeyColumn::Words(reader), KeyRef::Words(key)) => Some(reader.seek(key)),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::find`], from where [`Self::seek`] said.
+    #[inline]
+    pub(crate) fn find_from(&self, key: KeyRef<'_>, seek: Option<Seek>) -> Option<usize> {
+        match (&self.columns().keys, key, seek) {
+            (KeyColumn::Words(reader), KeyRef::Words(key), Some(seek)) => {
+                reader.find_first_from(key, seek)
+            }
+            _ => self.find(key),
+        }
+    }
+
+    /// Reads the projected words of a row, and forgets them.
+    #[inline]
+    pub(crate) fn touch_row(&self, row: usize, projection: Projection) {
+        self.columns().touch(row, projection);
     }
 
     /// Key of a row.

@@ -177,6 +177,18 @@ impl Table {
         self.index.block_for(key)
     }
 
+    /// Reads what [`Self::may_contain_key`] reads for a key of words, and forgets it: done for many keys in a row,
+    /// their cache misses pass beside each other.
+    #[inline]
+    pub(crate) fn touch_filter(&self, key: KeyRef<'_>) {
+        if let (KeyRef::Words(words), Some(filter)) = (key, &self.key_filter)
+            && words.len() == self.shape.key_words()
+            && let Ok(filter) = Filter::parse(filter)
+        {
+            filter.touch(hash_words(words));
+        }
+    }
+
     /// `false` if no row has this key (or, for a prefix, begins with its first word).
     #[inline]
     #[must_use]

@@ -79,7 +79,7 @@ impl SuperVersion {
                 rows.push(outcome != Outcome::Absent);
             }
             if ended || rows.len() >= CHUNK_ROWS {
-                let below = holds_many(base, &keys, at.snapshot)?;
+                let below = holds_many(base, self.shape(), &keys, at.snapshot)?;
                 for (is_row, was_row) in rows.iter().zip(below) {
                     match (is_row, was_row) {
                         (true, false) => count += 1,

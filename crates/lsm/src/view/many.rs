@@ -1,30 +1,16 @@
 //! Many keys at once: sorted, grouped by block, blocks read in batches.
 
-use super::fold::Fold;
-use super::get::{DELETE, PUT, push_entry};
+use super::get::push_entry;
+use super::places::{Place, Places};
 use super::runs::RunView;
 use super::{ReadAt, SuperVersion, columns};
 use crate::Result;
-use crate::memtable::{EntryRef, is_sorted, key_at, sort};
-use crate::table::{Block, Fill};
-use base::{Batch, Keys, Projection, WORDS_MAX};
-use std::sync::Arc;
+use crate::memtable::{is_sorted, key_at, sort};
+use crate::table::Fill;
+use base::{Batch, KeyRef, Keys, Projection, Shape, WORDS_MAX};
 
 /// Keys looked up together: bounds the blocks held at once.
 const CHUNK_KEYS: usize = 1024;
-
-/// Where the row of a key was found.
-#[derive(Clone, Copy, Debug)]
-enum Place<'a> {
-    /// Not decided by the sources so far.
-    Open,
-    Absent,
-    Memtable(EntryRef<'a>),
-    /// Index into the blocks held, and the row.
-    Block(u32, u32),
-    /// Several versions count.
-    Fold,
-}
 
 impl SuperVersion {
     /// For each key appends to `out` a row with the key's values, or one without values where there
@@ -49,19 +35,18 @@ impl SuperVersion {
         let chunk_keys = if sorted || len <= CHUNK_KEYS { CHUNK_KEYS } else { len };
         // Rows come out in the order of the keys as given: sorted keys go chunk by chunk, others are
         // first looked up all, and blocks are then held as long as the result is built.
-        let mut places = vec![Place::Open; len];
-        let mut blocks: Vec<Arc<Block>> = Vec::new();
+        let mut places = Places::new(self.shape(), len);
         for (number, chunk) in order.chunks(chunk_keys.max(1)).enumerate() {
             for piece in chunk.chunks(CHUNK_KEYS) {
-                self.locate(keys, piece, at, &mut places, &mut blocks)?;
+                self.locate(keys, piece, at, projection, &mut places)?;
             }
             let emit = if sorted {
                 number * chunk_keys..number * chunk_keys + chunk.len()
             } else {
                 0..len
             };
-            self.emit(keys, emit, &places, &blocks, at, projection, (present, out))?;
-            blocks.clear();
+            emit.for_each(|i| places.emit(keys, i, projection, present, out));
+            places.let_go();
         }
         Ok(())
     }
@@ -72,14 +57,39 @@ impl SuperVersion {
         keys: &Keys,
         piece: &[u32],
         at: ReadAt<'a>,
-        places: &mut [Place<'a>],
-        blocks: &mut Vec<Arc<Block>>,
+        projection: Projection,
+        places: &mut Places<'a>,
     ) -> Result<()> {
+        // Keys that are asked more than once, as frequent ones are, are looked up once.
+        let (mut buffer, mut before) = ([0; WORDS_MAX], [0; WORDS_MAX]);
+        let mut is_again = |pair: &[u32]| {
+            let key = key_at(keys, pair[1] as usize, &mut buffer);
+            key == key_at(keys, pair[0] as usize, &mut before)
+        };
+        let again: Vec<bool> = piece.windows(2).map(&mut is_again).collect();
+        let is_first = |place: usize| place == 0 || !again[place - 1];
+        let asked: Vec<u32> =
+            (0..piece.len()).filter(|&place| is_first(place)).map(|place| piece[place]).collect();
         if self.has_tombstones(at) {
-            piece.iter().for_each(|&i| places[i as usize] = Place::Fold);
-            return Ok(());
+            asked.iter().for_each(|&i| places.of[i as usize] = Place::Several);
+        } else {
+            self.look_up(keys, asked.clone(), at, places)?;
         }
-        let mut open: Vec<u32> = piece.to_vec();
+        places.finish(self, keys, &asked, at, projection)?;
+        for place in (1..piece.len()).filter(|&place| !is_first(place)) {
+            places.of[piece[place] as usize] = places.of[piece[place - 1] as usize];
+        }
+        Ok(())
+    }
+
+    /// Asks all sources for the keys numbered in `open`, which ascend.
+    fn look_up<'a>(
+        &'a self,
+        keys: &Keys,
+        mut open: Vec<u32>,
+        at: ReadAt<'a>,
+        places: &mut Places<'a>,
+    ) -> Result<()> {
         let mut buffer = [0; WORDS_MAX];
         let own = at.own().map(|own| (own, u64::MAX));
         let memtables = self.memtables().map(|memtable| (&**memtable, at.snapshot));
@@ -87,66 +97,50 @@ impl SuperVersion {
             open.retain(|&i| {
                 let entry = memtable.find(key_at(keys, i as usize, &mut buffer), snapshot);
                 let Some(entry) = entry else { return true };
-                places[i as usize] = match entry.kind() {
-                    PUT => Place::Memtable(entry),
-                    DELETE => Place::Absent,
-                    _ => Place::Fold,
-                };
-                false
+                places.add_entry(i, entry);
+                places.is_open(i)
             });
         }
         for run in &self.runs {
             if open.is_empty() {
                 break;
             }
-            locate_in_run(run, keys, &mut open, at.snapshot, places, blocks)?;
+            locate_in_run(run, keys, &mut open, at.snapshot, places)?;
         }
-        open.iter().for_each(|&i| places[i as usize] = Place::Absent);
         Ok(())
     }
+}
 
-    #[allow(clippy::too_many_arguments)]
+impl Places<'_> {
+    /// Appends the row of key `i`, and whether it is there.
     fn emit(
         &self,
         keys: &Keys,
-        range: std::ops::Range<usize>,
-        places: &[Place<'_>],
-        blocks: &[Arc<Block>],
-        at: ReadAt<'_>,
+        i: usize,
         projection: Projection,
-        (present, out): (&mut Vec<bool>, &mut Batch),
-    ) -> Result<()> {
+        present: &mut Vec<bool>,
+        out: &mut Batch,
+    ) {
         let mut buffer = [0; WORDS_MAX];
-        let mut fold = Fold::new();
+        let key = key_at(keys, i, &mut buffer);
         let values = Projection { keys: 0, ..projection };
-        for i in range {
-            let key = key_at(keys, i, &mut buffer);
-            let is_present = match places[i] {
-                Place::Memtable(entry) => {
-                    push_entry(entry, key, projection, out);
-                    true
-                }
-                Place::Block(block, row) => {
-                    columns::push_key(&mut out.keys, key, projection);
-                    let row = row as usize;
-                    blocks[block as usize].append_to(row..row + 1, values, out);
-                    true
-                }
-                Place::Fold => {
-                    self.fold_key(key, at, projection, &mut fold)?;
-                    if fold.is_present() {
-                        fold.push(key, projection, out);
-                    }
-                    fold.is_present()
-                }
-                Place::Open | Place::Absent => false,
-            };
-            if !is_present {
-                columns::push_absent(out, key, projection);
+        present.push(!matches!(self.of[i], Place::Absent));
+        match self.of[i] {
+            Place::Memtable(entry) => push_entry(entry, key, projection, out),
+            Place::Block(block, row) => {
+                columns::push_key(&mut out.keys, key, projection);
+                let row = row as usize;
+                self.blocks[block as usize].append_to(row..row + 1, values, out);
             }
-            present.push(is_present);
+            Place::Combined(row) => {
+                columns::push_key(&mut out.keys, key, projection);
+                columns::push_row(out, &self.combined, row as usize, values);
+            }
+            Place::Absent => columns::push_absent(out, key, projection),
+            Place::Open | Place::Merging(..) | Place::Merged(_) | Place::Several => {
+                unreachable!("every key was looked up")
+            }
         }
-        Ok(())
     }
 }
 
@@ -156,18 +150,25 @@ fn locate_in_run(
     keys: &Keys,
     open: &mut Vec<u32>,
     snapshot: u64,
-    places: &mut [Place<'_>],
-    blocks: &mut Vec<Arc<Block>>,
+    places: &mut Places<'_>,
 ) -> Result<()> {
     let mut buffer = [0; WORDS_MAX];
     let mut wanted: Vec<(u32, u32)> = Vec::new();
     // Table and block; keys ascend, so the keys of a block follow one another.
     let mut needed: Vec<(usize, usize)> = Vec::new();
-    // A loop of its own, in which the filters' cache misses pass beside each other.
-    let mut asked = Vec::with_capacity(open.len());
+    // Loops of their own here and below, in which cache misses pass beside each other.
+    let mut numbers = Vec::with_capacity(open.len());
     for &i in &*open {
         let key = key_at(keys, i as usize, &mut buffer);
         let number = run.table_for(key);
+        numbers.push(number);
+        if let Some(table) = run.tables.get(number) {
+            table.touch_filter(key);
+        }
+    }
+    let mut asked = Vec::with_capacity(open.len());
+    for (&i, number) in open.iter().zip(numbers) {
+        let key = key_at(keys, i as usize, &mut buffer);
         let may = run.tables.get(number).is_some_and(|table| table.may_contain_key(key));
         asked.push((number as u32, may));
     }
@@ -177,9 +178,7 @@ fn locate_in_run(
         match run.tables.get(number) {
             // May go on in the next table: looked at by itself.
             Some(_) if run.ends_at(number, key) => {
-                if let Some(found) = run.find(key, snapshot)? {
-                    places[i as usize] = hold(blocks, found.block, found.row);
-                }
+                places.find(run, i, key, snapshot)?;
             }
             Some(table)
                 if may
@@ -194,53 +193,57 @@ fn locate_in_run(
             _ => {}
         }
     }
-    let held = blocks.len();
+    let held = places.blocks.len();
     match needed[..] {
         [] => {}
-        [(table, block)] => blocks.push(run.tables[table].block(block, Fill::Keep)?),
-        _ => blocks.extend(run.read_blocks(&needed, Fill::Keep)?),
+        [(table, block)] => places.blocks.push(run.tables[table].block(block, Fill::Keep)?),
+        _ => places.blocks.extend(run.read_blocks(&needed, Fill::Keep)?),
     }
-    for &(i, block) in &wanted {
-        let block = block + held as u32;
+    let blocks = &places.blocks[held..];
+    blocks.iter().for_each(|block| block.touch_keys());
+    let seek = |&(i, number): &(u32, u32)| {
+        blocks[number as usize].seek(key_at(keys, i as usize, &mut buffer))
+    };
+    let seeks: Vec<_> = wanted.iter().map(seek).collect();
+    for (&(i, number), seek) in wanted.iter().zip(seeks) {
+        let block = number + held as u32;
         let key = key_at(keys, i as usize, &mut buffer);
-        let found_in = &blocks[block as usize];
-        match found_in.find(key) {
+        let found_in = &places.blocks[block as usize];
+        match found_in.find_from(key, seek) {
             Some(row) if found_in.seq_max() <= snapshot => {
-                places[i as usize] = place_of(found_in, block, row);
+                let table = &run.tables[needed[number as usize].0];
+                places.add_row(i, block, row, table.meta().summary.repeats > 0);
             }
             None => {}
             // An older version may be seen, perhaps in the next block.
-            Some(_) => {
-                if let Some(found) = run.find(key, snapshot)? {
-                    places[i as usize] = hold(blocks, found.block, found.row);
-                }
-            }
+            Some(_) => places.find(run, i, key, snapshot)?,
         }
     }
-    open.retain(|&i| matches!(places[i as usize], Place::Open));
+    open.retain(|&i| places.is_open(i));
     Ok(())
 }
 
-/// Keeps a block for as long as its row is wanted.
-fn hold(blocks: &mut Vec<Arc<Block>>, block: Arc<Block>, row: usize) -> Place<'static> {
-    let place = place_of(&block, blocks.len() as u32, row);
-    blocks.push(block);
-    place
-}
-
-fn place_of(block: &Block, number: u32, row: usize) -> Place<'static> {
-    match block.kind(row) {
-        PUT => Place::Block(number, row as u32),
-        DELETE => Place::Absent,
-        _ => Place::Fold,
+impl Places<'_> {
+    /// Looks a key up in a run by itself.
+    fn find(&mut self, run: &RunView, i: u32, key: KeyRef<'_>, snapshot: u64) -> Result<()> {
+        if let Some(found) = run.find(key, snapshot)? {
+            let repeats = run.tables[found.table].meta().summary.repeats > 0;
+            let block = self.hold(found.block);
+            self.add_row(i, block, found.row, repeats);
+        }
+        Ok(())
     }
 }
 
 /// Whether the run holds each of these keys, which ascend, as a row that the snapshot sees.
-pub(super) fn holds_many(run: &RunView, keys: &Keys, snapshot: u64) -> Result<Vec<bool>> {
+pub(super) fn holds_many(
+    run: &RunView,
+    shape: &Shape,
+    keys: &Keys,
+    snapshot: u64,
+) -> Result<Vec<bool>> {
     let mut open: Vec<u32> = (0..keys.len() as u32).collect();
-    let mut places = vec![Place::Open; keys.len()];
-    let mut blocks = Vec::new();
-    locate_in_run(run, keys, &mut open, snapshot, &mut places, &mut blocks)?;
-    Ok(places.iter().map(|place| !matches!(place, Place::Absent | Place::Open)).collect())
+    let mut places = Places::new(shape, keys.len());
+    locate_in_run(run, keys, &mut open, snapshot, &mut places)?;
+    Ok(places.of.iter().map(|place| !matches!(place, Place::Absent | Place::Open)).collect())
 }

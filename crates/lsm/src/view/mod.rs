@@ -22,6 +22,7 @@ mod fold;
 mod get;
 mod many;
 mod merge;
+mod places;
 mod prefix;
 mod runs;
 mod sample;

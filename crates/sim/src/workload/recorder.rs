@@ -149,6 +149,10 @@ impl Store for Recorder {
         Ok(seq)
     }
 
+    fn wait_for_room(&self) -> Result<()> {
+        self.kv.wait_for_room()
+    }
+
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
         Ok(Box::new(Load { load: self.kv.begin_bulk()?, last: self.recorded() }))
     }

@@ -369,13 +369,14 @@ impl Waits for Core {
             return Ok(());
         }
         let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
+        let wait = || self.store.wait_for_room();
         match &self.waiting {
             Waiting::Nothing => {}
             Waiting::Words(buffer) => {
-                buffer.drain(|sums| self.write_sums(sums, &mut step, &mut refused))?;
+                buffer.drain(wait, |sums| self.write_sums(sums, &mut step, &mut refused))?;
             }
             Waiting::Texts(buffer) => {
-                buffer.drain(|sums| self.write_sums(sums, &mut step, &mut refused))?;
+                buffer.drain(wait, |sums| self.write_sums(sums, &mut step, &mut refused))?;
             }
         }
         refused

@@ -219,14 +219,15 @@ impl Waits for Core {
         if !wanted() {
             return Ok(());
         }
+        let wait = || self.store.wait_for_room();
         match &self.waiting {
             Waiting::Nothing => Ok(()),
-            Waiting::Words(buffer) => buffer.drain_in_order(|rows| {
+            Waiting::Words(buffer) => buffer.drain_in_order(wait, |rows| {
                 let keys = rows.iter().map(|(key, _)| *key).collect();
                 let words = rows.iter().map(|row| row.1).collect();
                 self.write_sums(Keys::Words(vec![keys]), words)
             }),
-            Waiting::Texts(buffer) => buffer.drain_in_order(|rows| {
+            Waiting::Texts(buffer) => buffer.drain_in_order(wait, |rows| {
                 let mut keys = base::BytesColumn::default();
                 rows.iter().for_each(|(key, _)| keys.push(Some(key)));
                 self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())

@@ -115,6 +115,24 @@ pub(super) struct Tables<K, S: Sums> {
 /// Keys with their sums.
 pub(super) type Rows<K, S> = HashTable<(K, <S as Sums>::Sum)>;
 
+/// The keys of a call by shard.
+struct ByShard {
+    /// Of each key.
+    hashes: Vec<u64>,
+    /// Numbers of the keys, shard by shard.
+    order: Vec<u32>,
+    /// Where each shard's end in it.
+    ends: [u32; SHARDS],
+}
+
+impl ByShard {
+    /// Numbers of a shard's keys, ascending.
+    fn of(&self, shard: usize) -> &[u32] {
+        let start = if shard == 0 { 0 } else { self.ends[shard - 1] };
+        &self.order[start as usize..self.ends[shard] as usize]
+    }
+}
+
 /// What an increment changed.
 #[derive(Default)]
 struct Change {
@@ -244,7 +262,43 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
             }
             return result;
         }
-        // By shard, so that each lock is taken once.
+        let keys = self.by_shard(count, &key);
+        let mut add_rows = |shard: usize, tables: &mut Tables<K, S>| -> Result<()> {
+            self.check_open()?;
+            let mut change = Change::default();
+            for &i in keys.of(shard) {
+                let i = i as usize;
+                let hash = keys.hashes[i];
+                let added = self.add_to(&mut tables.open, hash, key(i), delta(i), &mut change);
+                if added.is_err() && result.is_ok() {
+                    result = added;
+                }
+            }
+            self.changed(&change);
+            Ok(())
+        };
+        // Calls begin with different shards, and leave for later what another holds: two that went through the shards in
+        // one order would wait for each other all the way.
+        let first = Self::shard_of(keys.hashes[0]);
+        let mut held_by_others = Vec::new();
+        let shards = (first..SHARDS).chain(0..first);
+        for shard in shards.filter(|&shard| !keys.of(shard).is_empty()) {
+            match self.shards[shard].tables.try_lock() {
+                Some(mut tables) => add_rows(shard, &mut tables)?,
+                None => held_by_others.push(shard),
+            }
+        }
+        for shard in held_by_others {
+            add_rows(shard, &mut self.shards[shard].tables.lock())?;
+        }
+        result
+    }
+
+    /// Sorts keys by shard, so that each lock is taken once.
+    fn by_shard<'a, Q>(&self, count: usize, key: impl Fn(usize) -> &'a Q) -> ByShard
+    where
+        Q: Hash + ?Sized + 'a,
+    {
         let hashes: Vec<u64> = (0..count).map(|i| self.hash(key(i))).collect();
         let mut ends = [0_u32; SHARDS];
         hashes.iter().for_each(|&hash| ends[Self::shard_of(hash)] += 1);
@@ -258,38 +312,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
             order[*end as usize] = i as u32;
             *end += 1;
         }
-        let rows_of = |shard: usize| {
-            let start = if shard == 0 { 0 } else { ends[shard - 1] };
-            &order[start as usize..ends[shard] as usize]
-        };
-        let mut add_rows = |shard: usize, tables: &mut Tables<K, S>| -> Result<()> {
-            self.check_open()?;
-            let mut change = Change::default();
-            for &i in rows_of(shard) {
-                let i = i as usize;
-                let added = self.add_to(&mut tables.open, hashes[i], key(i), delta(i), &mut change);
-                if added.is_err() && result.is_ok() {
-                    result = added;
-                }
-            }
-            self.changed(&change);
-            Ok(())
-        };
-        // Calls begin with different shards, and leave for later what another holds: two that went through the shards in
-        // one order would wait for each other all the way.
-        let first = Self::shard_of(hashes[0]);
-        let mut held_by_others = Vec::new();
-        let shards = (first..SHARDS).chain(0..first);
-        for shard in shards.filter(|&shard| !rows_of(shard).is_empty()) {
-            match self.shards[shard].tables.try_lock() {
-                Some(mut tables) => add_rows(shard, &mut tables)?,
-                None => held_by_others.push(shard),
-            }
-        }
-        for shard in held_by_others {
-            add_rows(shard, &mut self.shards[shard].tables.lock())?;
-        }
-        result
+        ByShard { hashes, order, ends }
     }
 
     /// Calls `f` with a key's sum, `None` where there is none, while nothing of the key is written.
@@ -370,15 +393,18 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
     }
 
     /// Hands each shard's sums, in key order, to `write`, which takes away what it has written; the rest waits on. For
-    /// sums that may fail to be written one by one; others are better drained in order.
+    /// sums that may fail to be written one by one; others are better drained in order. Before each shard calls `wait`
+    /// with nothing held.
     ///
     /// # Errors
-    /// The first of `write`, which is then not called again.
+    /// The first of `write` or `wait`, which are then not called again.
     pub(crate) fn drain(
         &self,
+        mut wait: impl FnMut() -> Result<()>,
         mut write: impl FnMut(&mut Vec<(K, S::Sum)>) -> Result<()>,
     ) -> Result<()> {
         for shard in &self.shards {
+            wait()?;
             let sums = &mut shard.tables.lock().open;
             if sums.is_empty() {
                 continue;
@@ -407,6 +433,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         Q: Hash + Ord + ?Sized + 'a,
         K: Borrow<Q> + Clone,
     {
+        let keys = self.by_shard(count, &key);
         'again: for _ in 0..SUMS_ATTEMPTS {
             // What is drained after this shows in the generation once the moment could have seen it.
             let generations: [u64; SHARDS] =
@@ -416,22 +443,25 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
                 let progress = self.progress.read();
                 (progress.written.clone(), moment())
             };
-            let mut sums = Vec::with_capacity(count);
-            for i in 0..count {
-                let hash = self.hash(key(i));
-                let number = Self::shard_of(hash);
-                let shard = &self.shards[number];
+            let mut sums = vec![None; count];
+            for (number, shard) in self.shards.iter().enumerate() {
+                let rows = keys.of(number);
+                if rows.is_empty() {
+                    continue;
+                }
                 let tables = shard.tables.lock();
                 if shard.generation.load(Ordering::Acquire) != generations[number] {
                     continue 'again;
                 }
-                sums.push(self.sum_of(&tables, hash, key(i), &written));
+                for i in rows.iter().map(|&i| i as usize) {
+                    sums[i] = self.sum_of(&tables, keys.hashes[i], key(i), &written);
+                }
             }
             return (sums, at);
         }
         let held = self.hold();
         let sum = |i: usize| {
-            let hash = self.hash(key(i));
+            let hash = keys.hashes[i];
             let tables = &held.shards[Self::shard_of(hash)];
             self.sum_of(tables, hash, key(i), &held.progress.written)
         };

@@ -7,7 +7,8 @@
 //! # How a reader knows where an increment is
 //! All tables are sealed first, then sorted, and no shard is held any more. Each chunk is written while `progress` is held for
 //! writing, which then names its last key. A reader that finds a key among the sealed ones holds `progress` for reading while it
-//! reads the store: if the key is past the last one written, its sum is not in the store yet.
+//! reads the store: if the key is past the last one written, its sum is not in the store yet. A full memtable that is being written
+//! to a table makes commits wait for some tenths of a second: that is waited for with `progress` free.
 
 use super::buffer::{Buffer, Shard, Sums, Tables};
 use env::sync::atomic::Ordering;
@@ -42,19 +43,21 @@ impl<K: Ord> Progress<K> {
 }
 
 impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
-    /// Hands all sums, in key order, to `write`, and forgets what it has written. One thread at a time.
+    /// Hands all sums, in key order, to `write`, and forgets what it has written. One thread at a time. Before each
+    /// chunk calls `wait` with nothing held, which may take as long as it likes.
     ///
     /// # Errors
-    /// The first of `write`, which is then not called again; what it has not written waits on.
+    /// The first of `write` or `wait`, which are then not called again; what was not written waits on.
     pub(crate) fn drain_in_order(
         &self,
+        mut wait: impl FnMut() -> Result<()>,
         mut write: impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
         *self.progress.write() = Progress::default();
         let mut rows = Vec::with_capacity(self.rows() as usize);
         self.shards.iter().for_each(|shard| seal(shard, &mut rows));
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let result = self.write_sealed(&rows, &mut write);
+        let result = self.write_sealed(&rows, &mut wait, &mut write);
         drop(rows);
         self.shards.iter().for_each(|shard| self.unseal(shard));
         result
@@ -63,9 +66,11 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
     fn write_sealed(
         &self,
         rows: &[(K, S::Sum)],
+        wait: &mut impl FnMut() -> Result<()>,
         write: &mut impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
         for chunk in rows.chunks(ROWS_A_CHUNK) {
+            wait()?;
             let mut progress = self.progress.write();
             if progress.all_forgotten {
                 return Ok(());

@@ -72,13 +72,36 @@ fn keys_are_written_once_and_in_order_and_what_comes_meanwhile_waits_on() {
         }
         written.add(rows)
     };
-    buffer.drain_in_order(write).unwrap();
+    buffer.drain_in_order(|| Ok(()), write).unwrap();
     assert!(calls > 1);
     assert_eq!((written.now().len() as u64, written.get(5000), buffer.rows()), (KEYS, 1, 4));
     for (key, more) in [(0, 1), (5000, 1), (KEYS - 1, 1), (KEYS, 0), (1, 1)] {
         let came = if key == 1 { 0 } else { calls };
         assert_eq!(sum(&buffer, &written, key), more + came, "{key}");
     }
+}
+
+#[test]
+fn nobody_who_reads_or_adds_is_held_up_while_the_store_has_no_room() {
+    let (buffer, written) = new();
+    add_ones(&buffer);
+    let mut waits = 0;
+    // On one thread: whatever was held here would never be let go.
+    let wait = || -> Result<()> {
+        waits += 1;
+        buffer.add(&KEYS, int_to_word(1)).unwrap();
+        assert_eq!(sum(&buffer, &written, 0), 1);
+        assert_eq!(sum(&buffer, &written, KEYS - 1), 1);
+        let asked = [0, KEYS - 1, KEYS];
+        let (sums, at) = buffer.sums_at(asked.len(), |i| &asked[i], || written.now());
+        let all = asked.iter().zip(sums).map(|(key, sum)| {
+            at.get(key).copied().unwrap_or_default() + sum.map_or(0, word_to_int)
+        });
+        assert_eq!(all.collect::<Vec<_>>(), [1, 1, waits]);
+        Ok(())
+    };
+    buffer.drain_in_order(wait, |rows| written.add(rows)).unwrap();
+    assert_eq!((waits, buffer.rows()), (3, 1));
 }
 
 #[test]
@@ -96,14 +119,14 @@ fn what_a_failed_write_leaves_waits_on_with_what_came_meanwhile() {
         }
         written.add(rows)
     };
-    assert_eq!(buffer.drain_in_order(write).unwrap_err().to_string(), "no");
+    assert_eq!(buffer.drain_in_order(|| Ok(()), write).unwrap_err().to_string(), "no");
     let there = written.now().len() as u64;
     assert!(0 < there && there < KEYS);
     // Key 0 is written and waits again.
     assert_eq!(buffer.rows(), KEYS - there + 1);
     let sums = |key| sum(&buffer, &written, key);
     assert_eq!((sums(0), sums(1), sums(KEYS - 2), sums(KEYS - 1)), (21, 1, 1, 21));
-    buffer.drain_in_order(|rows| written.add(rows)).unwrap();
+    buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
     assert_eq!((written.get(0), written.get(KEYS - 1), buffer.rows()), (21, 21, 0));
     assert_eq!(written.now().values().sum::<i64>(), KEYS as i64 + 40);
 }
@@ -157,7 +180,7 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
             .collect();
         let writer = scope.spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                buffer.drain_in_order(|rows| written.add(rows)).unwrap();
+                buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
             }
         });
         // All of them have ended before one that failed ends the test: the writer must not go on for ever.
@@ -166,7 +189,7 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
         writer.join().unwrap();
         let right: BTreeMap<u64, i64> =
             owners.into_iter().flat_map(std::result::Result::unwrap).collect();
-        buffer.drain_in_order(|rows| written.add(rows)).unwrap();
+        buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
         assert_eq!(buffer.rows(), 0);
         assert!(*written.now() == right);
     });
@@ -179,7 +202,7 @@ fn what_is_forgotten_while_it_is_written_does_not_come_back() {
     for _ in 0..50 {
         add_ones(buffer);
         std::thread::scope(|scope| {
-            scope.spawn(|| buffer.drain_in_order(|rows| written.add(rows)).unwrap());
+            scope.spawn(|| buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap());
             let held = buffer.hold();
             *written.0.lock() = Arc::default();
             held.clear();

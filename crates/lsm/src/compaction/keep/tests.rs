@@ -113,11 +113,13 @@ proptest! {
         let before = rows(&versions);
         let mut after = before.clone();
         let pieces = Pieces::new(&tombstones);
-        let not_in_base = |key: KeyRef<'_>| !base.iter().any(|&b| KeyRef::Words(&[b]) == key);
+        let mut held: Vec<[u64; 1]> = base.iter().map(|&key| [key]).collect();
+        held.sort_unstable();
+        let stretch_at = |key: KeyRef<'_>| Stretch::among(&held, key);
         let no_base_in = |range: &KeyRange| {
             !base.iter().any(|&b| range.contains(KeyRef::Words(&[b])))
         };
-        let bottom = || if base.is_empty() { Bottom::Everywhere } else { Bottom::Where(&not_in_base) };
+        let bottom = || if base.is_empty() { Bottom::Everywhere } else { Bottom::Where(&stretch_at) };
         let stripes = Snapshots::new(&snapshots);
         let mut kept = Vec::new();
         // An incomplete pass over the first versions of a key changes nothing that the final one needs.

@@ -1,0 +1,194 @@
+//! Where the rows of many keys were found, newest source first; versions that combine are chained.
+//!
+//! # Invariants
+//! 1. The links of a chain go from the newest version to older ones; all but the last are merges.
+//! 2. A key is asked of a source as long as [`Places::is_open`] says so, and of the sources in their order.
+
+use super::ReadAt;
+use super::SuperVersion;
+use super::fold::Fold;
+use super::get::{DELETE, PUT};
+use crate::Result;
+use crate::memtable::{EntryRef, key_at};
+use crate::table::Block;
+use base::{Batch, Keys, Projection, Shape, WORDS_MAX};
+use std::sync::Arc;
+
+/// Where the row of a key was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'a> {
+    /// Not decided by the sources so far.
+    Open,
+    Absent,
+    Memtable(EntryRef<'a>),
+    /// Index into the blocks held, and the row.
+    Block(u32, u32),
+    /// Merges only so far, from the first link to the last: older versions count.
+    Merging(u32, u32),
+    /// Versions from this link on; older ones do not count.
+    Merged(u32),
+    /// Several versions count, to be looked up by themselves.
+    Several,
+    /// Row of what was combined.
+    Combined(u32),
+}
+
+/// One version in a chain.
+#[derive(Clone, Copy, Debug)]
+struct Link<'a> {
+    version: Version<'a>,
+    kind: u8,
+    /// The next older one; [`NO_LINK`] after the last.
+    older: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Version<'a> {
+    Memtable(EntryRef<'a>),
+    Block(u32, u32),
+}
+
+const NO_LINK: u32 = u32::MAX;
+
+/// The places of many keys, and what they point to.
+#[derive(Debug)]
+pub(super) struct Places<'a> {
+    /// Of each key.
+    pub(super) of: Vec<Place<'a>>,
+    pub(super) blocks: Vec<Arc<Block>>,
+    links: Vec<Link<'a>>,
+    /// Values of the keys whose versions were combined.
+    pub(super) combined: Batch,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(shape: &Shape, keys: usize) -> Self {
+        Self {
+            of: vec![Place::Open; keys],
+            blocks: Vec::new(),
+            links: Vec::new(),
+            combined: Batch::new(shape),
+        }
+    }
+
+    /// Forgets what the places so far point to.
+    pub(super) fn let_go(&mut self) {
+        self.blocks.clear();
+        self.combined.clear();
+    }
+
+    /// Whether older sources count for a key.
+    pub(super) fn is_open(&self, i: u32) -> bool {
+        matches!(self.of[i as usize], Place::Open | Place::Merging(..))
+    }
+
+    /// Takes note of a key's newest version in a memtable, and of the older ones there that count.
+    pub(super) fn add_entry(&mut self, i: u32, entry: EntryRef<'a>) {
+        let mut entry = Some(entry);
+        while let Some(version) = entry.filter(|_| self.is_open(i)) {
+            self.add(i, Version::Memtable(version), version.kind());
+            entry = version.next_older();
+        }
+    }
+
+    /// Takes note of a key's newest version in a run; `repeats` says whether older ones may follow it there.
+    pub(super) fn add_row(&mut self, i: u32, block: u32, row: usize, repeats: bool) {
+        let kind = self.blocks[block as usize].kind(row);
+        self.add(i, Version::Block(block, row as u32), kind);
+        if repeats && self.is_merging(i) {
+            self.of[i as usize] = Place::Several;
+        }
+    }
+
+    /// Keeps a block for as long as its rows are wanted; returns its index.
+    pub(super) fn hold(&mut self, block: Arc<Block>) -> u32 {
+        self.blocks.push(block);
+        self.blocks.len() as u32 - 1
+    }
+
+    fn is_merging(&self, i: u32) -> bool {
+        matches!(self.of[i as usize], Place::Merging(..))
+    }
+
+    /// Takes note of the next older version of a key.
+    fn add(&mut self, i: u32, version: Version<'a>, kind: u8) {
+        let place = &mut self.of[i as usize];
+        let (first, last) = match (*place, kind, version) {
+            (Place::Open, PUT, Version::Memtable(entry)) => return *place = Place::Memtable(entry),
+            (Place::Open, PUT, Version::Block(block, row)) => {
+                return *place = Place::Block(block, row);
+            }
+            (Place::Open, DELETE, _) => return *place = Place::Absent,
+            (Place::Merging(first, _), DELETE, _) => return *place = Place::Merged(first),
+            (Place::Merging(first, last), ..) => (first, Some(last)),
+            _ => (self.links.len() as u32, None),
+        };
+        let link = self.links.len() as u32;
+        self.links.push(Link { version, kind, older: NO_LINK });
+        if let Some(last) = last {
+            self.links[last as usize].older = link;
+        }
+        *place = if kind == PUT { Place::Merged(first) } else { Place::Merging(first, link) };
+    }
+
+    /// After all sources: combines the versions of the keys numbered in `asked` that have several.
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    pub(super) fn finish(
+        &mut self,
+        view: &SuperVersion,
+        keys: &Keys,
+        asked: &[u32],
+        at: ReadAt<'_>,
+        projection: Projection,
+    ) -> Result<()> {
+        let values = Projection { keys: 0, ..projection };
+        // A loop of its own, in which the cache misses of what is combined pass beside each other.
+        for link in &self.links {
+            if let Version::Block(block, row) = link.version {
+                self.blocks[block as usize].touch_row(row as usize, values);
+            }
+        }
+        let mut buffer = [0; WORDS_MAX];
+        let mut fold = Fold::new();
+        for &i in asked {
+            let key = key_at(keys, i as usize, &mut buffer);
+            match self.of[i as usize] {
+                Place::Merging(first, _) | Place::Merged(first) => {
+                    self.fold(first, view.shape(), values, &mut fold);
+                }
+                Place::Several => view.fold_key(key, at, values, &mut fold)?,
+                Place::Open => {
+                    self.of[i as usize] = Place::Absent;
+                    continue;
+                }
+                _ => continue,
+            }
+            self.of[i as usize] = match fold.is_present() {
+                true => Place::Combined(self.combined.rows as u32),
+                false => Place::Absent,
+            };
+            if fold.is_present() {
+                fold.push(key, values, &mut self.combined);
+            }
+        }
+        self.links.clear();
+        Ok(())
+    }
+
+    fn fold(&self, first: u32, shape: &Shape, values: Projection, fold: &mut Fold) {
+        fold.reset();
+        let mut next = first;
+        while let Some(link) = self.links.get(next as usize) {
+            match link.version {
+                Version::Memtable(entry) => fold.add(shape, values, link.kind, &entry),
+                Version::Block(block, row) => {
+                    let version = (&*self.blocks[block as usize], row as usize);
+                    fold.add(shape, values, link.kind, &version)
+                }
+            };
+            next = link.older;
+        }
+    }
+}
