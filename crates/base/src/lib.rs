@@ -11,6 +11,7 @@ pub mod corruption;
 pub mod ids;
 pub mod key;
 pub mod mark;
+pub mod prefetch;
 pub mod sabotage;
 pub mod shape;
 pub mod varint;

@@ -261,6 +261,11 @@ impl<'a> Packed<'a> {
         unpack(self.bytes, self.width, start, self.base, out);
     }
 
+    /// The packed values and their padding.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Bits a value.
     pub fn width(&self) -> u8 {
         self.width

@@ -6,9 +6,10 @@
 //!
 //! # Invariants
 //! 1. A hash that was added is always found.
-//! 2. The bytes on disk are the filter in memory: block count `u32`, then the blocks.
+//! 2. On disk: block count `u32`, then the blocks, eight words `u32` each.
 
 use super::{Fields, Malformed};
+use base::prefetch::prefetch_value;
 
 /// Bits of the filter for each key: about 1 % false positives.
 pub const BITS_PER_KEY: usize = 10;
@@ -104,45 +105,54 @@ fn block_of(hash: u64, blocks: usize) -> usize {
     (((hash >> 32) * blocks as u64) >> 32) as usize
 }
 
-/// A filter as it lies in memory and on disk.
-#[derive(Clone, Copy, Debug)]
-pub struct Filter<'a> {
-    blocks: &'a [u8],
+/// A filter in memory.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    blocks: Box<[FilterBlock]>,
 }
 
-impl<'a> Filter<'a> {
+/// Aligned, so that none lies on two cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct FilterBlock([u32; 8]);
+
+impl Filter {
     /// Reads a filter; `bytes` holds nothing else.
     ///
     /// # Errors
     /// If the block count and the bytes disagree.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut fields = Fields::new(bytes);
         let count = fields.u32()? as usize;
-        let blocks = fields.rest();
-        if count == 0
-            || blocks.len() / BLOCK_BYTES != count
-            || !blocks.len().is_multiple_of(BLOCK_BYTES)
-        {
+        let (blocks, rest) = fields.rest().as_chunks::<BLOCK_BYTES>();
+        if count == 0 || blocks.len() != count || !rest.is_empty() {
             return Err(Malformed("a filter whose block count is not its length"));
         }
-        Ok(Self { blocks })
+        let word = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+        let block = |bytes: &[u8; BLOCK_BYTES]| {
+            let (words, _) = bytes.as_chunks::<4>();
+            FilterBlock(std::array::from_fn(|i| word(&words[i])))
+        };
+        Ok(Self { blocks: blocks.iter().map(block).collect() })
     }
 
-    /// Reads a byte of the hash's block, and forgets it.
+    /// Bytes of memory it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        size_of_val::<[FilterBlock]>(&self.blocks) as u64
+    }
+
+    /// Fetches what [`Self::may_contain`] reads.
     #[inline]
-    pub fn touch(&self, hash: u64) {
-        let at = block_of(hash, self.blocks.len() / BLOCK_BYTES) * BLOCK_BYTES;
-        std::hint::black_box(self.blocks[at]);
+    pub fn prefetch(&self, hash: u64) {
+        prefetch_value(&self.blocks[block_of(hash, self.blocks.len())]);
     }
 
     /// `false` if no key with this hash was added.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
-        let at = block_of(hash, self.blocks.len() / BLOCK_BYTES) * BLOCK_BYTES;
-        let block = &self.blocks[at..at + BLOCK_BYTES];
+        let FilterBlock(words) = &self.blocks[block_of(hash, self.blocks.len())];
         let mut missing = 0;
-        for (bytes, salt) in block.chunks_exact(4).zip(SALT) {
-            let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        for (word, salt) in words.iter().zip(SALT) {
             missing |= !word & (1 << ((hash as u32).wrapping_mul(salt) >> 27));
         }
         missing == 0

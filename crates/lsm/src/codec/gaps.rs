@@ -9,6 +9,7 @@
 //! 2. All slices of a [`Group`] lie inside of the block with the padding that decoding reads past them.
 
 use super::bitpack::{self, PADDING_BYTES, data_bytes, width_of};
+use base::prefetch::{prefetch_front, prefetch_value};
 
 /// Gaps in a group.
 pub(super) const GROUP_SLOTS: usize = 128;
@@ -16,11 +17,8 @@ pub(super) const GROUP_SLOTS: usize = 128;
 /// Bytes that say how a group is packed: width, patches, bits of a patch.
 pub(super) const SHAPE_BYTES: usize = 3;
 
-/// What the processor fetches at once.
-const LINE_BYTES: usize = 64;
-
-/// Lines that are touched: those behind them are fetched ahead by the processor.
-const TOUCHED_LINES: usize = 4;
+/// Lines of a group that are fetched: those behind them the processor fetches on its own.
+const GROUP_LINES: usize = 4;
 
 /// Appends one group: packed gaps, then the places of the patches, then their packed high bits.
 pub(super) fn encode_group(gaps: &[u64], shapes: &mut Vec<u8>, stream: &mut Vec<u8>) {
@@ -78,12 +76,11 @@ impl<'a> Group<'a> {
         Some(Group { bytes, width, patches: places, high: rest, high_width })
     }
 
-    /// Reads a byte of each of the group's first cache lines and of its patches, and forgets them.
+    /// Fetches the front of the gaps, and the patches.
     #[inline]
-    pub(super) fn touch(&self) {
-        let front = self.bytes.iter().step_by(LINE_BYTES).take(TOUCHED_LINES);
-        std::hint::black_box(front.fold(0, |all, byte| all ^ byte));
-        std::hint::black_box(self.patches.first().copied());
+    pub(super) fn prefetch(&self) {
+        prefetch_front(self.bytes, GROUP_LINES);
+        prefetch_value(self.patches);
     }
 
     /// Decodes the gaps from place `start` on.

@@ -15,6 +15,7 @@
 use super::bitpack::{self, PADDING_BYTES, Packed};
 use super::gaps::{GROUP_SLOTS, Group, SHAPE_BYTES, Walk, encode_group};
 use super::{Fields, Malformed};
+use base::prefetch::prefetch_front;
 use std::ops::Range;
 
 /// Most words of a key.
@@ -22,6 +23,9 @@ pub const KEY_WORDS_MAX: usize = 4;
 
 /// Up to this many slots are decoded one after another.
 const WALK_SLOTS: usize = 48;
+
+/// Lines of what tells of a block's groups that are fetched at most: of a block of usual size all.
+const ENTRY_LINES: usize = 3;
 
 /// Rows that a scan writes at once, past the end of a run if need be.
 const STEP: usize = 8;
@@ -368,18 +372,15 @@ impl<'a> KeyReader<'a> {
         (rows.end, false)
     }
 
-    /// Reads what [`Self::seek`] reads, and forgets it: done for many blocks in a row, their cache misses pass beside
-    /// each other.
+    /// Fetches what [`Self::seek`] reads.
     #[inline]
-    pub fn touch_entries(&self) {
-        let groups = self.shapes.len() / SHAPE_BYTES;
-        if let Some(middle) = groups.checked_sub(1).map(|last| last / 2) {
-            std::hint::black_box(self.entries.get(middle) ^ self.offsets.get(middle));
-            std::hint::black_box(self.shapes[middle * SHAPE_BYTES]);
-        }
+    pub fn prefetch_entries(&self) {
+        prefetch_front(self.entries.bytes(), ENTRY_LINES);
+        prefetch_front(self.offsets.bytes(), ENTRY_LINES);
+        prefetch_front(self.shapes, ENTRY_LINES);
     }
 
-    /// Where [`Self::find_first_from`] begins to look for a key of one word; touches what is decoded there.
+    /// Where [`Self::find_first_from`] begins to look for a key of one word; fetches what is decoded there.
     #[inline]
     pub fn seek(&self, key: &[u64]) -> Seek {
         match *key {
@@ -388,7 +389,7 @@ impl<'a> KeyReader<'a> {
                 if seek.value < word
                     && let Some(group) = self.group(seek.slot / GROUP_SLOTS)
                 {
-                    group.touch();
+                    group.prefetch();
                 }
                 seek
             }

@@ -19,6 +19,7 @@ use crate::codec::bytes::BytesReader;
 use crate::codec::runs::{KeyReader, RunRange, Seek};
 use crate::codec::words::WordReader;
 use crate::rows::Rows;
+use base::prefetch::prefetch_value;
 use base::{
     Batch, BytesColumn, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind,
     Projection, Shape, WORDS_MAX,
@@ -437,15 +438,21 @@ impl Block {
         }
     }
 
-    /// Reads what [`Self::seek`] reads, and forgets it.
+    /// Fetches what tells where everything lies in the block.
     #[inline]
-    pub(crate) fn touch_keys(&self) {
+    pub(crate) fn prefetch_columns(&self) {
+        prefetch_value(self.columns());
+    }
+
+    /// Fetches what [`Self::seek`] reads.
+    #[inline]
+    pub(crate) fn prefetch_keys(&self) {
         if let KeyColumn::Words(reader) = &self.columns().keys {
-            reader.touch_entries();
+            reader.prefetch_entries();
         }
     }
 
-    /// Where [`Self::find_from`] begins to look for a key; touches what is decoded there.
+    /// Where [`Self::find_from`] begins to look for a key; fetches what is decoded there.
     #[inline]
     pub(crate) fn seek(&self, key: KeyRef<'_>) -> Option<Seek> {
         match (&self.columns().keys, key) {

@@ -13,9 +13,10 @@
 
 use super::Block;
 use super::run_buffer::RunBuffers;
+use base::prefetch::prefetch;
 use env::sync::ArcSwapOption;
 use env::sync::Mutex;
-use env::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
@@ -78,6 +79,8 @@ pub(super) struct Slots {
 #[derive(Debug, Default)]
 struct Slot {
     block: ArcSwapOption<Block>,
+    /// Where the block last was, to be fetched and never read: it may be gone.
+    address: AtomicUsize,
     /// Hit since the queue last looked at it.
     hit: AtomicBool,
     /// It was asked for, and not kept, since it was last pushed out.
@@ -181,6 +184,7 @@ impl BlockCache {
         }
         slot.hit.store(false, Relaxed);
         slot.block.store(Some(Arc::clone(&block)));
+        slot.address.store(Arc::as_ptr(&block).addr(), Relaxed);
         self.counters.used_bytes.fetch_add(bytes, Relaxed);
         let live = self.counters.blocks.fetch_add(1, Relaxed) + 1;
         queue.push_back(Entry { slots: Arc::downgrade(slots), index });
@@ -226,6 +230,14 @@ impl Slots {
             slot.hit.store(true, Relaxed);
         }
         Some(block)
+    }
+
+    /// Fetches the count of the block's owners, which [`Self::get`] changes, and what stands beside it.
+    #[inline]
+    pub(super) fn prefetch(&self, index: usize) {
+        let address = self.slots[index].address.load(Relaxed);
+        prefetch(address.wrapping_sub(2 * size_of::<usize>()));
+        prefetch(address);
     }
 
     /// Whether a block that has to be read is to be offered to the cache.

@@ -39,8 +39,8 @@ pub struct Table {
     cache: Arc<BlockCache>,
     /// Reads go around the kernel's cache, so that ours is the only one.
     direct: bool,
-    key_filter: Option<Vec<u8>>,
-    first_word_filter: Option<Vec<u8>>,
+    key_filter: Option<Filter>,
+    first_word_filter: Option<Filter>,
     tombstones: Vec<RangeTombstone>,
     _reserved: Vec<Reservation>,
 }
@@ -83,9 +83,9 @@ impl Table {
         let mut reserved = vec![context.cache.reserve(index.memory_bytes() + slots.memory_bytes())];
         // Tables of the bottom level have none for whole keys of several words.
         let bottom = key_filter.is_none();
-        let mut kept = |filter: Option<Vec<u8>>| {
+        let mut kept = |filter: Option<Filter>| {
             let filter = filter?;
-            let room = context.cache.reserve_filter(filter.capacity() as u64, bottom)?;
+            let room = context.cache.reserve_filter(filter.memory_bytes(), bottom)?;
             reserved.push(room);
             Some(filter)
         };
@@ -177,16 +177,20 @@ impl Table {
         self.index.block_for(key)
     }
 
-    /// Reads what [`Self::may_contain_key`] reads for a key of words, and forgets it: done for many keys in a row,
-    /// their cache misses pass beside each other.
+    /// Fetches what [`Self::may_contain_key`] reads for a key of words.
     #[inline]
-    pub(crate) fn touch_filter(&self, key: KeyRef<'_>) {
+    pub(crate) fn prefetch_filter(&self, key: KeyRef<'_>) {
         if let (KeyRef::Words(words), Some(filter)) = (key, &self.key_filter)
             && words.len() == self.shape.key_words()
-            && let Ok(filter) = Filter::parse(filter)
         {
-            filter.touch(hash_words(words));
+            filter.prefetch(hash_words(words));
         }
+    }
+
+    /// Fetches what a look at block `i` reads first, if it is in the cache.
+    #[inline]
+    pub(crate) fn prefetch_block(&self, i: usize) {
+        self.slots.prefetch(i);
     }
 
     /// `false` if no row has this key (or, for a prefix, begins with its first word).
@@ -196,14 +200,14 @@ impl Table {
         match key {
             KeyRef::Words(words) if words.len() == self.shape.key_words() => {
                 match &self.key_filter {
-                    Some(filter) => may_contain(filter, hash_words(words)),
+                    Some(filter) => filter.may_contain(hash_words(words)),
                     None => self.may_contain_first_word(words[0]),
                 }
             }
             KeyRef::Words([]) => true,
             KeyRef::Words(words) => self.may_contain_first_word(words[0]),
             KeyRef::Bytes(bytes) => {
-                self.key_filter.as_ref().is_none_or(|f| may_contain(f, hash_bytes(bytes)))
+                self.key_filter.as_ref().is_none_or(|f| f.may_contain(hash_bytes(bytes)))
             }
         }
     }
@@ -217,7 +221,7 @@ impl Table {
             1 => &self.key_filter,
             _ => &self.first_word_filter,
         };
-        filter.as_ref().is_none_or(|filter| may_contain(filter, hash_words(&[word])))
+        filter.as_ref().is_none_or(|filter| filter.may_contain(hash_words(&[word])))
     }
 
     /// Whether there is a filter of whole keys that have more than one word.
@@ -409,18 +413,12 @@ fn runs_of(
     (runs, reads)
 }
 
-#[inline]
-fn may_contain(filter: &[u8], hash: u64) -> bool {
-    // Parsed when the table was opened.
-    Filter::parse(filter).map_or(true, |filter| filter.may_contain(hash))
-}
-
 /// All of a table but its blocks.
 pub(super) struct Parts {
     index: Index,
     tombstones: Vec<RangeTombstone>,
-    key_filter: Option<Vec<u8>>,
-    first_word_filter: Option<Vec<u8>>,
+    key_filter: Option<Filter>,
+    first_word_filter: Option<Filter>,
 }
 
 impl Parts {
@@ -454,12 +452,9 @@ impl Parts {
         if tombstones.len() as u64 != summary.range_tombstones {
             return Err(malformed(Malformed("range tombstones are missing")).into());
         }
-        let mut filter = || -> Result<Option<Vec<u8>>> {
+        let mut filter = || -> Result<Option<Filter>> {
             let bytes = parts.pop().filter(|bytes| !bytes.is_empty());
-            if let Some(bytes) = &bytes {
-                Filter::parse(bytes).map_err(malformed)?;
-            }
-            Ok(bytes)
+            Ok(bytes.map(|bytes| Filter::parse(&bytes)).transpose().map_err(malformed)?)
         };
         let first_word_filter = filter()?;
         let key_filter = filter()?;

@@ -163,7 +163,7 @@ fn locate_in_run(
         let number = run.table_for(key);
         numbers.push(number);
         if let Some(table) = run.tables.get(number) {
-            table.touch_filter(key);
+            table.prefetch_filter(key);
         }
     }
     let mut asked = Vec::with_capacity(open.len());
@@ -193,6 +193,7 @@ fn locate_in_run(
             _ => {}
         }
     }
+    needed.iter().for_each(|&(table, block)| run.tables[table].prefetch_block(block));
     let held = places.blocks.len();
     match needed[..] {
         [] => {}
@@ -200,7 +201,8 @@ fn locate_in_run(
         _ => places.blocks.extend(run.read_blocks(&needed, Fill::Keep)?),
     }
     let blocks = &places.blocks[held..];
-    blocks.iter().for_each(|block| block.touch_keys());
+    blocks.iter().for_each(|block| block.prefetch_columns());
+    blocks.iter().for_each(|block| block.prefetch_keys());
     let seek = |&(i, number): &(u32, u32)| {
         blocks[number as usize].seek(key_at(keys, i as usize, &mut buffer))
     };
