@@ -55,7 +55,11 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
     ) -> Result<()> {
         *self.progress.write() = Progress::default();
         let mut rows = Vec::with_capacity(self.rows() as usize);
-        self.shards.iter().for_each(|shard| seal(shard, &mut rows));
+        // All are sealed before any is copied: readers of many keys begin anew when a shard is sealed meanwhile.
+        self.shards.iter().for_each(seal);
+        self.shards
+            .iter()
+            .for_each(|shard| rows.extend(shard.tables.lock().sealed.iter().cloned()));
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let result = self.write_sealed(&rows, &mut wait, &mut write);
         drop(rows);
@@ -119,14 +123,13 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
     }
 }
 
-/// Seals a shard's table and appends its rows.
-fn seal<K: Clone, S: Sums>(shard: &Shard<K, S>, rows: &mut Vec<(K, S::Sum)>) {
+/// Seals a shard's table.
+fn seal<K, S: Sums>(shard: &Shard<K, S>) {
     let mut guard = shard.tables.lock();
     let tables = &mut *guard;
     debug_assert!(tables.sealed.is_empty(), "one thread seals at a time");
     std::mem::swap(&mut tables.open, &mut tables.sealed);
     // Most streams bring about as many keys again.
     tables.open = hashbrown::HashTable::with_capacity(tables.sealed.len() / 2);
-    rows.extend(tables.sealed.iter().cloned());
     shard.generation.fetch_add(1, Ordering::AcqRel);
 }
