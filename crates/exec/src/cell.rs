@@ -131,7 +131,10 @@ impl Interner {
     pub fn cell(&self, value: &Value) -> Cell {
         match inline(value) {
             Some(cell) => cell,
-            None => self.intern(value, || value.clone()),
+            None => match self.known(|inner| inner.hash(value), |other| other == value) {
+                Ok(cell) => cell,
+                Err(hash) => self.insert(hash, value.clone()),
+            },
         }
     }
 
@@ -139,28 +142,20 @@ impl Interner {
     pub fn take(&self, value: Value) -> Cell {
         match inline(&value) {
             Some(cell) => cell,
-            None => {
-                let inner = self.inner.read();
-                let hash = inner.hash(&value);
-                let found = inner.find(hash, &value);
-                // The lock is given back before the other is taken.
-                drop(inner);
-                found.unwrap_or_else(|| self.insert(hash, value))
-            }
+            None => match self.known(|inner| inner.hash(&value), |other| *other == value) {
+                Ok(cell) => cell,
+                Err(hash) => self.insert(hash, value),
+            },
         }
     }
 
     /// A text's cell; a copy is made only of one that is new.
     pub fn text(&self, text: &str) -> Cell {
-        let inner = self.inner.read();
-        let hash = inner.hash_text(text);
-        let is_it = |place: &u32| matches!(&inner.values[*place as usize], Value::Str(other) if other == text);
-        if let Some(&place) = inner.places.find(hash, is_it) {
-            return Cell(INTERNED | u64::from(place));
+        let is_it = |value: &Value| matches!(value, Value::Str(other) if other == text);
+        match self.known(|inner| inner.hash_text(text), is_it) {
+            Ok(cell) => cell,
+            Err(hash) => self.insert(hash, Value::Str(text.to_owned())),
         }
-        // The lock is given back before the other is taken.
-        drop(inner);
-        self.insert(hash, Value::Str(text.to_owned()))
     }
 
     /// An integer's cell.
@@ -230,20 +225,21 @@ impl Interner {
         self.bytes.load(Relaxed)
     }
 
-    fn intern(&self, value: &Value, make: impl FnOnce() -> Value) -> Cell {
+    /// The cell of a value that is there, or else its hash. No lock is held when this returns, so that another can be taken.
+    fn known(
+        &self,
+        hash: impl FnOnce(&Inner) -> u64,
+        is_it: impl Fn(&Value) -> bool,
+    ) -> Result<Cell, u64> {
         let inner = self.inner.read();
-        let hash = inner.hash(value);
-        if let Some(cell) = inner.find(hash, value) {
-            return cell;
-        }
-        drop(inner);
-        self.insert(hash, make())
+        let hash = hash(&inner);
+        inner.find(hash, is_it).ok_or(hash)
     }
 
     fn insert(&self, hash: u64, value: Value) -> Cell {
         let mut inner = self.inner.write();
         // Another thread may have been here since.
-        if let Some(cell) = inner.find(hash, &value) {
+        if let Some(cell) = inner.find(hash, |other| *other == value) {
             return cell;
         }
         self.bytes.fetch_add(bytes_of(&value) + 16, Relaxed);
@@ -269,8 +265,8 @@ impl Inner {
         state.finish()
     }
 
-    fn find(&self, hash: u64, value: &Value) -> Option<Cell> {
-        let place = self.places.find(hash, |&place| self.values[place as usize] == *value)?;
+    fn find(&self, hash: u64, is_it: impl Fn(&Value) -> bool) -> Option<Cell> {
+        let place = self.places.find(hash, |&place| is_it(&self.values[place as usize]))?;
         Some(Cell(INTERNED | u64::from(*place)))
     }
 }

@@ -12,8 +12,9 @@ mod plans;
 mod register;
 mod rows;
 mod session;
+mod transactions;
 
-use crate::callback::{Callbacks, Changed};
+use crate::callback::Callbacks;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
@@ -39,13 +40,13 @@ use options::{Options, cells_of};
 use parsed::{Parsed, Stand};
 use plan::Plan;
 use plans::{Planned, Plans};
-use relation::{Catalog, NameChanges, Names};
+use relation::{Catalog, Names};
 pub use rows::{Change, ChangeKind};
 use session::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use store::{ErrorKind, Isolation, Read, Store, Transaction, WriteBatch};
+use store::{ErrorKind, Read, Store, Transaction};
 use syntax::{Script, SystemOp};
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
@@ -53,12 +54,6 @@ const TIMEOUT_S: f64 = 300.0;
 
 /// Microseconds for which a plan's estimates are believed.
 const PLAN_AGE_US: u64 = 2_000_000;
-
-/// How often a script is run again where what it has a conflict with is nothing that it asked for.
-const TRIES_MAX: usize = 32;
-
-/// Microseconds to wait before, at most.
-const RETRY_WAIT_US: u64 = 1000;
 
 /// Graphs of stored relations that are kept from query to query take as much as a query may, divided by this.
 const PROJECTIONS_SHARE: u64 = 4;
@@ -239,218 +234,6 @@ impl Engine {
         });
         self.plans.put(&planned, generation);
         self.run_planned(&planned, run, cancelled, moment)
-    }
-
-    /// Does something in a transaction of its own, and what is left to be done when it is committed. `parsed` is the script that it does.
-    fn in_transaction<T>(
-        &self,
-        parsed: Option<&Parsed>,
-        run: &Run<'_>,
-        cancelled: &Arc<AtomicBool>,
-        act: impl Fn(&mut Session<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let mut tries = TRIES_MAX;
-        let mut parsed = parsed;
-        let watch = self.watch(run, cancelled);
-        loop {
-            let (mut changed, mut again) = (Vec::new(), Again::default());
-            let outcome =
-                self.committed(parsed, run, watch.again(), &mut changed, &mut again, &act);
-            // Of what is committed, also where what followed failed; of nothing else.
-            self.callbacks.tell(changed);
-            let Err(Error::Store(error)) = &outcome else { return outcome };
-            match error.kind() {
-                // Writers of other rows may have given new texts the same numbers, or what names stand for has changed: of either the one
-                // that asks knows nothing.
-                ErrorKind::Conflict if again.after_conflict && tries > 0 => {
-                    tries -= 1;
-                    watch.check(0)?;
-                    crate::watch::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
-                }
-                // A relation may have gone since what is kept of the script was found out: once more, without that.
-                ErrorKind::InvalidInput if again.after_kept => {
-                    parsed.take().into_iter().for_each(Parsed::forget);
-                }
-                _ => return outcome,
-            }
-        }
-    }
-
-    /// The same; what was changed is there once it is committed, when no lock is held any more.
-    fn committed<T>(
-        &self,
-        parsed: Option<&Parsed>,
-        run: &Run<'_>,
-        watch: Watch<'_>,
-        told: &mut Vec<Changed>,
-        again: &mut Again,
-        act: impl Fn(&mut Session<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let moment = self.moments.now(&*self.env);
-        let generation = self.plans.generation();
-        let _shared = self.share();
-        let transaction = self.store.begin(Isolation::Snapshot);
-        let mut session = self.session(&*transaction, run, watch);
-        // Where plans were let go meanwhile, the transaction may see more than what is kept was found out by.
-        session.parsed = parsed.filter(|_| self.plans.generation() == generation);
-        session.stand = Stand { moment, generation };
-        let outcome = act(&mut session);
-        let Session { names, changed, lets_plans_go, has_numbered, used_kept, .. } = session;
-        again.after_conflict = has_numbered;
-        let done = match outcome {
-            Ok(done) => done,
-            Err(error) => {
-                drop(transaction);
-                self.forget_names(&names);
-                again.after_kept = used_kept.get();
-                // It may have failed for a name that stood for something else meanwhile.
-                again.after_conflict |= !self.moments.is(moment);
-                return Err(error);
-            }
-        };
-        let carried = Carried { moment, names, changed, lets_plans_go };
-        let committed = self.commit_carried(carried, transaction, told);
-        again.after_conflict |= !self.moments.is(moment);
-        committed?;
-        Ok(done)
-    }
-
-    /// Commits, and lets names stand for everybody for what they stand for in the transaction. `told` is what was changed, where it is committed.
-    fn commit_carried(
-        &self,
-        carried: Carried,
-        transaction: Box<dyn Transaction>,
-        told: &mut Vec<Changed>,
-    ) -> store::Result<()> {
-        let Carried { moment, names, changed, lets_plans_go } = carried;
-        let _naming = names.are_changed().then(|| self.naming.lock());
-        // Whoever begins now waits until names and rows belong together again.
-        let passing = names.move_old().then(|| self.moments.begin_to_pass());
-        let is_past = match &passing {
-            Some(passing) => passing.from() != moment,
-            None => !self.moments.is(moment),
-        };
-        let prepared = match is_past {
-            true => Err(changed_meanwhile()),
-            false => self.prepare(&names, &*transaction),
-        };
-        let committed = prepared.and_then(|changes| transaction.commit().map(|_| changes));
-        let changes = match committed {
-            Ok(changes) => changes,
-            Err(error) => {
-                self.forget_names(&names);
-                return Err(error);
-            }
-        };
-        *told = changed;
-        let named = self.catalog.change_names(&changes);
-        if let (Some(host), Ok(())) = (&self.host, &named) {
-            changes.dropped().iter().for_each(|&keyspace| host.dropped(keyspace));
-        }
-        if names.are_changed() || lets_plans_go {
-            self.plans.clear();
-        }
-        drop(passing);
-        named
-    }
-
-    /// What the commit does to keyspaces, whose row is written into the transaction.
-    fn prepare(&self, names: &Names, transaction: &dyn Transaction) -> store::Result<NameChanges> {
-        if !names.are_changed() {
-            return Ok(NameChanges::default());
-        }
-        let (changes, rows) = self.catalog.name_changes(names, transaction)?;
-        for row in rows {
-            transaction.write(&WriteBatch { tables: vec![row] })?;
-        }
-        Ok(changes)
-    }
-
-    /// Drops what was made for a transaction that is not committed.
-    fn forget_names(&self, names: &Names) {
-        // Nobody but the transaction knew of it: what is left goes when the database is opened again, and hides no other error.
-        let _ = self.catalog.forget_names(names);
-    }
-
-    /// For the scripts of a transaction of the caller's: to be asked for before it begins, and handed to each of them, and to
-    /// [`Engine::commit_in`] or [`Engine::forget`].
-    #[must_use]
-    pub fn carried(&self) -> Carried {
-        Carried::new(self.moments.now(&*self.env), Names::default())
-    }
-
-    /// What names stand for in a transaction of the caller's.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] where what they stood for when it began is not what they stand for now outside of it.
-    pub fn names_in<'c>(&self, carried: &'c Carried) -> store::Result<&'c Names> {
-        match self.moments.is(carried.moment) {
-            true => Ok(&carried.names),
-            false => Err(changed_meanwhile()),
-        }
-    }
-
-    /// Runs a script in a transaction of the caller's.
-    ///
-    /// # Errors
-    /// See [`Error`]. What the script wrote before it failed is still in the transaction.
-    pub fn run_in(
-        &self,
-        transaction: &dyn Transaction,
-        text: &str,
-        run: &Run<'_>,
-        carried: &mut Carried,
-    ) -> Result<Output> {
-        let parsed = self.plans.parse(text)?;
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let _running = self.register(&parsed.text, &cancelled);
-        self.carry(transaction, run, &cancelled, carried, |session| session.run(&parsed.script))
-    }
-
-    /// Does something in a transaction of the caller's.
-    fn carry<T>(
-        &self,
-        transaction: &dyn Transaction,
-        run: &Run<'_>,
-        cancelled: &Arc<AtomicBool>,
-        carried: &mut Carried,
-        act: impl FnOnce(&mut Session<'_>) -> Result<T>,
-    ) -> Result<T> {
-        self.names_in(carried)?;
-        let mut session = self.session(transaction, run, self.watch(run, cancelled));
-        session.is_callers = true;
-        session.names = std::mem::take(&mut carried.names);
-        let outcome = act(&mut session);
-        let Session { names, mut changed, lets_plans_go, .. } = session;
-        carried.names = names;
-        carried.changed.append(&mut changed);
-        carried.lets_plans_go |= lets_plans_go;
-        outcome
-    }
-
-    /// Commits a transaction in which scripts ran, and tells whoever wants to know what they changed. What scripts wrote lacks rows of an index
-    /// that was made meanwhile.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] where since the transaction began indexes were made or dropped, or relations renamed, replaced or removed;
-    /// those of the commit.
-    pub fn commit_in(
-        &self,
-        carried: Carried,
-        transaction: Box<dyn Transaction>,
-    ) -> store::Result<()> {
-        let mut told = Vec::new();
-        let committed = {
-            let _shared = self.share();
-            self.commit_carried(carried, transaction, &mut told)
-        };
-        self.callbacks.tell(told);
-        committed
-    }
-
-    /// Drops what scripts made in a transaction that was rolled back.
-    pub fn forget(&self, carried: &Carried) {
-        self.forget_names(&carried.names);
     }
 
     /// Forgets how queries run: what they stand on may have changed otherwise than by scripts.
@@ -685,20 +468,6 @@ impl Engine {
             None => false,
         }
     }
-}
-
-/// What would make it worth while to run a script once more that failed.
-#[derive(Default)]
-struct Again {
-    /// A conflict with what it did not ask for.
-    after_conflict: bool,
-    /// It failed before its commit, and went by what is kept of it.
-    after_kept: bool,
-}
-
-fn changed_meanwhile() -> store::Error {
-    let what = "an index was made or dropped, or a relation renamed, replaced or removed, since the transaction began";
-    store::Error::new(ErrorKind::Conflict, format!("{what}\nhint: run the transaction again"))
 }
 
 /// Takes a script off the list when it is done.
