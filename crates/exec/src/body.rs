@@ -33,6 +33,10 @@ use std::borrow::Cow;
 use syntax::Span;
 use table_join::TableJoin;
 
+/// After so many rows that steps take it is asked whether to go on: a look at the clock for each step of a query that reads one
+/// row would be a tenth of it.
+const CHECKED_ROWS: usize = 512;
+
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
@@ -55,6 +59,8 @@ pub(crate) struct Body<'p> {
     part: Option<KeyRange>,
     /// Rows of the next batch.
     batch_rows: usize,
+    /// Rows that steps have taken since it was asked whether to go on.
+    unchecked_rows: usize,
 }
 
 struct Ready<'p> {
@@ -66,9 +72,9 @@ struct Ready<'p> {
     upper: Option<Value>,
     starts_with: Option<Value>,
     /// Rows that were handed on, where equal ones are made one.
-    seen: Option<Table>,
+    seen: Option<Box<Table>>,
     /// Rows that wait, where equal ones are counted.
-    merged: Option<Merged>,
+    merged: Option<Box<Merged>>,
 }
 
 /// Row numbers of a derived relation that its versions are.
@@ -124,19 +130,28 @@ impl<'p> Body<'p> {
             }
             match plan.duplicates {
                 Duplicates::Merge if planned.distinct => {
-                    ready.seen = Some(Table::set(planned.live.len()));
+                    ready.seen = Some(Box::new(Table::set(planned.live.len())));
                 }
                 Duplicates::Weigh if planned.distinct => {
                     let later = merged::rows_later(&plan.steps, place);
-                    ready.merged = Some(Merged::new(planned.live.len(), later, planned.rows));
+                    let merged = Merged::new(planned.live.len(), later, planned.rows);
+                    ready.merged = Some(Box::new(merged));
                 }
                 _ => {}
             }
             steps.push(ready);
         }
         let duplicates = plan.duplicates;
-        let batch_rows = BATCH_ROWS;
-        Ok(Self { steps, variables, duplicates, clock: None, cut: None, part: None, batch_rows })
+        Ok(Self {
+            steps,
+            variables,
+            duplicates,
+            clock: None,
+            cut: None,
+            part: None,
+            batch_rows: BATCH_ROWS,
+            unchecked_rows: 0,
+        })
     }
 
     /// So many rows that come out are enough: the first batch has no more, and those after it twice as many each, so that what is looked for is
@@ -209,7 +224,11 @@ impl<'p> Body<'p> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
-        query.check(0)?;
+        self.unchecked_rows += input.rows;
+        if input.rows == 0 || self.unchecked_rows >= CHECKED_ROWS {
+            self.unchecked_rows = 0;
+            query.check(0)?;
+        }
         if input.rows == 0 {
             return Ok(true);
         }
