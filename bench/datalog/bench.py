@@ -35,11 +35,16 @@ THREADS = (1, 2)
 BATCH = 100_000
 """Rows of a call that loads."""
 
-SCHEMA = {
-    "user": ":create user {uid: Int => cmpl_pct: Int, gender: String?, age: Int?}",
-    "friends": ":create friends {fr: Int, to: Int}",
-    "friends.rev": ":create friends.rev {to: Int, fr: Int}",
+RELATIONS = {
+    "user": (
+        "users.csv",
+        ["uid", "cmpl_pct", "gender", "age"],
+        "{uid: Int => cmpl_pct: Int, gender: String?, age: Int?}",
+    ),
+    "friends": ("friends.csv", ["fr", "to"], "{fr: Int, to: Int}"),
+    "friends.rev": ("friends.rev.csv", ["to", "fr"], "{to: Int, fr: Int}"),
 }
+"""Of each relation its file, its columns, and how it is made."""
 
 
 def generate(folder: Path, users: int, friendships: int, seed: int) -> None:
@@ -85,16 +90,12 @@ def batches(path: Path) -> Iterator[list[list[Any]]]:
     yield rows
 
 
-HEADERS = {"user": ["uid", "cmpl_pct", "gender", "age"], "friends": ["fr", "to"], "friends.rev": ["to", "fr"]}
-FILES = {"user": "users.csv", "friends": "friends.csv", "friends.rev": "friends.rev.csv"}
-
-
 def load(run: Callable[[str], Any], put: Callable[[dict[str, Any]], Any], folder: Path) -> None:
     """Loads an engine of scripts by its call for rows."""
-    for name, create in SCHEMA.items():
-        run(create)
-        for rows in batches(folder / FILES[name]):
-            put({name: {"headers": HEADERS[name], "rows": rows}})
+    for name, (file, columns, schema) in RELATIONS.items():
+        run(f":create {name} {schema}")
+        for rows in batches(folder / file):
+            put({name: {"headers": columns, "rows": rows}})
 
 
 def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, int], int]]:
@@ -298,7 +299,8 @@ class Bench:
         }
         self.calls: dict[tuple[str, str], int] = {}
         self.slow: set[tuple[str, str]] = set()
-        self.errors: dict[tuple[str, str], str] = {}
+        self.errors: dict[tuple[str, str, int], str] = {}
+        """Of a query, an engine, and how many threads asked."""
         self.peaks: dict[str, dict[str, int]] = {}
         self.again: dict[str, int] = dict.fromkeys(engines, 0)
 
@@ -308,7 +310,7 @@ class Bench:
         answer = ask(self.engines[name], wanted)
         self.peaks.setdefault("all", {})[name] = answer["peak_kb"]
         if "error" in answer:
-            self.errors[query, name] = answer["error"]
+            self.errors[query, name, threads] = answer["error"]
             print(f"{query}: {name}: {answer['error']}", file=sys.stderr)
             return None
         self.again[name] += answer["again"]
@@ -319,7 +321,7 @@ class Bench:
         users = [self.draw.randrange(largest) + 1 for _ in range(20_000)]
         counts: dict[str, int] = {}
         for name in self.engines:
-            if not can(name, query) or (query, name) in self.errors or (query, name) in self.slow:
+            if not can(name, query) or (query, name, 1) in self.errors or (query, name) in self.slow:
                 continue
             if first:
                 probe = self.request(name, query, users[:1] if query in UNBOUND else users[:3], 1)
@@ -334,6 +336,8 @@ class Bench:
                     continue
             calls = self.calls[query, name]
             for threads in THREADS:
+                if (query, name, threads) in self.errors:
+                    break
                 answer = self.request(name, query, users[: max(calls, threads)], threads)
                 if answer is None:
                     break
@@ -342,7 +346,7 @@ class Bench:
                 self.rates[threads][query][name].append(max(calls, threads) / answer["wall_s"])
         if len(set(counts.values())) > 1 and query in READS:
             print(f"{query}: the engines disagree: {counts}", file=sys.stderr)
-            self.errors[query, "rows"] = str(counts)
+            self.errors[query, "rows", 1] = str(counts)
 
     def note_peaks(self, phase: str) -> None:
         """Keeps the peaks of memory so far."""
@@ -414,7 +418,7 @@ def report(args: argparse.Namespace, bench: Bench, loaded: dict[str, float]) -> 
         text = ", ".join(f"{name} {peak // 1024:,} MB" for name, peak in peaks.items())
         lines.append(f"Peak memory after {'the reads' if phase == 'reads' else 'all'}: {text}.")
     lines.append("Made again after a conflict: " + ", ".join(f"{name} {n}" for name, n in bench.again.items()) + ".")
-    lines += [f"{query}, {name}: {error}" for (query, name), error in bench.errors.items()]
+    lines += [f"{query}, {name}: {error}" for (query, name, _), error in bench.errors.items()]
     text = "\n".join(lines) + "\n"
     print(text)
     (args.out / "datalog.md").write_text(text)
