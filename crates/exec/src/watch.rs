@@ -6,7 +6,7 @@ use env::Env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Asked by every operator, at least once a batch.
+/// Asked by whatever takes rows: once in some hundred of them, and at the end of each batch.
 pub(crate) struct Watch<'w> {
     env: Arc<dyn Env>,
     cancelled: Arc<AtomicBool>,

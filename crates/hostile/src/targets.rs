@@ -154,10 +154,16 @@ pub fn codecs(data: &[u8]) {
                 let key: Vec<u64> = (0..key_words).map(|column| reader.get(column, row)).collect();
                 let _ = (
                     reader.find(&key),
+                    reader.find_first(&key),
+                    reader.find_first_from(&key, reader.seek(&key)),
                     reader.lower_bound(&key),
                     reader.find_prefix(&key[..key_words - 1]),
                 );
             }
+            reader.prefetch_entries();
+            // Past all keys, or all but damaged ones.
+            let key = vec![u64::MAX; key_words];
+            reader.find_first_from(&key, reader.seek(&key));
             words.clear();
             reader.distinct_first_words(&mut words);
         }

@@ -41,6 +41,7 @@ impl Inner {
         if batch.is_empty() {
             return Ok(SeqNo(self.snapshots.visible()));
         }
+        self.slow_down();
         self.wait_for_room()?;
         let mut guard = self.writer.lock();
         // Again, now that nothing can come between: the store may have been closed meanwhile.
@@ -165,9 +166,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Slows writers that outrun flush and compaction: up to a millisecond a commit for each run too
-    /// many in level 0, and a full stop only while twice the memtable budget is unflushed.
-    pub(crate) fn wait_for_room(&self) -> Result<()> {
+    /// Slows writers that outrun compaction: up to a millisecond a commit where level 0 has too many runs.
+    fn slow_down(&self) {
         let runs = self.level0_runs.load(Ordering::Relaxed);
         let soft = 3 * self.options.tree.level0_runs;
         if runs > soft && self.compaction_error.lock().is_none() {
@@ -177,6 +177,10 @@ impl Inner {
                 self.level0_runs.load(Ordering::Relaxed) <= soft
             });
         }
+    }
+
+    /// Stops writers that outrun flushes: while twice the memtable budget is unflushed.
+    pub(crate) fn wait_for_room(&self) -> Result<()> {
         let full = || {
             self.sealed.load(Ordering::Acquire)
                 && self.active_bytes.load(Ordering::Relaxed) >= self.options.memtable_bytes

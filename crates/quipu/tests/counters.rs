@@ -55,6 +55,42 @@ fn what_is_counted_is_read_at_once_and_kept_whatever_the_durability() {
     }
 }
 
+/// More keys than are looked up at once, in no order and some of them twice, whose increments lie in several tables, in memtables and in
+/// what waits, with numbers set and counters removed between.
+#[test]
+fn many_counters_of_several_tables_are_read_as_one_by_one() {
+    let db = memory();
+    let counters = bigrams(&db);
+    let mut right: BTreeMap<u64, i64> = BTreeMap::new();
+    let mut seed = 1_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (seed >> 33) % below
+    };
+    for round in 0..6 {
+        let keys: Vec<u64> = (0..4000).map(|_| random(6000)).collect();
+        counters.add_many(KeyList::U64(&keys), NumberList::Ones).unwrap();
+        keys.iter().for_each(|&key| *right.entry(key).or_default() += 1);
+        for _ in 0..100 {
+            let (key, number) = (random(6000), random(50) as i64);
+            counters.set(key, number).unwrap();
+            right.insert(key, number);
+            let gone = random(6000);
+            assert_eq!(counters.remove(gone).unwrap(), right.remove(&gone).is_some());
+        }
+        match round {
+            0..4 => db.flush().unwrap(),
+            4 => counters.flush().unwrap(),
+            _ => {}
+        }
+    }
+    let asked: Vec<u64> = (0..9000).map(|_| random(7000)).collect();
+    let want = asked.iter().map(|key| right.get(key).copied().unwrap_or_default()).collect();
+    let got = counters.get_many(KeyList::U64(&asked)).unwrap();
+    assert_eq!(got, NumberColumn::Int(want));
+    assert!(asked.iter().all(|&key| int(&counters, key) == right.get(&key).copied().unwrap_or(0)));
+}
+
 #[test]
 fn increments_that_wait_are_written_without_being_asked_for() {
     let folder = tempfile::tempdir().unwrap();

@@ -334,8 +334,8 @@ pub trait Store: Read {
     /// Poisoned, read-only, or the failed write that poisons.
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo>;
 
-    /// Returns once a commit would not be held up by what is to be flushed or merged before it: for whoever holds a lock
-    /// while it commits, and lets go of it here. Promises nothing, for others commit too.
+    /// Returns once a commit would not have to wait for memtables to be flushed, which takes tenths of a second: for whoever
+    /// holds a lock while it commits, and does not hold it here. Promises nothing, for others commit too.
     ///
     /// # Errors
     /// Poisoned.

@@ -7,7 +7,8 @@
 //! are put are loaded as tables (`load.rs`): a transaction holds no more than its share of the memory.
 
 use super::load::{LOADED_ROWS_MIN, Rows};
-use super::session::{Session, refuse_read_only};
+use super::parsed::Aim;
+use super::session::Session;
 use super::{Carried, Engine, EnvAmbient};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
@@ -19,7 +20,7 @@ use crate::target::Target;
 use crate::view::columns_of;
 use base::{Batch, Kind};
 use model::{Frame, Series, Type, Value};
-use relation::{Access, Refused, Schema};
+use relation::{Refused, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
@@ -140,7 +141,7 @@ struct Prepared<'f> {
     kind: ChangeKind,
     rows: usize,
     mutation: Mutation,
-    target: Target,
+    aim: Aim,
     sources: Vec<Source<'f>>,
     triggers: Vec<String>,
     /// Whether what was there plays no part.
@@ -181,20 +182,15 @@ impl Session<'_> {
             let what = format!("`{}` is written by writing `{relation}`", name.text);
             return Err(Error::hinted(what, Span::default(), hint));
         }
-        let entry = crate::system::find(&engine.catalog, &self.names, &name)?;
-        refuse_read_only(&entry, Span::default())?;
-        let settings = engine.catalog.settings(self.read(), &name.text)?;
-        relation::check_access(&name.text, &settings, Access::ReadOnly)
-            .map_err(|error| refused(error.to_string()))?;
-        let mut target = Target::of(&engine.catalog, self.read(), &entry)?;
-        target.call(&name.text);
         let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
+        let aim = self.find_aim(&mutation)?;
         let triggers = match change.is_import {
             true => Vec::new(),
-            false => crate::trigger::of(&settings, mutation.op).to_vec(),
+            false => crate::trigger::of(&aim.settings, mutation.op).to_vec(),
         };
+        let target = &aim.target;
         let schema = &target.schema;
-        let sources = self.sources(change, &mutation, schema)?;
+        let sources = self.sources(change, &aim)?;
         let is_blind = matches!(change.kind, ChangeKind::Put | ChangeKind::Rm)
             && triggers.is_empty()
             && !engine.callbacks.wants(change.relation)
@@ -205,13 +201,13 @@ impl Session<'_> {
             && change.kind == ChangeKind::Put
             && schema.values.iter().all(|value| value.merge.is_none());
         let (kind, rows) = (change.kind, change.rows.len());
-        Ok(Prepared { kind, rows, mutation, target, sources, triggers, is_blind, is_loadable })
+        Ok(Prepared { kind, rows, mutation, aim, sources, triggers, is_blind, is_loadable })
     }
 
     /// Writes all of them as tables.
     fn load(&self, all: &[Prepared<'_>]) -> Result<()> {
         let mut tables = Vec::new();
-        for Prepared { target, sources, rows, .. } in all {
+        for Prepared { aim: Aim { target, .. }, sources, rows, .. } in all {
             for path in &target.paths {
                 self.check()?;
                 let rows = self.encode(path, &target.schema, sources, 0..*rows)?;
@@ -222,7 +218,7 @@ impl Session<'_> {
     }
 
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
-        let Prepared { kind, rows, mutation, target, sources, triggers, is_blind, .. } = prepared;
+        let Prepared { kind, rows, mutation, aim, sources, triggers, is_blind, .. } = prepared;
         let rows = *rows;
         // A trigger sees all that changed at once.
         let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
@@ -232,8 +228,8 @@ impl Session<'_> {
             let to = from.saturating_add(step).min(rows);
             self.check()?;
             match is_blind {
-                true => self.write_columns(*kind, target, sources, from..to)?,
-                false => self.write_rows(mutation, target, sources, triggers, from..to)?,
+                true => self.write_columns(*kind, &aim.target, sources, from..to)?,
+                false => self.write_rows(mutation, aim, sources, triggers, from..to)?,
             }
             from = to;
         }
@@ -253,12 +249,8 @@ impl Session<'_> {
     }
 
     /// Of each column, what it gets.
-    fn sources<'f>(
-        &self,
-        change: &Change<'f>,
-        mutation: &Mutation,
-        schema: &Schema,
-    ) -> Result<Vec<Source<'f>>> {
+    fn sources<'f>(&self, change: &Change<'f>, aim: &Aim) -> Result<Vec<Source<'f>>> {
+        let schema = &aim.target.schema;
         let columns = columns_of(schema);
         if !change.is_import {
             let unknown =
@@ -271,7 +263,6 @@ impl Session<'_> {
             }
         }
         let ambient = EnvAmbient(&*self.engine.env);
-        let defaults = self.defaults(mutation, schema)?;
         let mut sources = Vec::with_capacity(columns.len());
         for (place, column) in columns.iter().enumerate() {
             let is_value = place >= schema.keys.len();
@@ -291,7 +282,7 @@ impl Session<'_> {
                 sources.push(Source::Missing);
                 continue;
             }
-            let default = defaults.iter().find(|(name, _)| *name == column.name);
+            let default = aim.defaults.iter().find(|(name, _)| *name == column.name);
             let Some((_, default)) = default else {
                 let what = format!(
                     "the rows for relation `{}` have no column `{}`",
@@ -384,12 +375,12 @@ impl Session<'_> {
     fn write_rows(
         &mut self,
         mutation: &Mutation,
-        target: &Target,
+        aim: &Aim,
         sources: &[Source<'_>],
         triggers: &[String],
         rows: std::ops::Range<usize>,
     ) -> Result<()> {
-        let schema = &target.schema;
+        let schema = &aim.target.schema;
         let engine = self.engine;
         let ambient = EnvAmbient(&*engine.env);
         let all = columns_of(schema);
@@ -407,8 +398,7 @@ impl Session<'_> {
             headers.push(column.name.clone());
         }
         let given = Given { headers: &headers, columns: &columns, rows: rows.len() };
-        let defaults = self.defaults(mutation, &target.schema)?;
-        self.write(mutation, &given, target, &defaults, triggers, false)?;
+        self.write(mutation, &given, aim, triggers, false)?;
         Ok(())
     }
 }

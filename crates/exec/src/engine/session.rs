@@ -106,18 +106,16 @@ impl Blocks for Session<'_> {
             }
         }
         let aim = self.aim(query.span, mutation, is_new)?;
-        let Aim { target, settings, defaults } = &*aim;
         let triggers = match self.in_trigger {
             true => &[],
-            false => crate::trigger::of(settings, mutation.op),
+            false => crate::trigger::of(&aim.settings, mutation.op),
         };
-        let returning = query.options.returning;
-        let returned = self.write(mutation, &given, target, defaults, triggers, returning)?;
+        let returned = self.write(mutation, &given, &aim, triggers, query.options.returning)?;
         if !query.options.returning {
             return Ok(Output::status("OK"));
         }
         let mut names = vec!["_kind".to_owned()];
-        names.extend(crate::view::columns_of(&target.schema).into_iter().map(|c| c.name));
+        names.extend(crate::view::columns_of(&aim.target.schema).into_iter().map(|c| c.name));
         let rows = returned
             .into_iter()
             .map(|(kind, row)| std::iter::once(Value::Str(kind.to_owned())).chain(row).collect());
@@ -209,11 +207,11 @@ impl Session<'_> {
         &mut self,
         mutation: &syntax::Mutation,
         given: &Given<'_>,
-        target: &Target,
-        defaults: &[(String, plan::Expr)],
+        aim: &Aim,
         triggers: &[String],
         returning: bool,
     ) -> Result<Returned> {
+        let Aim { target, defaults, .. } = aim;
         let ambient = EnvAmbient(&*self.engine.env);
         self.has_numbered |= target.dictionary.is_some();
         if let Some(main) = target.paths.first()
@@ -317,6 +315,18 @@ impl Session<'_> {
             self.used_kept.set(true);
             return Ok(aim);
         }
+        let aim = Arc::new(self.find_aim(mutation)?);
+        if let Some(parsed) = keeper {
+            parsed.keep_aim(query, self.stand, now_us, &aim);
+        }
+        Ok(aim)
+    }
+
+    /// Where rows go, found out anew.
+    ///
+    /// # Errors
+    /// No such relation, or one that may not be changed so.
+    pub(super) fn find_aim(&self, mutation: &syntax::Mutation) -> Result<Aim> {
         let settings = self.check_change(mutation)?;
         let catalog = &self.engine.catalog;
         let entry = crate::system::find(catalog, &self.names, &mutation.relation)?;
@@ -324,11 +334,7 @@ impl Session<'_> {
         let mut target = Target::of(catalog, self.read(), &entry)?;
         target.call(&mutation.relation.text);
         let defaults = self.defaults(mutation, &target.schema)?;
-        let aim = Arc::new(Aim { target, settings, defaults });
-        if let Some(parsed) = keeper {
-            parsed.keep_aim(query, self.stand, now_us, &aim);
-        }
-        Ok(aim)
+        Ok(Aim { target, settings, defaults })
     }
 
     /// A relation's settings, if they let it be changed so. What is not there yet has the usual ones.
@@ -473,7 +479,7 @@ impl Session<'_> {
     }
 
     /// Defaults by column: those that the script says, then those of the relation.
-    pub(super) fn defaults(
+    fn defaults(
         &self,
         mutation: &syntax::Mutation,
         schema: &Schema,
@@ -517,7 +523,7 @@ fn refused(error: store::Error, span: Span) -> Error {
 }
 
 /// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner.
-pub(super) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
+fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
     match entry {
         Entry::Blobs(def, _) => {
             let what = format!("`{}` holds blobs, which scripts only read", def.name);

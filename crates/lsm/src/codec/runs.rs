@@ -3,7 +3,7 @@
 //! # Why runs
 //! Rows are sorted, so rows with the same words but the last lie together: a *run* (for an edge:
 //! the edges of one source). The prefix is stored once a run, the last word as its gap to the row
-//! before. Gaps lie in groups of [`GROUP_SLOTS`] (`gaps.rs`), so that a look-up decodes at most one.
+//! before. Gaps lie in groups of 128 (`gaps.rs`), so that a look-up decodes at most one.
 //!
 //! # Invariants
 //! 1. Rows are in ascending order; equal keys (versions of one) are neighbours and have gap 0.
@@ -385,8 +385,10 @@ impl<'a> KeyReader<'a> {
     pub fn seek(&self, key: &[u64]) -> Seek {
         match *key {
             [word] if self.rows > 0 => {
-                let seek = self.seek_in_run(0, &self.slots_of(0, &(0..self.rows)), word);
+                let slots = self.slots_of(0, &(0..self.rows));
+                let seek = self.seek_in_run(0, &slots, word);
                 if seek.value < word
+                    && seek.slot < slots.end
                     && let Some(group) = self.group(seek.slot / GROUP_SLOTS)
                 {
                     group.prefetch();
@@ -757,6 +759,9 @@ mod tests {
                 if len == words {
                     let found = reader.find(key);
                     assert_eq!(found, low..high, "{key:?}");
+                    let first = (low < high).then_some(low);
+                    assert_eq!(reader.find_first(key), first, "{key:?}");
+                    assert_eq!(reader.find_first_from(key, reader.seek(key)), first, "{key:?}");
                 } else {
                     let found = reader.find_prefix(key);
                     assert_eq!(found.rows, low..high, "{key:?}");
@@ -833,9 +838,19 @@ mod tests {
                     prop_assert!(found.rows.end <= count);
                     reader.last_words_of(&found, &mut out);
                     prop_assert!(reader.find(&key[..words]).end <= count);
+                    prop_assert!(reader.find_first(&key[..words]).is_none_or(|row| row < count));
+                    reader.prefetch_entries();
+                    let seek = reader.seek(&key[..words]);
+                    let first = reader.find_first_from(&key[..words], seek);
+                    prop_assert!(first.is_none_or(|row| row < count));
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_block_of_one_row_has_no_gaps_to_look_into() {
+        check(&[vec![5]], 1, &[vec![4], vec![5], vec![6]]);
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(super) struct Places<'a> {
     /// Of each key.
     pub(super) of: Vec<Place<'a>>,
     pub(super) blocks: Vec<Arc<Block>>,
+    /// So many of them belong to keys that are finished.
+    finished_blocks: usize,
     links: Vec<Link<'a>>,
     /// Values of the keys whose versions were combined.
     pub(super) combined: Batch,
@@ -66,6 +68,7 @@ impl<'a> Places<'a> {
         Self {
             of: vec![Place::Open; keys],
             blocks: Vec::new(),
+            finished_blocks: 0,
             links: Vec::new(),
             combined: Batch::new(shape),
         }
@@ -74,6 +77,7 @@ impl<'a> Places<'a> {
     /// Forgets what the places so far point to.
     pub(super) fn let_go(&mut self) {
         self.blocks.clear();
+        self.finished_blocks = 0;
         self.combined.clear();
     }
 
@@ -173,8 +177,32 @@ impl<'a> Places<'a> {
                 fold.push(key, values, &mut self.combined);
             }
         }
+        if !self.links.is_empty() {
+            self.let_unused_go(asked);
+        }
         self.links.clear();
+        self.finished_blocks = self.blocks.len();
         Ok(())
+    }
+
+    /// Lets go of the blocks that were held since the last time and that no row of the keys in `asked` is in.
+    fn let_unused_go(&mut self, asked: &[u32]) {
+        let first = self.finished_blocks;
+        let mut numbers = vec![None; self.blocks.len() - first];
+        let mut next = first as u32;
+        for &i in asked {
+            if let Place::Block(block, _) = &mut self.of[i as usize] {
+                let number = numbers[*block as usize - first].get_or_insert_with(|| {
+                    next += 1;
+                    next - 1
+                });
+                *block = *number;
+            }
+        }
+        let new = self.blocks.drain(first..).zip(numbers);
+        let mut new: Vec<_> = new.filter_map(|(block, number)| Some((number?, block))).collect();
+        new.sort_unstable_by_key(|(number, _)| *number);
+        self.blocks.extend(new.into_iter().map(|(_, block)| block));
     }
 
     fn fold(&self, first: u32, shape: &Shape, values: Projection, fold: &mut Fold) {
