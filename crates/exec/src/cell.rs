@@ -131,10 +131,9 @@ impl Interner {
     pub fn cell(&self, value: &Value) -> Cell {
         match inline(value) {
             Some(cell) => cell,
-            None => match self.known(|inner| inner.hash(value), |other| other == value) {
-                Ok(cell) => cell,
-                Err(hash) => self.insert(hash, value.clone()),
-            },
+            None => self
+                .known(|inner| inner.hash(value), |other| other == value)
+                .unwrap_or_else(|hash| self.insert(hash, value.clone())),
         }
     }
 
@@ -142,20 +141,17 @@ impl Interner {
     pub fn take(&self, value: Value) -> Cell {
         match inline(&value) {
             Some(cell) => cell,
-            None => match self.known(|inner| inner.hash(&value), |other| *other == value) {
-                Ok(cell) => cell,
-                Err(hash) => self.insert(hash, value),
-            },
+            None => self
+                .known(|inner| inner.hash(&value), |other| *other == value)
+                .unwrap_or_else(|hash| self.insert(hash, value)),
         }
     }
 
     /// A text's cell; a copy is made only of one that is new.
     pub fn text(&self, text: &str) -> Cell {
         let is_it = |value: &Value| matches!(value, Value::Str(other) if other == text);
-        match self.known(|inner| inner.hash_text(text), is_it) {
-            Ok(cell) => cell,
-            Err(hash) => self.insert(hash, Value::Str(text.to_owned())),
-        }
+        self.known(|inner| inner.hash_text(text), is_it)
+            .unwrap_or_else(|hash| self.insert(hash, Value::Str(text.to_owned())))
     }
 
     /// An integer's cell.

@@ -10,6 +10,7 @@
 //! 1. Memtables are flushed oldest first, or together: a run of level 0 is older than every memtable.
 //! 2. Nothing is installed here.
 
+use crate::compaction::below::Below;
 use crate::compaction::everything;
 use crate::compaction::rewrite::{Rules, rewrite};
 use crate::compaction::snapshots::Snapshots;
@@ -21,7 +22,7 @@ use crate::run_writer::RunWriter;
 use crate::table::RangeTombstone;
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{MemSource, RowSource, VersionMerger};
-use base::{Key, KeyRange, KeyRef, Shape};
+use base::{Key, Shape};
 use env::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
@@ -38,19 +39,18 @@ pub(crate) fn flush(
     for memtable in memtables {
         tombstones.extend(memtable.range_tombstones().iter().cloned());
     }
-    let all_bottom = is_behind(version, memtables, &tombstones);
+    let below = match is_behind(version, memtables, &tombstones) {
+        true => Below::nothing(),
+        false => version.runs().collect(),
+    };
     let bytes: u64 = memtables.iter().map(|memtable| memtable.bytes()).sum();
     let fills = version.is_empty() || bytes >= context.options.table_bytes;
-    let level = if all_bottom && fills { LEVEL_MAX } else { 0 };
-    let is_bottom = |range: &KeyRange| all_bottom || !version.overlaps(range);
-    let bottom_at = |key: KeyRef<'_>| version.stretch_at(key);
+    let level = if below.is_nothing() && fills { LEVEL_MAX } else { 0 };
     let rules = Rules {
         shape,
         snapshots: Snapshots::new(snapshots),
         tombstones: &Pieces::new(&tombstones),
-        is_bottom: &is_bottom,
-        bottom_at: &bottom_at,
-        all_bottom,
+        below: &below,
     };
     let sources = memtables.iter().map(|memtable| {
         Box::new(MemSource::new(&**memtable, everything(shape))) as Box<dyn RowSource + '_>

@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::table::{Table, TableMeta};
 use base::{KeyRange, KeyRef, TableId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 /// Opens a table that an edit names.
@@ -199,30 +198,17 @@ impl Version {
     /// Whether keys from `first` to `last`, both inclusive, may be in a level deeper than `level`.
     #[must_use]
     pub fn overlaps_below(&self, level: usize, first: KeyRef<'_>, last: KeyRef<'_>) -> bool {
-        self.levels.iter().skip(level).any(|run| run.overlaps(first, last))
+        self.runs_below(level).any(|run| run.overlaps(first, last))
     }
 
-    /// Whether nothing deeper than `level` can hold a key of `range`.
-    #[must_use]
-    pub fn bottom_level_for(&self, level: usize, range: &KeyRange) -> bool {
-        self.levels.iter().skip(level).all(|run| run.overlapping(range).is_empty())
+    /// All runs, newest first.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.level0.iter().map(|(_, run)| run).chain(&self.levels)
     }
 
-    /// Whether any table can hold a key of `range`.
-    #[must_use]
-    pub fn overlaps(&self, range: &KeyRange) -> bool {
-        let level0 = self.level0.iter().map(|(_, run)| run);
-        level0.chain(&self.levels).any(|run| !run.overlapping(range).is_empty())
-    }
-
-    /// Whether no table can hold `key`, and how far that is so.
-    pub(crate) fn stretch_at(&self, key: KeyRef<'_>) -> Stretch<'_> {
-        Stretch::of(self.level0.iter().map(|(_, run)| run).chain(&self.levels), key)
-    }
-
-    /// As [`Version::stretch_at`], for tables deeper than `level`.
-    pub(crate) fn stretch_below(&self, level: usize, key: KeyRef<'_>) -> Stretch<'_> {
-        Stretch::of(self.levels.iter().skip(level), key)
+    /// The runs of levels deeper than `level`.
+    pub(crate) fn runs_below(&self, level: usize) -> impl Iterator<Item = &Run> {
+        self.levels.iter().skip(level)
     }
 
     /// Smallest and largest key of all tables.
@@ -240,82 +226,18 @@ impl Version {
     }
 }
 
-/// Neighbouring keys that tables may hold, or that none does.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch<'a> {
-    /// Whether no table can hold them.
-    pub(crate) is_gap: bool,
-    bounds: (Bound<KeyRef<'a>>, Bound<KeyRef<'a>>),
-}
-
-impl<'a> Stretch<'a> {
-    /// The stretch of `key` in tables of these runs.
-    fn of(runs: impl Iterator<Item = &'a Run>, key: KeyRef<'_>) -> Self {
-        let (mut before, mut after) = (None, None);
-        for run in runs {
-            let next = run.tables.partition_point(|table| last_key(table) < key);
-            let behind = run.tables.get(next);
-            if let Some(table) = behind.filter(|table| first_key(table) <= key) {
-                let bounds = (Bound::Included(first_key(table)), Bound::Included(last_key(table)));
-                return Self { is_gap: false, bounds };
-            }
-            let ahead = next.checked_sub(1).map(|table| last_key(&run.tables[table]));
-            before = before.max(ahead);
-            after = match (after, behind.map(|table| first_key(table))) {
-                (Some(one), Some(other)) => Some(std::cmp::min::<KeyRef<'a>>(one, other)),
-                (one, other) => one.or(other),
-            };
-        }
-        let bound = |key: Option<KeyRef<'a>>| key.map_or(Bound::Unbounded, Bound::Excluded);
-        Self { is_gap: true, bounds: (bound(before), bound(after)) }
-    }
-
-    /// Whether it reaches to this key.
-    #[inline]
-    pub(crate) fn holds(&self, key: KeyRef<'_>) -> bool {
-        let behind = match self.bounds.0 {
-            Bound::Included(from) => from <= key,
-            Bound::Excluded(from) => from < key,
-            Bound::Unbounded => true,
-        };
-        behind
-            && match self.bounds.1 {
-                Bound::Included(to) => key <= to,
-                Bound::Excluded(to) => key < to,
-                Bound::Unbounded => true,
-            }
-    }
-
-    /// As if tables held these keys, which ascend, and nothing between them.
-    #[cfg(test)]
-    pub(crate) fn among(held: &'a [[u64; 1]], key: KeyRef<'_>) -> Self {
-        let at = held.partition_point(|held| KeyRef::Words(held) < key);
-        let bound = |held: Option<&'a [u64; 1]>| {
-            held.map_or(Bound::Unbounded, |held| Bound::Excluded(KeyRef::Words(held)))
-        };
-        match held.get(at).map(|held| KeyRef::Words(held)) {
-            Some(one) if one == key => {
-                Self { is_gap: false, bounds: (Bound::Included(one), Bound::Included(one)) }
-            }
-            _ => {
-                let before = at.checked_sub(1).map(|at| &held[at]);
-                Self { is_gap: true, bounds: (bound(before), bound(held.get(at))) }
-            }
-        }
-    }
-}
-
-fn first_key(table: &Table) -> KeyRef<'_> {
+pub(crate) fn first_key(table: &Table) -> KeyRef<'_> {
     table.meta().summary.first_key.as_ref()
 }
 
-fn last_key(table: &Table) -> KeyRef<'_> {
+pub(crate) fn last_key(table: &Table) -> KeyRef<'_> {
     table.meta().summary.last_key.as_ref()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compaction::below::Below;
     use crate::context::{Context, TreeOptions};
     use crate::rows::Rows;
     use crate::run_writer::RunWriter;
@@ -385,22 +307,24 @@ mod tests {
         let added: Vec<_> =
             places.iter().zip(&metas).map(|(&(level, run), meta)| (level, run, meta)).collect();
         let version = tables.apply(&Version::default(), &added, &[]).unwrap();
+        let all: Below<'_> = version.runs().collect();
+        let deeper: Below<'_> = version.runs_below(1).collect();
         let range = |key: u64| KeyRange::prefix_words(&[key]);
         for key in 0..70 {
-            let here = version.stretch_at(KeyRef::Words(&[key]));
-            let below = version.stretch_below(1, KeyRef::Words(&[key]));
+            let here = all.stretch_at(KeyRef::Words(&[key]));
+            let below = deeper.stretch_at(KeyRef::Words(&[key]));
             assert!(here.holds(KeyRef::Words(&[key])) && below.holds(KeyRef::Words(&[key])));
             for other in 0..70 {
                 if here.holds(KeyRef::Words(&[other])) {
-                    assert_eq!(here.is_gap, !version.overlaps(&range(other)), "{key} {other}");
+                    assert_eq!(here.is_gap, all.holds_none_of(&range(other)), "{key} {other}");
                 }
                 if below.holds(KeyRef::Words(&[other])) {
-                    let is_gap = version.bottom_level_for(1, &range(other));
+                    let is_gap = deeper.holds_none_of(&range(other));
                     assert_eq!(below.is_gap, is_gap, "{key} {other}");
                 }
             }
         }
-        let gap = version.stretch_below(1, KeyRef::Words(&[30]));
+        let gap = deeper.stretch_at(KeyRef::Words(&[30]));
         assert!(gap.is_gap && gap.holds(KeyRef::Words(&[5])) && gap.holds(KeyRef::Words(&[49])));
     }
 
@@ -457,7 +381,8 @@ mod tests {
         assert_eq!(overlapping(0, 5), 1);
         assert_eq!(overlapping(4, 6), 2);
         assert_eq!(overlapping(10, 99), 0);
-        assert!(!version.bottom_level_for(5, &KeyRange::all_words()));
-        assert!(version.bottom_level_for(6, &KeyRange::all_words()));
+        let below = |level: usize| version.runs_below(level).collect::<Below<'_>>();
+        assert!(!below(5).holds_none_of(&KeyRange::all_words()));
+        assert!(below(6).holds_none_of(&KeyRange::all_words()));
     }
 }

@@ -87,9 +87,7 @@ impl FilterBuilder {
         let mut words = vec![[0_u32; 8]; blocks];
         for &hash in &self.hashes {
             let block = &mut words[block_of(hash, blocks)];
-            for (word, salt) in block.iter_mut().zip(SALT) {
-                *word |= 1 << ((hash as u32).wrapping_mul(salt) >> 27);
-            }
+            block.iter_mut().zip(bits_of(hash)).for_each(|(word, bit)| *word |= bit);
         }
         out.reserve(4 + blocks * BLOCK_BYTES);
         out.extend_from_slice(&(blocks as u32).to_le_bytes());
@@ -103,6 +101,12 @@ impl FilterBuilder {
 #[inline]
 fn block_of(hash: u64, blocks: usize) -> usize {
     (((hash >> 32) * blocks as u64) >> 32) as usize
+}
+
+/// The bit that a hash has in each word of its block.
+#[inline]
+fn bits_of(hash: u64) -> [u32; 8] {
+    SALT.map(|salt| 1 << ((hash as u32).wrapping_mul(salt) >> 27))
 }
 
 /// A filter in memory.
@@ -152,8 +156,8 @@ impl Filter {
     pub fn may_contain(&self, hash: u64) -> bool {
         let FilterBlock(words) = &self.blocks[block_of(hash, self.blocks.len())];
         let mut missing = 0;
-        for (word, salt) in words.iter().zip(SALT) {
-            missing |= !word & (1 << ((hash as u32).wrapping_mul(salt) >> 27));
+        for (word, bit) in words.iter().zip(bits_of(hash)) {
+            missing |= !word & bit;
         }
         missing == 0
     }

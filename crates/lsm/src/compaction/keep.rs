@@ -10,10 +10,10 @@
 //!    look for it to find conflicts.
 //! 3. A delete goes only where no deeper level can hold its key.
 
+use super::below::Stretch;
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::rows::Rows;
-use crate::version::Stretch;
 use base::mark::{Mark, hit};
 use base::sabotage::{Switch, is_on};
 use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WordColumn};

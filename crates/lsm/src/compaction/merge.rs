@@ -1,5 +1,6 @@
 //! Carries out a choice: an edit that replaces tables by merged ones.
 
+use super::below::Below;
 use super::choose::Choice;
 use super::rewrite::{Rules, rewrite};
 use super::snapshots::Snapshots;
@@ -10,7 +11,7 @@ use crate::run_writer::RunWriter;
 use crate::table::{RangeTombstone, Table, TableMeta};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{RowSource, RunSource, VersionMerger};
-use base::{KeyRange, KeyRef, KeyShape, Shape, TableId};
+use base::{KeyRange, KeyShape, Shape, TableId};
 use env::sync::atomic::AtomicBool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,9 +54,8 @@ struct Input {
 /// The tables of a choice, newest run first, in key order within a run.
 fn find(version: &Version, tables: &[TableId]) -> Result<Vec<Input>> {
     let wanted: BTreeSet<TableId> = tables.iter().copied().collect();
-    let level0 = version.level0.iter().map(|(_, run)| run);
     let mut inputs = Vec::new();
-    for (run, of_run) in level0.chain(&version.levels).enumerate() {
+    for (run, of_run) in version.runs().enumerate() {
         let chosen = of_run.tables.iter().filter(|table| wanted.contains(&table.meta().id));
         inputs.extend(chosen.map(|table| Input { run, table: table.clone() }));
     }
@@ -80,18 +80,11 @@ fn merge(
     let first = summaries().map(|summary| &summary.first_key).min();
     let last = summaries().map(|summary| &summary.last_key).max();
     let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
-    let all_bottom =
-        into == LEVEL_MAX || !version.overlaps_below(into, first.as_ref(), last.as_ref());
-    let is_bottom = |range: &KeyRange| all_bottom || version.bottom_level_for(into, range);
-    let bottom_at = |key: KeyRef<'_>| version.stretch_below(into, key);
-    let rules = Rules {
-        shape,
-        snapshots,
-        tombstones: &Pieces::new(&tombstones),
-        is_bottom: &is_bottom,
-        bottom_at: &bottom_at,
-        all_bottom,
+    let below = match version.overlaps_below(into, first.as_ref(), last.as_ref()) {
+        true => version.runs_below(into).collect(),
+        false => Below::nothing(),
     };
+    let rules = Rules { shape, snapshots, tombstones: &Pieces::new(&tombstones), below: &below };
     let sources = inputs.chunk_by(|a, b| a.run == b.run).map(|run| {
         let tables = run.iter().map(|input| input.table.clone()).collect();
         Box::new(RunSource::new(tables, everything(shape))) as Box<dyn RowSource>

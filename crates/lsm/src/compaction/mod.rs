@@ -6,6 +6,7 @@
 //! 2. A tombstone is dropped only when no deeper level can hold its key.
 //! 3. Inputs stay readable until the version that replaces them is in the manifest.
 
+pub(crate) mod below;
 mod choose;
 pub(crate) mod keep;
 mod merge;

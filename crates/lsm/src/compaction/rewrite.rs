@@ -1,12 +1,12 @@
 //! Runs versions through the rules of a merge into tables: what flush and compaction share.
 
+use super::below::Below;
 use super::keep::{Bottom, Keep, same_key};
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::error::{Error, Result};
 use crate::rows::Rows;
 use crate::run_writer::RunWriter;
-use crate::version::Stretch;
 use crate::view::VersionMerger;
 use base::{KeyRange, KeyRef, Shape};
 use env::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +20,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) snapshots: Snapshots<'a>,
     /// All range tombstones among the input.
     pub(crate) tombstones: &'a Pieces,
-    /// Whether nothing older than the input can hold any key of a range.
-    pub(crate) is_bottom: &'a dyn Fn(&KeyRange) -> bool,
-    /// The same of one key, and how far it holds.
-    pub(crate) bottom_at: &'a dyn Fn(KeyRef<'_>) -> Stretch<'a>,
-    /// Whether that is so everywhere.
-    pub(crate) all_bottom: bool,
+    /// What is older than the input.
+    pub(crate) below: &'a Below<'a>,
 }
 
 /// Writes what `versions` and the rules leave.
@@ -38,8 +34,11 @@ pub(crate) fn rewrite(
     writer: &mut RunWriter,
     cancel: &AtomicBool,
 ) -> Result<()> {
-    writer.set_range_tombstones(rules.tombstones.needed(rules.snapshots, rules.is_bottom));
-    let bottom = if rules.all_bottom { Bottom::Everywhere } else { Bottom::Where(rules.bottom_at) };
+    let below = rules.below;
+    let is_bottom = |range: &KeyRange| below.holds_none_of(range);
+    writer.set_range_tombstones(rules.tombstones.needed(rules.snapshots, is_bottom));
+    let stretch_at = |key: KeyRef<'_>| below.stretch_at(key);
+    let bottom = if below.is_nothing() { Bottom::Everywhere } else { Bottom::Where(&stretch_at) };
     let mut keep = Keep::new(rules.shape, rules.snapshots, rules.tombstones, bottom);
     let mut rows = Rows::new(rules.shape);
     let mut rest = Rows::new(rules.shape);
