@@ -177,13 +177,14 @@ impl Table {
         self.index.block_for(key)
     }
 
-    /// Fetches what [`Self::may_contain_key`] reads for a key of words.
+    /// Fetches what [`Self::may_contain_key`] reads for a whole key.
     #[inline]
     pub(crate) fn prefetch_filter(&self, key: KeyRef<'_>) {
-        if let (KeyRef::Words(words), Some(filter)) = (key, &self.key_filter)
-            && words.len() == self.shape.key_words()
-        {
-            filter.prefetch(hash_words(words));
+        if let Some(filter) = &self.key_filter {
+            filter.prefetch(match key {
+                KeyRef::Words(words) => hash_words(words),
+                KeyRef::Bytes(bytes) => hash_bytes(bytes),
+            });
         }
     }
 

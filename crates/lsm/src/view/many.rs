@@ -1,9 +1,8 @@
 //! Many keys at once: sorted, grouped by block, blocks read in batches.
 
-use super::get::push_entry;
 use super::places::{Place, Places};
 use super::runs::RunView;
-use super::{ReadAt, SuperVersion, columns};
+use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::{is_sorted, key_at, sort};
 use crate::table::Fill;
@@ -61,23 +60,27 @@ impl SuperVersion {
         places: &mut Places<'a>,
     ) -> Result<()> {
         // Keys that are asked more than once, as frequent ones are, are looked up once.
+        let mut asked: Vec<u32> = Vec::with_capacity(piece.len());
+        let mut again: Vec<(u32, u32)> = Vec::new();
         let (mut buffer, mut before) = ([0; WORDS_MAX], [0; WORDS_MAX]);
-        let mut is_again = |pair: &[u32]| {
-            let key = key_at(keys, pair[1] as usize, &mut buffer);
-            key == key_at(keys, pair[0] as usize, &mut before)
-        };
-        let again: Vec<bool> = piece.windows(2).map(&mut is_again).collect();
-        let is_first = |place: usize| place == 0 || !again[place - 1];
-        let asked: Vec<u32> =
-            (0..piece.len()).filter(|&place| is_first(place)).map(|place| piece[place]).collect();
+        for &i in piece {
+            let key = key_at(keys, i as usize, &mut buffer);
+            match asked.last() {
+                Some(&first) if key == key_at(keys, first as usize, &mut before) => {
+                    again.push((i, first));
+                }
+                _ => asked.push(i),
+            }
+        }
+        let held = places.blocks.len();
         if self.has_tombstones(at) {
             asked.iter().for_each(|&i| places.of[i as usize] = Place::Several);
         } else {
             self.look_up(keys, asked.clone(), at, places)?;
         }
-        places.finish(self, keys, &asked, at, projection)?;
-        for place in (1..piece.len()).filter(|&place| !is_first(place)) {
-            places.of[piece[place] as usize] = places.of[piece[place - 1] as usize];
+        places.finish(self, keys, &asked, held, at, projection)?;
+        for (i, first) in again {
+            places.of[i as usize] = places.of[first as usize];
         }
         Ok(())
     }
@@ -111,39 +114,6 @@ impl SuperVersion {
     }
 }
 
-impl Places<'_> {
-    /// Appends the row of key `i`, and whether it is there.
-    fn emit(
-        &self,
-        keys: &Keys,
-        i: usize,
-        projection: Projection,
-        present: &mut Vec<bool>,
-        out: &mut Batch,
-    ) {
-        let mut buffer = [0; WORDS_MAX];
-        let key = key_at(keys, i, &mut buffer);
-        let values = Projection { keys: 0, ..projection };
-        present.push(!matches!(self.of[i], Place::Absent));
-        match self.of[i] {
-            Place::Memtable(entry) => push_entry(entry, key, projection, out),
-            Place::Block(block, row) => {
-                columns::push_key(&mut out.keys, key, projection);
-                let row = row as usize;
-                self.blocks[block as usize].append_to(row..row + 1, values, out);
-            }
-            Place::Combined(row) => {
-                columns::push_key(&mut out.keys, key, projection);
-                columns::push_row(out, &self.combined, row as usize, values);
-            }
-            Place::Absent => columns::push_absent(out, key, projection),
-            Place::Open | Place::Merging(..) | Place::Merged(_) | Place::Several => {
-                unreachable!("every key was looked up")
-            }
-        }
-    }
-}
-
 /// Takes from `open` the keys, of places not decided yet, that the run decides.
 fn locate_in_run(
     run: &RunView,
@@ -166,23 +136,14 @@ fn locate_in_run(
             table.prefetch_filter(key);
         }
     }
-    let mut asked = Vec::with_capacity(open.len());
     for (&i, number) in open.iter().zip(numbers) {
         let key = key_at(keys, i as usize, &mut buffer);
-        let may = run.tables.get(number).is_some_and(|table| table.may_contain_key(key));
-        asked.push((number as u32, may));
-    }
-    for (&i, (number, may)) in open.iter().zip(asked) {
-        let key = key_at(keys, i as usize, &mut buffer);
-        let number = number as usize;
         match run.tables.get(number) {
             // May go on in the next table: looked at by itself.
-            Some(_) if run.ends_at(number, key) => {
-                places.find(run, i, key, snapshot)?;
-            }
+            Some(_) if run.ends_at(number, key) => places.find(run, i, key, snapshot)?,
             Some(table)
-                if may
-                    && table.meta().global_seq <= snapshot
+                if table.meta().global_seq <= snapshot
+                    && table.may_contain_key(key)
                     && let Some(block) = table.block_for(key) =>
             {
                 if needed.last() != Some(&(number, block)) {

@@ -4,10 +4,9 @@
 //! 1. The links of a chain go from the newest version to older ones; all but the last are merges.
 //! 2. A key is asked of a source as long as [`Places::is_open`] says so, and of the sources in their order.
 
-use super::ReadAt;
-use super::SuperVersion;
 use super::fold::Fold;
-use super::get::{DELETE, PUT};
+use super::get::{DELETE, PUT, push_entry};
+use super::{ReadAt, SuperVersion, columns};
 use crate::Result;
 use crate::memtable::{EntryRef, key_at};
 use crate::table::Block;
@@ -56,11 +55,9 @@ pub(super) struct Places<'a> {
     /// Of each key.
     pub(super) of: Vec<Place<'a>>,
     pub(super) blocks: Vec<Arc<Block>>,
-    /// So many of them belong to keys that are finished.
-    finished_blocks: usize,
     links: Vec<Link<'a>>,
     /// Values of the keys whose versions were combined.
-    pub(super) combined: Batch,
+    combined: Batch,
 }
 
 impl<'a> Places<'a> {
@@ -68,7 +65,6 @@ impl<'a> Places<'a> {
         Self {
             of: vec![Place::Open; keys],
             blocks: Vec::new(),
-            finished_blocks: 0,
             links: Vec::new(),
             combined: Batch::new(shape),
         }
@@ -77,7 +73,6 @@ impl<'a> Places<'a> {
     /// Forgets what the places so far point to.
     pub(super) fn let_go(&mut self) {
         self.blocks.clear();
-        self.finished_blocks = 0;
         self.combined.clear();
     }
 
@@ -135,7 +130,8 @@ impl<'a> Places<'a> {
         *place = if kind == PUT { Place::Merged(first) } else { Place::Merging(first, link) };
     }
 
-    /// After all sources: combines the versions of the keys numbered in `asked` that have several.
+    /// After all sources: combines the versions of the keys numbered in `asked` that have several. The first `held` blocks
+    /// are of other keys.
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -144,6 +140,7 @@ impl<'a> Places<'a> {
         view: &SuperVersion,
         keys: &Keys,
         asked: &[u32],
+        held: usize,
         at: ReadAt<'_>,
         projection: Projection,
     ) -> Result<()> {
@@ -178,16 +175,14 @@ impl<'a> Places<'a> {
             }
         }
         if !self.links.is_empty() {
-            self.let_unused_go(asked);
+            self.let_unused_go(asked, held);
         }
         self.links.clear();
-        self.finished_blocks = self.blocks.len();
         Ok(())
     }
 
-    /// Lets go of the blocks that were held since the last time and that no row of the keys in `asked` is in.
-    fn let_unused_go(&mut self, asked: &[u32]) {
-        let first = self.finished_blocks;
+    /// Lets go of the blocks from `first` on, which were held for the keys in `asked`, that no row of these is in.
+    fn let_unused_go(&mut self, asked: &[u32], first: usize) {
         let mut numbers = vec![None; self.blocks.len() - first];
         let mut next = first as u32;
         for &i in asked {
@@ -203,6 +198,37 @@ impl<'a> Places<'a> {
         let mut new: Vec<_> = new.filter_map(|(block, number)| Some((number?, block))).collect();
         new.sort_unstable_by_key(|(number, _)| *number);
         self.blocks.extend(new.into_iter().map(|(_, block)| block));
+    }
+
+    /// Appends the row of key `i`, and whether it is there.
+    pub(super) fn emit(
+        &self,
+        keys: &Keys,
+        i: usize,
+        projection: Projection,
+        present: &mut Vec<bool>,
+        out: &mut Batch,
+    ) {
+        let mut buffer = [0; WORDS_MAX];
+        let key = key_at(keys, i, &mut buffer);
+        let values = Projection { keys: 0, ..projection };
+        present.push(!matches!(self.of[i], Place::Absent));
+        match self.of[i] {
+            Place::Memtable(entry) => push_entry(entry, key, projection, out),
+            Place::Block(block, row) => {
+                columns::push_key(&mut out.keys, key, projection);
+                let row = row as usize;
+                self.blocks[block as usize].append_to(row..row + 1, values, out);
+            }
+            Place::Combined(row) => {
+                columns::push_key(&mut out.keys, key, projection);
+                columns::push_row(out, &self.combined, row as usize, values);
+            }
+            Place::Absent => columns::push_absent(out, key, projection),
+            Place::Open | Place::Merging(..) | Place::Merged(_) | Place::Several => {
+                unreachable!("every key was looked up")
+            }
+        }
     }
 
     fn fold(&self, first: u32, shape: &Shape, values: Projection, fold: &mut Fold) {
