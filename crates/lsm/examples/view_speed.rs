@@ -1,4 +1,4 @@
-//! Measures reads of a tree: one bottom run of a graph's edges, with and without edges in the memtable.
+//! Measures reads of a tree: one bottom run of a graph's edges, alone, with edges in the memtable, and under runs and memtables.
 //!
 //! `cargo run --release -p quipu-lsm --example view_speed`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
@@ -53,45 +53,80 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     edges.sort_unstable();
     edges.dedup();
 
-    let mut rows = Rows::new(&shape());
-    for &(src, dst) in &edges {
-        rows.keys.push(KeyRef::Words(&[src, dst]));
-        if let Column::Words(column) = &mut rows.values[0] {
-            column.push(Some(weight(state)));
-        }
-    }
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
     env.create_folder(&PathBuf::from("tables"))?;
     let cache = Arc::new(BlockCache::new(512 << 20));
     let folders = vec![PathBuf::from("tables")];
     let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
+    let base = table(&context, &edges, 0, state)?;
+    println!("{} edges in {:.1} MB", edges.len(), base.meta().summary.bytes as f64 / 1e6);
+    let mut levels = vec![Run::default(); 6];
+    levels[5].tables.push(base);
+    let version = Arc::new(Version { level0: Vec::new(), levels: levels.clone() });
+
+    for above in [0, 10_000] {
+        let active = memtable(1..above + 1, state);
+        let view = Arc::new(SuperVersion::new(active, Vec::new(), Arc::clone(&version), 0));
+        println!("{above} edges in the active memtable");
+        measure(&view, &context, &edges, above)?;
+    }
+
+    // A graph that was changed: its last fifth lies in two memtables and two runs of level 0, one of which deletes.
+    let mut fresh: Vec<(u64, u64)> =
+        (0..200_000).map(|_| (random(state) % VERTICES, random(state) % VERTICES)).collect();
+    fresh.sort_unstable();
+    fresh.dedup();
+    let (even, odd): (Vec<_>, Vec<_>) =
+        fresh.into_iter().partition(|(src, dst)| (src ^ dst) & 1 == 0);
+    let runs = [(2, table(&context, &even, 0, state)?), (1, table(&context, &odd, 10, state)?)];
+    let run = |(id, table)| (id, Run { tables: vec![table] });
+    let version = Arc::new(Version { level0: runs.map(run).into(), levels });
+    let (active, sealed) = (memtable(100_001..200_001, state), memtable(1..100_001, state));
+    println!("two memtables of 100 K edges over two runs of 100 K");
+    let view = Arc::new(SuperVersion::new(active, vec![sealed], version, 0));
+    measure(&view, &context, &edges, 200_000)?;
+    Ok(())
+}
+
+/// A table of these edges; of so many each one deletes, if not of none.
+fn table(
+    context: &Context,
+    edges: &[(u64, u64)],
+    deletes: usize,
+    state: &mut u64,
+) -> Result<Arc<Table>, Box<dyn std::error::Error>> {
+    let mut rows = Rows::new(&shape());
+    for (i, &(src, dst)) in edges.iter().enumerate() {
+        let deleted = deletes > 0 && i % deletes == 0;
+        rows.keys.push(KeyRef::Words(&[src, dst]));
+        if deletes > 0 {
+            rows.kinds.push(if deleted { Kind::Delete } else { Kind::Put } as u8);
+        }
+        if let Column::Words(column) = &mut rows.values[0] {
+            column.push((!deleted).then(|| weight(state)));
+        }
+    }
     let (id, folder, path) = context.new_table();
     let options = context.options.table.clone();
     let mut builder = TableBuilder::new(context.env.create(&path)?, shape(), options, true);
     builder.add(&rows, 0..rows.len())?;
     let meta = TableMeta { id, folder, global_seq: 0, summary: builder.finish()? };
-    println!("{} edges in {:.1} MB", edges.len(), meta.summary.bytes as f64 / 1e6);
-    let table = Table::open(&context, &meta, &shape())?;
-    let mut levels = vec![Run::default(); 6];
-    levels[5].tables.push(table);
-    let version = Arc::new(Version { level0: Vec::new(), levels });
+    Ok(Table::open(context, &meta, &shape())?)
+}
 
-    for above in [0, 10_000] {
-        let active = Arc::new(Memtable::new(&shape()));
-        for seq in 1..=above {
-            let mut batch = Batch::new(&shape());
-            batch.rows = 1;
-            batch.keys.push(KeyRef::Words(&[random(state) % VERTICES, random(state) % VERTICES]));
-            if let Column::Words(column) = &mut batch.values[0] {
-                column.push(Some(weight(state)));
-            }
-            active.insert(&batch, Kinds::Uniform(Kind::Put), seq);
+/// A memtable with an edge for each of these numbers.
+fn memtable(seqs: std::ops::Range<u64>, state: &mut u64) -> Arc<Memtable> {
+    let memtable = Arc::new(Memtable::new(&shape()));
+    for seq in seqs {
+        let mut batch = Batch::new(&shape());
+        batch.rows = 1;
+        batch.keys.push(KeyRef::Words(&[random(state) % VERTICES, random(state) % VERTICES]));
+        if let Column::Words(column) = &mut batch.values[0] {
+            column.push(Some(weight(state)));
         }
-        let view = Arc::new(SuperVersion::new(active, Vec::new(), Arc::clone(&version), 0));
-        println!("{above} edges in the active memtable");
-        measure(&view, &context, &edges, above)?;
+        memtable.insert(&batch, Kinds::Uniform(Kind::Put), seq);
     }
-    Ok(())
+    memtable
 }
 
 fn measure(

@@ -600,6 +600,14 @@ impl Block {
         }
     }
 
+    /// Writes the second word of each row of a run, whose keys are two words.
+    #[inline]
+    pub(crate) fn last_words_into(&self, found: &RunRange, out: &mut [u64]) {
+        if let KeyColumn::Words(reader) = &self.columns().keys {
+            reader.last_words_into(found, out);
+        }
+    }
+
     /// Reads the front of what [`Self::write_run`] will read, and forgets it: done for many runs
     /// in a row, their cache misses pass beside each other.
     #[inline]

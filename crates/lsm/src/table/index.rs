@@ -105,6 +105,17 @@ impl Index {
         (block < self.blocks() && !self.begins_past(block, key)).then_some(block)
     }
 
+    /// Whether there is such a block, and its first key begins with this word.
+    #[inline]
+    pub(super) fn begins_with(&self, block: usize, word: u64) -> bool {
+        match &self.first {
+            Keys::Words(columns) => {
+                columns.first().and_then(|first| first.get(block)) == Some(&word)
+            }
+            Keys::Bytes(_) => false,
+        }
+    }
+
     /// Whether the block's first key is past `key` and does not begin with it.
     #[inline]
     fn begins_past(&self, block: usize, key: KeyRef<'_>) -> bool {

@@ -177,6 +177,12 @@ impl Table {
         self.index.block_for(key)
     }
 
+    /// Whether there is a block `i`, and its first key begins with this word.
+    #[inline]
+    pub(crate) fn block_begins_with(&self, i: usize, word: u64) -> bool {
+        self.index.begins_with(i, word)
+    }
+
     /// Fetches what [`Self::may_contain_key`] reads for a whole key.
     #[inline]
     pub(crate) fn prefetch_filter(&self, key: KeyRef<'_>) {
@@ -185,6 +191,14 @@ impl Table {
                 KeyRef::Words(words) => hash_words(words),
                 KeyRef::Bytes(bytes) => hash_bytes(bytes),
             });
+        }
+    }
+
+    /// Fetches what [`Self::may_contain_first_word`] reads of keys of several words.
+    #[inline]
+    pub(crate) fn prefetch_first_word_filter(&self, word: u64) {
+        if let Some(filter) = &self.first_word_filter {
+            filter.prefetch(hash_words(&[word]));
         }
     }
 

@@ -20,6 +20,7 @@ mod cursor;
 mod estimate;
 mod fold;
 mod get;
+mod layers;
 mod many;
 mod merge;
 mod places;

@@ -1,11 +1,13 @@
 //! All rows of many first words at once: the batch form of adjacency reads.
 //!
 //! # Why in stages
-//! The words of a batch lie anywhere in the run, so each step of each word would wait for memory.
+//! The words of a batch lie anywhere in a run, so each step of each word would wait for memory.
 //! Sorted by block and done step by step (all searches, then all first loads, then all decoding),
 //! the waits of many words pass beside each other. Counts are known before anything is decoded, so
-//! rows are decoded to their final place, whatever the order of the words.
+//! the rows of a word that only one run holds are decoded to their final place, whatever the order
+//! of the words. Those of a word that several sources hold are put together first (`layers.rs`).
 
+use super::layers::{Layers, is_plain, resize};
 use super::runs::RunView;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
@@ -20,6 +22,9 @@ const CHUNK_WORDS: usize = 1024;
 
 /// First words whose rows are touched before they are decoded: a first-level cache holds that.
 const TOUCH_WORDS: usize = 64;
+
+/// A word whose rows a run does not have.
+const NOT_FOUND: u32 = u32::MAX;
 
 impl SuperVersion {
     /// For each of `first_words` appends all rows whose key begins with it, in key order; the rows
@@ -38,55 +43,41 @@ impl SuperVersion {
     ) -> Result<()> {
         offsets.clear();
         offsets.push(out.rows as u64);
-        let tombstones = self.has_tombstones(at);
-        let run = match &self.runs[..] {
-            [] if !tombstones => None,
-            [run] if !tombstones && run.is_plain_at(at.snapshot) => Some(run),
-            _ => {
-                for &word in first_words {
-                    let range = KeyRange::prefix_words(&[word]);
-                    self.scan_into(&range, at, projection, usize::MAX, out)?;
-                    offsets.push(out.rows as u64);
-                }
-                return Ok(());
-            }
-        };
-        if let (Some(run), [_, _, ..]) = (run, first_words) {
-            let mut reader = Adjacencies::new(run, self, at, projection);
+        if first_words.len() > 1 {
+            let mut reader = Adjacencies::new(self, at, projection);
             for chunk in first_words.chunks(CHUNK_WORDS) {
                 reader.append(chunk, offsets, out)?;
             }
             return Ok(());
         }
         for &word in first_words {
-            if self.is_above(word, at) {
-                let range = KeyRange::prefix_words(&[word]);
-                self.scan_into(&range, at, projection, usize::MAX, out)?;
-            } else if let Some(run) = run {
-                append_one(run, word, projection, out)?;
-            }
+            self.append_word(word, at, projection, out)?;
             offsets.push(out.rows as u64);
         }
         Ok(())
     }
 
-    /// Whether a memtable has entries that begin with `word`.
-    #[inline]
-    fn is_above(&self, word: u64, at: ReadAt<'_>) -> bool {
-        let holds = |memtable: &Memtable| {
-            memtable.may_contain_first_word(word) && {
-                let entry = memtable.entry_at(memtable.place_of(KeyRef::Words(&[word])));
-                entry.is_some_and(|entry| match entry.key().as_ref() {
-                    KeyRef::Words(words) => words.first() == Some(&word),
-                    KeyRef::Bytes(_) => false,
-                })
-            }
-        };
-        at.own().is_some_and(holds) || self.memtables().any(|memtable| holds(memtable))
+    /// Appends the rows of one word by itself.
+    fn append_word(
+        &self,
+        word: u64,
+        at: ReadAt<'_>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let mut in_memory = self.layers_in_memory(at);
+        let is_above = in_memory.any(|(memtable, _)| memtable.may_contain_first_word(word));
+        match &self.runs[..] {
+            _ if is_above || self.has_tombstones(at) => {}
+            [] => return Ok(()),
+            [run] if run.is_plain_at(at.snapshot) => return append_one(run, word, projection, out),
+            _ => {}
+        }
+        self.scan_into(&KeyRange::prefix_words(&[word]), at, projection, usize::MAX, out)
     }
 }
 
-/// Where a word's rows may begin in the run.
+/// Where a word's rows may begin in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Probe {
     table: u32,
@@ -95,95 +86,80 @@ struct Probe {
     word: u32,
 }
 
-/// Reads adjacencies of a chunk of words from one run of which every row is visible.
-struct Adjacencies<'a> {
+/// Where a chunk of words has its rows in one run.
+struct Stage<'a> {
     run: &'a RunView,
-    view: &'a SuperVersion,
-    at: ReadAt<'a>,
-    projection: Projection,
-    /// Whether there is anything above the run.
-    covered: bool,
+    /// Every row of it is visible as it stands.
+    is_plain: bool,
+    /// Whether its filter is worth a look: most of what there is lies in the deepest run.
+    ask_filter: bool,
     /// The words that a block may hold, by block.
     probes: Vec<Probe>,
     /// For each probe the index of its block in `held`, and its rows there.
     found: Vec<(u32, RunRange)>,
     held: Vec<Arc<Block>>,
-    /// Words whose rows do not lie in one block as they stand; ascending.
-    odd: Vec<u32>,
-    /// Their rows, one word after the other.
-    odd_rows: Batch,
+    /// Of each word its probe, if rows were found; else [`NOT_FOUND`].
+    of_word: Vec<u32>,
+}
+
+/// Where the rows of a word come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Nowhere.
+    Nothing,
+    /// From this stage alone, as they stand.
+    Stage(u32),
+    /// From the stages and the memtables.
+    Layers,
+    /// It is read by itself: its rows in a run lie in several blocks, or may lie in several tables.
+    Alone,
+}
+
+/// Reads adjacencies, chunk by chunk of words.
+struct Adjacencies<'a> {
+    view: &'a SuperVersion,
+    at: ReadAt<'a>,
+    projection: Projection,
+    /// Whether the shape and what is read of it are an adjacency's.
+    fits: bool,
+    /// Newest first.
+    memtables: Vec<(&'a Memtable, u64)>,
+    /// Newest first.
+    stages: Vec<Stage<'a>>,
+    /// Of each word of the chunk.
+    ways: Vec<Way>,
+    layers: Layers,
+    /// Rows of the words that are no stage's alone, one word after the other.
+    mixed: Batch,
     /// Rows of each word of the chunk; then where they begin.
     places: Vec<u64>,
 }
 
-impl<'a> Adjacencies<'a> {
-    fn new(run: &'a RunView, view: &'a SuperVersion, at: ReadAt<'a>, p: Projection) -> Self {
-        Self {
-            run,
-            view,
-            at,
-            projection: p,
-            covered: at.own().is_some() || view.memtables().next().is_some(),
-            probes: Vec::new(),
-            found: Vec::new(),
-            held: Vec::new(),
-            odd: Vec::new(),
-            odd_rows: Batch::new(view.shape()),
-            places: Vec::new(),
-        }
-    }
-
-    /// Appends the rows of these words, and an offset for each.
-    fn append(&mut self, words: &[u64], offsets: &mut Vec<u64>, out: &mut Batch) -> Result<()> {
-        self.seek(words)?;
-        let p = self.projection;
-        let fits = is_plain(out, p) && self.held.iter().all(|block| block.is_adjacency(p));
-        if fits {
-            self.find(words);
-            self.read_odd(words)?;
-            if is_plain(&self.odd_rows, p) {
-                self.write(words, offsets, out);
-                return Ok(());
+impl<'a> Stage<'a> {
+    /// Finds the first block of each word and reads those blocks. Notes the words whose rows may lie in several tables.
+    fn seek(&mut self, words: &[u64], snapshot: u64, ways: &mut [Way]) -> Result<()> {
+        self.probes.clear();
+        let run = self.run;
+        if self.ask_filter {
+            for &word in words {
+                if let Some(table) = run.tables.get(run.table_for(KeyRef::Words(&[word]))) {
+                    table.prefetch_first_word_filter(word);
+                }
             }
         }
-        for &word in words {
-            self.append_word(word, out)?;
-            offsets.push(out.rows as u64);
-        }
-        Ok(())
-    }
-
-    /// Appends the rows of one word by itself.
-    fn append_word(&self, word: u64, out: &mut Batch) -> Result<()> {
-        if self.covered && self.view.is_above(word, self.at) {
-            let range = KeyRange::prefix_words(&[word]);
-            return self.view.scan_into(&range, self.at, self.projection, usize::MAX, out);
-        }
-        append_one(self.run, word, self.projection, out)
-    }
-
-    /// Finds the first block of each word and reads those blocks.
-    fn seek(&mut self, words: &[u64]) -> Result<()> {
-        self.probes.clear();
-        self.odd.clear();
         for (i, &word) in words.iter().enumerate() {
             let prefix = [word];
             let key = KeyRef::Words(&prefix);
-            let number = self.run.table_for(key);
-            let Some(table) = self.run.tables.get(number) else {
-                if self.covered && self.view.is_above(word, self.at) {
-                    self.odd.push(i as u32);
-                }
-                continue;
-            };
-            if self.covered && self.view.is_above(word, self.at) {
-                self.odd.push(i as u32);
-            } else if let Some(block) = table.block_for(key) {
+            let number = run.table_for(key);
+            let Some(table) = run.tables.get(number) else { continue };
+            if run.next_begins_with(number, word) {
+                ways[i] = Way::Alone;
+            } else if table.meta().global_seq <= snapshot
+                && (!self.ask_filter || table.may_contain_first_word(word))
+                && let Some(block) = table.block_for(key)
+            {
                 let (table, block) = (number as u32, block as u32);
                 self.probes.push(Probe { table, block, word: i as u32 });
-            } else if number + 1 < self.run.tables.len() {
-                // The next table may begin with it.
-                self.odd.push(i as u32);
             }
         }
         if !self.probes.is_sorted() {
@@ -194,46 +170,181 @@ impl<'a> Adjacencies<'a> {
         let mut places: Vec<(usize, usize)> = self.probes.iter().map(place).collect();
         places.dedup();
         // Words whose rows go on behind a block are looked up by themselves, and find it in the cache.
-        self.held.extend(self.run.read_blocks(&places, Fill::Ahead)?);
+        self.held.extend(run.read_blocks(&places, Fill::Ahead)?);
         Ok(())
     }
 
-    /// Finds the rows of each word in its block.
-    fn find(&mut self, words: &[u64]) {
+    /// Finds the rows of each word in its block, and which way the words go for that. `number` is this stage's.
+    fn find(&mut self, words: &[u64], number: u32, p: Projection, ways: &mut [Way]) {
         self.found.clear();
-        self.places.clear();
-        self.places.resize(words.len(), 0);
-        let first_odd = self.odd.len();
+        self.of_word.clear();
+        self.of_word.resize(words.len(), NOT_FOUND);
         let by_block = self.probes.chunk_by(|a, b| (a.table, a.block) == (b.table, b.block));
         for (held, probes) in by_block.enumerate() {
             let block = &self.held[held];
+            let as_they_stand = self.is_plain && block.is_adjacency(p);
             for probe in probes {
-                let mut found = block.find_run(words[probe.word as usize]);
-                if found.rows.end == block.rows() {
-                    // May go on in the next block.
-                    self.odd.push(probe.word);
-                    found.rows.end = found.rows.start;
+                let word = probe.word as usize;
+                let found = block.find_run(words[word]);
+                let way = &mut ways[word];
+                if found.rows.end == block.rows()
+                    && self.run.tables[probe.table as usize]
+                        .block_begins_with(probe.block as usize + 1, words[word])
+                {
+                    *way = Way::Alone;
+                } else if !found.rows.is_empty() {
+                    self.of_word[word] = self.found.len() as u32;
+                    *way = match *way {
+                        Way::Nothing if as_they_stand => Way::Stage(number),
+                        Way::Alone => Way::Alone,
+                        _ => Way::Layers,
+                    };
                 }
-                self.places[probe.word as usize] = found.rows.len() as u64;
                 self.found.push((held as u32, found));
             }
         }
-        if self.odd.len() > first_odd {
-            self.odd.sort_unstable();
+    }
+
+    /// The block and the rows of a word.
+    fn rows_of(&self, word: usize) -> Option<(&Block, &RunRange)> {
+        let (held, found) = self.found.get(self.of_word[word] as usize)?;
+        Some((&self.held[*held as usize], found))
+    }
+}
+
+impl<'a> Adjacencies<'a> {
+    fn new(view: &'a SuperVersion, at: ReadAt<'a>, projection: Projection) -> Self {
+        let stages = view.runs.iter().enumerate().map(|(number, run)| Stage {
+            run,
+            is_plain: run.is_plain_at(at.snapshot),
+            ask_filter: number + 1 < view.runs.len(),
+            probes: Vec::new(),
+            found: Vec::new(),
+            held: Vec::new(),
+            of_word: Vec::new(),
+        });
+        Self {
+            view,
+            at,
+            projection,
+            fits: Layers::fit(view.shape(), projection) && !view.has_tombstones(at),
+            memtables: view.layers_in_memory(at).collect(),
+            stages: stages.collect(),
+            ways: Vec::new(),
+            layers: Layers::new(view.shape(), projection),
+            mixed: Batch::new(view.shape()),
+            places: Vec::new(),
         }
     }
 
-    /// Reads the words whose rows are not simply those of one block.
-    fn read_odd(&mut self, words: &[u64]) -> Result<()> {
-        let mut rows = std::mem::replace(&mut self.odd_rows, Batch::new(self.view.shape()));
-        rows.clear();
-        for &i in &self.odd {
-            let before = rows.rows;
-            self.append_word(words[i as usize], &mut rows)?;
-            self.places[i as usize] = (rows.rows - before) as u64;
+    /// Appends the rows of these words, and an offset for each.
+    fn append(&mut self, words: &[u64], offsets: &mut Vec<u64>, out: &mut Batch) -> Result<()> {
+        let p = self.projection;
+        self.ways.clear();
+        self.ways.resize(words.len(), Way::Nothing);
+        // Whatever the rows are, their blocks are read together.
+        for stage in &mut self.stages {
+            stage.seek(words, self.at.snapshot, &mut self.ways)?;
         }
-        self.odd_rows = rows;
+        if self.fits && is_plain(out, p) {
+            for (number, stage) in self.stages.iter_mut().enumerate() {
+                stage.find(words, number as u32, p, &mut self.ways);
+            }
+            self.look_above(words);
+            self.read_mixed(words)?;
+            if is_plain(&self.mixed, p) {
+                self.write(words, offsets, out);
+                return Ok(());
+            }
+        }
+        for &word in words {
+            self.view.append_word(word, self.at, p, out)?;
+            offsets.push(out.rows as u64);
+        }
         Ok(())
+    }
+
+    /// Notes the words of which a memtable may hold entries.
+    fn look_above(&mut self, words: &[u64]) {
+        for (memtable, _) in &self.memtables {
+            for (way, &word) in self.ways.iter_mut().zip(words) {
+                if *way != Way::Alone && memtable.may_contain_first_word(word) {
+                    *way = Way::Layers;
+                }
+            }
+        }
+    }
+
+    /// Reads the words whose rows are not simply those of one stage, and counts the rows of all.
+    fn read_mixed(&mut self, words: &[u64]) -> Result<()> {
+        let mut rows = std::mem::replace(&mut self.mixed, Batch::new(self.view.shape()));
+        rows.clear();
+        self.places.clear();
+        self.places.resize(words.len(), 0);
+        for from in (0..words.len()).step_by(TOUCH_WORDS) {
+            let some = from..words.len().min(from + TOUCH_WORDS);
+            for word in some.clone().filter(|&word| self.ways[word] == Way::Layers) {
+                for (block, found) in self.stages.iter().filter_map(|stage| stage.rows_of(word)) {
+                    block.touch_run(found, self.projection);
+                }
+            }
+            for word in some {
+                let before = rows.rows;
+                match self.ways[word] {
+                    Way::Nothing => {}
+                    Way::Stage(number) => {
+                        let found = self.stages[number as usize].rows_of(word);
+                        self.places[word] = found.map_or(0, |(_, found)| found.rows.len() as u64);
+                    }
+                    way => {
+                        if way == Way::Alone || !self.read_layers(word, words[word], &mut rows) {
+                            let view = self.view;
+                            view.append_word(words[word], self.at, self.projection, &mut rows)?;
+                        }
+                        self.places[word] = (rows.rows - before) as u64;
+                    }
+                }
+            }
+        }
+        self.mixed = rows;
+        Ok(())
+    }
+
+    /// Appends the rows of a word from all sources; `false`, and nothing done, where that has to be left to the merge.
+    fn read_layers(&mut self, number: usize, word: u64, rows: &mut Batch) -> bool {
+        let Self { layers, stages, .. } = self;
+        let snapshot = self.at.snapshot;
+        if !is_plain(rows, self.projection) {
+            return false;
+        }
+        layers.clear();
+        for (memtable, snapshot) in &self.memtables {
+            if memtable.may_contain_first_word(word)
+                && !layers.add_memtable(memtable, word, *snapshot)
+            {
+                return false;
+            }
+        }
+        let mut last: Option<(&Stage<'_>, (&Block, &RunRange))> = None;
+        for stage in stages.iter() {
+            let Some(found) = stage.rows_of(number) else { continue };
+            if let Some((_, (block, found))) = last.replace((stage, found))
+                && !layers.add_rows(block, found, snapshot)
+            {
+                return false;
+            }
+        }
+        let below = match last {
+            Some((stage, (block, found)))
+                if stage.is_plain && block.is_adjacency(self.projection) =>
+            {
+                Some((block, found))
+            }
+            Some((_, (block, found))) if !layers.add_rows(block, found, snapshot) => return false,
+            _ => None,
+        };
+        layers.append(word, below, rows);
+        true
     }
 
     /// Decodes all rows to their places behind those of `out`.
@@ -246,53 +357,33 @@ impl<'a> Adjacencies<'a> {
             offsets.push(end);
         }
         resize(out, p, end as usize);
-        let probes = self.probes.chunks(TOUCH_WORDS).zip(self.found.chunks(TOUCH_WORDS));
-        for (probes, found) in probes {
-            for (held, run) in found.iter().filter(|(_, run)| !run.rows.is_empty()) {
-                self.held[*held as usize].touch_run(run, p);
-            }
-            for (probe, (held, run)) in probes.iter().zip(found) {
-                if !run.rows.is_empty() {
+        for (number, stage) in self.stages.iter().enumerate() {
+            let way = Way::Stage(number as u32);
+            let probes = stage.probes.chunks(TOUCH_WORDS).zip(stage.found.chunks(TOUCH_WORDS));
+            for (probes, found) in probes {
+                let of_stage = || {
+                    let pairs = probes.iter().zip(found);
+                    pairs.filter(|(probe, _)| self.ways[probe.word as usize] == way)
+                };
+                for (_, (held, run)) in of_stage() {
+                    stage.held[*held as usize].touch_run(run, p);
+                }
+                for (probe, (held, run)) in of_stage() {
                     let word = probe.word as usize;
                     let at = self.places[word] as usize;
-                    self.held[*held as usize].write_run(words[word], run, p, at, out);
+                    stage.held[*held as usize].write_run(words[word], run, p, at, out);
                 }
             }
         }
         let mut from = 0;
-        for &i in &self.odd {
-            let at = self.places[i as usize] as usize;
-            let next = self.places.get(i as usize + 1);
-            let rows = next.map_or(end as usize, |next| *next as usize) - at;
-            copy(&self.odd_rows, from, rows, p, at, out);
-            from += rows;
-        }
-    }
-}
-
-/// Whether the projected columns are words without validity, as long as the batch has rows.
-fn is_plain(rows: &Batch, p: Projection) -> bool {
-    let Keys::Words(keys) = &rows.keys else { return false };
-    let keys_fit = keys.iter().enumerate().all(|(i, key)| !p.key(i) || key.len() == rows.rows);
-    keys.len() == 2
-        && keys_fit
-        && rows.values.iter().enumerate().all(|(i, value)| match value {
-            _ if !p.value(i) => true,
-            Column::Words(column) => column.validity.0.is_none() && column.words.len() == rows.rows,
-            Column::Bytes(_) => false,
-        })
-}
-
-/// Makes the projected columns `rows` long.
-fn resize(out: &mut Batch, p: Projection, rows: usize) {
-    out.rows = rows;
-    if let Keys::Words(keys) = &mut out.keys {
-        let keys = keys.iter_mut().enumerate().filter(|(i, _)| p.key(*i));
-        keys.for_each(|(_, key)| key.resize(rows, 0));
-    }
-    for (i, value) in out.values.iter_mut().enumerate() {
-        if let (true, Column::Words(column)) = (p.value(i), value) {
-            column.words.resize(rows, 0);
+        for (i, way) in self.ways.iter().enumerate() {
+            if matches!(way, Way::Layers | Way::Alone) {
+                let at = self.places[i] as usize;
+                let next = self.places.get(i + 1);
+                let rows = next.map_or(end as usize, |next| *next as usize) - at;
+                copy(&self.mixed, from, rows, p, at, out);
+                from += rows;
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One run of tables as reads see it: where each table ends, and whether rows are simply rows.
 
 use crate::Result;
+use crate::codec::runs::RunRange;
 use crate::table::{Block, Fill, Table};
 use crate::version::Run;
 use base::{Key, KeyRange, KeyRef, WORDS_MAX};
@@ -28,6 +29,16 @@ pub(super) struct Found {
     pub(super) block_number: usize,
     pub(super) block: Arc<Block>,
     pub(super) row: usize,
+}
+
+/// Where a run has the rows of one first word.
+pub(super) enum Adjacency {
+    /// It has none that the snapshot sees.
+    None,
+    /// In one block; of those, some may be newer than the snapshot.
+    Rows(Arc<Block>, RunRange),
+    /// In several blocks, or perhaps in several tables.
+    Scattered,
 }
 
 pub(super) fn padded(words: &[u64]) -> [u64; WORDS_MAX] {
@@ -79,6 +90,44 @@ impl RunView {
             KeyRef::Words(words) => self.last_words.get(table).is_some_and(|l| *l == padded(words)),
             KeyRef::Bytes(_) => self.last_bytes.get(table).is_some_and(|l| l.as_ref() == key),
         }
+    }
+
+    /// Whether the table behind table `table` begins with a key of this first word.
+    #[inline]
+    pub(super) fn next_begins_with(&self, table: usize, word: u64) -> bool {
+        self.tables.get(table + 1).is_some_and(|next| {
+            let first = next.meta().summary.first_key.as_ref();
+            matches!(first, KeyRef::Words([first, ..]) if *first == word)
+        })
+    }
+
+    /// The rows that begin with `word`, of a run without range tombstones.
+    pub(super) fn adjacency(
+        &self,
+        word: u64,
+        snapshot: u64,
+        ask_filter: bool,
+    ) -> Result<Adjacency> {
+        let prefix = [word];
+        let key = KeyRef::Words(&prefix);
+        let number = self.table_for(key);
+        let Some(table) = self.tables.get(number) else { return Ok(Adjacency::None) };
+        if self.next_begins_with(number, word) {
+            return Ok(Adjacency::Scattered);
+        }
+        let is_seen = table.meta().global_seq <= snapshot;
+        if !is_seen || ask_filter && !table.may_contain_first_word(word) {
+            return Ok(Adjacency::None);
+        }
+        let Some(number) = table.block_for(key) else { return Ok(Adjacency::None) };
+        let block = table.block(number, Fill::Keep)?;
+        let found = block.find_run(word);
+        let is_at_end = found.rows.end == block.rows();
+        Ok(match found.rows.is_empty() {
+            _ if is_at_end && table.block_begins_with(number + 1, word) => Adjacency::Scattered,
+            true => Adjacency::None,
+            false => Adjacency::Rows(block, found),
+        })
     }
 
     /// Whether keys of `range` may lie in tables behind table `table`.

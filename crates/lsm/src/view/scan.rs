@@ -29,6 +29,9 @@ impl SuperVersion {
         limit: usize,
         out: &mut Batch,
     ) -> Result<()> {
+        if self.append_layers(range, at, projection, limit, out)? {
+            return Ok(());
+        }
         match self.plan(range, at) {
             Plan::Nothing => return Ok(()),
             Plan::Run(run) => {

@@ -35,6 +35,8 @@ fn shapes() -> Vec<Shape> {
         Shape { key: KeyShape::Words(1), values: vec![word(Some(Merge::AddInt))] },
         Shape { key: KeyShape::Words(2), values: vec![word(None)] },
         Shape { key: KeyShape::Words(2), values: vec![] },
+        // Whose values are never null.
+        Shape { key: KeyShape::Words(2), values: vec![word(None), word(None)] },
         Shape { key: KeyShape::Words(3), values: vec![ColumnShape::Bytes, word(Some(Merge::Max))] },
         Shape { key: KeyShape::Words(4), values: vec![word(Some(Merge::Min)), word(None)] },
         Shape { key: KeyShape::Bytes, values: vec![word(Some(Merge::AddInt)), ColumnShape::Bytes] },
@@ -53,9 +55,10 @@ fn key_of(shape: KeyShape, i: u64) -> Key {
 }
 
 fn values_of(shape: &Shape, value: u64) -> Values {
+    let has_nulls = shape.key != KeyShape::Words(2) || shape.values.len() != 2;
     let value_of = |(i, column): (usize, &ColumnShape)| {
         let value = value.wrapping_mul(31).wrapping_add(i as u64);
-        (!value.is_multiple_of(5)).then(|| match column {
+        (!has_nulls || !value.is_multiple_of(5)).then(|| match column {
             ColumnShape::Word { .. } => (value % 9 + (1 << 63)).to_le_bytes().to_vec(),
             ColumnShape::Bytes => vec![value as u8; (value % 4) as usize],
         })
@@ -429,6 +432,32 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
             let want = all.iter().filter(|(key, _)| first(key) == *word);
             let got = got[offsets[i] as usize..offsets[i + 1] as usize].iter();
             assert!(got.eq(want), "prefix {word}");
+        }
+        for p in [Projection::KEYS, Projection::COUNT, Projection { keys: 2, values: 1 }] {
+            let mut some = Batch::new(shape);
+            view.prefix_many(&asked, at, p, &mut offsets, &mut some).unwrap();
+            assert_eq!(some.rows, out.rows);
+            for i in 0..shape.key_words() {
+                let want = if p.key(i) { out.key_words(i) } else { &[] };
+                assert_eq!(some.key_words(i), want, "word {i} under {p:?}");
+            }
+            for (i, (some, all)) in some.values.iter().zip(&out.values).enumerate() {
+                let rows = if p.value(i) { out.rows } else { 0 };
+                assert_eq!(some.len(), rows, "column {i} under {p:?}");
+                for row in 0..rows {
+                    assert_eq!(
+                        values_at(std::slice::from_ref(some), row),
+                        values_at(std::slice::from_ref(all), row)
+                    );
+                }
+            }
+        }
+        for (word, limit) in asked.iter().zip([2, 5, 6, usize::MAX].into_iter().cycle()) {
+            let range = KeyRange::prefix_words(&[*word]);
+            let before = out.rows;
+            view.scan_into(&range, at, Projection::ALL, limit, &mut out).unwrap();
+            let want = all.iter().filter(|(key, _)| first(key) == *word).take(limit);
+            assert!(rows_of(&out)[before..].iter().eq(want), "all of {word}, at most {limit}");
         }
         let mut words = Vec::new();
         view.first_words(at, &mut |some| words.extend_from_slice(some)).unwrap();

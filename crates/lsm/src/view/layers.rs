@@ -1,0 +1,316 @@
+//! Rows of one first word that several sources hold: what is new, and what lies below it in pieces between.
+//!
+//! # Why apart from the merge
+//! A vertex of a graph that changes has most of its edges in the deepest run and a few in each memtable and each run above. The
+//! merge sets up a stream a source, which takes longer than all the rest; here the few are collected and put in order.
+//!
+//! # Invariants
+//! 1. Sources are added newest first.
+//! 2. What is above is visible to the reader, and of each source only the newest such version of a key.
+//! 3. What is not plain rows of two words (merges, nulls, strings, range tombstones) is refused, and left to the merge.
+
+use super::get::{DELETE, PUT};
+use super::runs::{Adjacency, RunView};
+use super::{ReadAt, SuperVersion};
+use crate::Result;
+use crate::codec::runs::RunRange;
+use crate::memtable::{EntryKey, Memtable};
+use crate::table::Block;
+use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, Shape};
+use std::ops::Range;
+
+/// The newest version of a key in one source.
+#[derive(Clone, Copy, Debug)]
+struct Above {
+    /// Second word of the key.
+    second: u64,
+    /// A row, or a deletion.
+    is_there: bool,
+    /// Where its values begin.
+    values: usize,
+}
+
+/// Rows of one first word, source by source.
+#[derive(Debug)]
+pub(super) struct Layers {
+    above: Vec<Above>,
+    /// Values of what is above: a word for each of `columns`.
+    values: Vec<u64>,
+    /// Projected value columns.
+    columns: Vec<usize>,
+    projection: Projection,
+    /// Memory for the second words of a run above.
+    seconds: Vec<u64>,
+    /// Memory for the rows below.
+    below: Batch,
+}
+
+impl Layers {
+    pub(super) fn new(shape: &Shape, projection: Projection) -> Self {
+        Self {
+            above: Vec::new(),
+            values: Vec::new(),
+            columns: (0..shape.values.len()).filter(|&i| projection.value(i)).collect(),
+            projection,
+            seconds: Vec::new(),
+            below: Batch::new(shape),
+        }
+    }
+
+    /// Whether rows of this shape can be read here at all.
+    pub(super) fn fit(shape: &Shape, p: Projection) -> bool {
+        let mut values = shape.values.iter().enumerate();
+        shape.key == KeyShape::Words(2)
+            && values.all(|(i, value)| !p.value(i) || matches!(value, ColumnShape::Word { .. }))
+    }
+
+    /// Begins the next word.
+    pub(super) fn clear(&mut self) {
+        self.above.clear();
+        self.values.clear();
+    }
+
+    /// Adds what a memtable holds of `word`; `false` where that has to be left to the merge.
+    pub(super) fn add_memtable(&mut self, memtable: &Memtable, word: u64, snapshot: u64) -> bool {
+        let mut cursor = memtable.cursor(KeyRef::Words(&[word]));
+        while let Some(entry) = cursor.entry() {
+            let EntryKey::Words([first, second, ..], _) = entry.key() else { return false };
+            if first != word {
+                break;
+            }
+            let mut version = Some(entry);
+            while version.is_some_and(|version| version.seq() > snapshot) {
+                version = version.and_then(|version| version.next_older());
+            }
+            if let Some(version) = version
+                && !self.add(second, version.kind(), |column| version.word(column))
+            {
+                return false;
+            }
+            cursor.skip_key();
+        }
+        true
+    }
+
+    /// Adds rows of a run, all that it holds of a word; `false` where that has to be left to the merge.
+    pub(super) fn add_rows(&mut self, block: &Block, found: &RunRange, snapshot: u64) -> bool {
+        let mut seconds = std::mem::take(&mut self.seconds);
+        seconds.clear();
+        seconds.resize(found.rows.len(), 0);
+        block.last_words_into(found, &mut seconds);
+        let all_seen = block.seq_max() <= snapshot;
+        let mut last = None;
+        let mut fits = true;
+        for (row, &second) in found.rows.clone().zip(&seconds) {
+            if last == Some(second) || !all_seen && block.seq(row) > snapshot {
+                continue;
+            }
+            last = Some(second);
+            fits = self.add(second, block.kind(row), |column| block.word(column, row));
+            if !fits {
+                break;
+            }
+        }
+        self.seconds = seconds;
+        fits
+    }
+
+    fn add(&mut self, second: u64, kind: u8, word: impl Fn(usize) -> Option<u64>) -> bool {
+        let values = self.values.len();
+        match kind {
+            DELETE => {}
+            PUT => {
+                for &column in &self.columns {
+                    let Some(word) = word(column) else { return false };
+                    self.values.push(word);
+                }
+            }
+            _ => return false,
+        }
+        self.above.push(Above { second, is_there: kind == PUT, values });
+        true
+    }
+
+    /// Appends the rows of `word` to `out`, which is plain: those that were added over those below, of a run of which every row is
+    /// visible and a block that is an adjacency.
+    pub(super) fn append(
+        &mut self,
+        word: u64,
+        below: Option<(&Block, &RunRange)>,
+        out: &mut Batch,
+    ) {
+        let p = self.projection;
+        if let (Some((block, found)), []) = (below, &self.above[..]) {
+            let at = out.rows;
+            resize(out, p, at + found.rows.len());
+            block.write_run(word, found, p, at, out);
+            return;
+        }
+        // Stable: of equal keys the newest stays first.
+        self.above.sort_by_key(|above| above.second);
+        let with_seconds = Projection { keys: 2, values: p.values };
+        let rows = below.map_or(0, |(_, found)| found.rows.len());
+        resize(&mut self.below, with_seconds, rows);
+        if let Some((block, found)) = below {
+            block.write_run(word, found, with_seconds, 0, &mut self.below);
+        }
+        let seconds = match &self.below.keys {
+            Keys::Words(keys) => &keys[1][..],
+            Keys::Bytes(_) => &[],
+        };
+        let (mut from, mut last) = (0, None);
+        for above in &self.above {
+            if last == Some(above.second) {
+                continue;
+            }
+            last = Some(above.second);
+            let to = from + seconds[from..].partition_point(|second| *second < above.second);
+            append_words(&self.below, from..to, word, p, out);
+            from = to + usize::from(seconds.get(to) == Some(&above.second));
+            if above.is_there {
+                let values = &self.values[above.values..];
+                push_words(word, above.second, &self.columns, values, p, out);
+            }
+        }
+        append_words(&self.below, from..rows, word, p, out);
+    }
+}
+
+impl SuperVersion {
+    /// Appends the rows of `range` where these are all keys that begin with one word, they can be read as layers, and there are
+    /// surely no more than `limit`; else does nothing and returns `false`.
+    pub(super) fn append_layers(
+        &self,
+        range: &KeyRange,
+        at: ReadAt<'_>,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let Some(word) = whole_first_word(range) else { return Ok(false) };
+        if !Layers::fit(self.shape(), projection)
+            || self.has_tombstones(at)
+            || !is_plain(out, projection)
+        {
+            return Ok(false);
+        }
+        let mut layers = Layers::new(self.shape(), projection);
+        for (memtable, snapshot) in self.layers_in_memory(at) {
+            if memtable.may_contain_first_word(word)
+                && !layers.add_memtable(memtable, word, snapshot)
+            {
+                return Ok(false);
+            }
+        }
+        let mut found: Vec<(&RunView, _, _)> = Vec::new();
+        for (number, run) in self.runs.iter().enumerate() {
+            // Most of what there is lies in the deepest run: its filter would say nothing new.
+            let ask_filter = number + 1 < self.runs.len();
+            match run.adjacency(word, at.snapshot, ask_filter)? {
+                Adjacency::None => {}
+                Adjacency::Rows(block, rows) => found.push((run, block, rows)),
+                Adjacency::Scattered => return Ok(false),
+            }
+        }
+        let rows: usize = found.iter().map(|(.., found)| found.rows.len()).sum();
+        if layers.above.len().saturating_add(rows) > limit {
+            return Ok(false);
+        }
+        let below = found.pop_if(|(run, block, _)| {
+            run.is_plain_at(at.snapshot) && block.is_adjacency(projection)
+        });
+        for (_, block, found) in &found {
+            if !layers.add_rows(block, found, at.snapshot) {
+                return Ok(false);
+            }
+        }
+        layers.append(word, below.as_ref().map(|(_, block, found)| (&**block, found)), out);
+        Ok(true)
+    }
+
+    /// Memtables that hold rows, newest first, and the newest number that is seen of each.
+    pub(super) fn layers_in_memory<'a>(
+        &'a self,
+        at: ReadAt<'a>,
+    ) -> impl Iterator<Item = (&'a Memtable, u64)> {
+        let own = at.own().map(|own| (own, u64::MAX));
+        own.into_iter().chain(self.memtables().map(move |memtable| (&**memtable, at.snapshot)))
+    }
+}
+
+/// The word, if the range is that of all keys that begin with it.
+fn whole_first_word(range: &KeyRange) -> Option<u64> {
+    match range.lower.as_ref() {
+        KeyRef::Words([_]) => super::source::single_first_word(range),
+        _ => None,
+    }
+}
+
+/// Whether the projected columns are words without validity, as long as the batch has rows.
+pub(super) fn is_plain(rows: &Batch, p: Projection) -> bool {
+    let Keys::Words(keys) = &rows.keys else { return false };
+    let keys_fit = keys.iter().enumerate().all(|(i, key)| !p.key(i) || key.len() == rows.rows);
+    keys.len() == 2
+        && keys_fit
+        && rows.values.iter().enumerate().all(|(i, value)| match value {
+            _ if !p.value(i) => true,
+            Column::Words(column) => column.validity.0.is_none() && column.words.len() == rows.rows,
+            Column::Bytes(_) => false,
+        })
+}
+
+/// Makes the projected columns `rows` long.
+pub(super) fn resize(out: &mut Batch, p: Projection, rows: usize) {
+    out.rows = rows;
+    if let Keys::Words(keys) = &mut out.keys {
+        let keys = keys.iter_mut().enumerate().filter(|(i, _)| p.key(*i));
+        keys.for_each(|(_, key)| key.resize(rows, 0));
+    }
+    for (i, value) in out.values.iter_mut().enumerate() {
+        if let (true, Column::Words(column)) = (p.value(i), value) {
+            column.words.resize(rows, 0);
+        }
+    }
+}
+
+/// Appends rows of one plain batch, which all begin with `word`, to another.
+fn append_words(from: &Batch, rows: Range<usize>, word: u64, p: Projection, out: &mut Batch) {
+    out.rows += rows.len();
+    if let (Keys::Words(from), Keys::Words(out)) = (&from.keys, &mut out.keys) {
+        if p.key(0) {
+            out[0].extend(std::iter::repeat_n(word, rows.len()));
+        }
+        if p.key(1) {
+            out[1].extend_from_slice(&from[1][rows.clone()]);
+        }
+    }
+    for (i, columns) in from.values.iter().zip(&mut out.values).enumerate() {
+        if let (true, (Column::Words(from), Column::Words(out))) = (p.value(i), columns) {
+            out.words.extend_from_slice(&from.words[rows.clone()]);
+        }
+    }
+}
+
+/// Appends a row to a plain batch; `values` begins with a word for each of `columns`.
+fn push_words(
+    first: u64,
+    second: u64,
+    columns: &[usize],
+    values: &[u64],
+    p: Projection,
+    out: &mut Batch,
+) {
+    out.rows += 1;
+    if let Keys::Words(out) = &mut out.keys {
+        for (i, word) in [first, second].into_iter().enumerate() {
+            if p.key(i) {
+                out[i].push(word);
+            }
+        }
+    }
+    for (&column, &word) in columns.iter().zip(values) {
+        if let Column::Words(out) = &mut out.values[column] {
+            out.words.push(word);
+        }
+    }
+}
