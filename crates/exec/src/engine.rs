@@ -5,6 +5,7 @@ mod ephemeral;
 mod frames;
 mod inside;
 mod load;
+mod lookup;
 mod moments;
 mod options;
 mod parsed;
@@ -25,6 +26,7 @@ use crate::own::Own;
 use crate::profile::Profile;
 use crate::query::{Query, Relation};
 use crate::spread::Helpers;
+use crate::stored::Columns;
 use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
@@ -34,6 +36,7 @@ use env::Env;
 use env::sync::{Mutex, RwLock};
 pub use frames::{ColumnOf, Frames};
 use function::Ambient;
+use lookup::Lookup;
 use model::Value;
 use moments::Moments;
 use options::{Options, cells_of};
@@ -366,20 +369,37 @@ impl Engine {
         }
         let kept = moment.map(|moment| crate::fixed::Kept { cache: &self.projections, moment });
         let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host.as_deref() };
-        let mut running =
-            Query::new(plan, read, interner, relations, given, watch, &ambient, &algorithms);
-        running.profile = analysis.as_ref().map(|_| Profile::default());
-        running.helpers = Some(&self.helpers);
-        running.kept_tries = moment.map(|moment| KeptTries { cache: &self.tries, moment });
         let is_ordered = !query.options.order.is_empty();
         let enough = match (options.limit, is_ordered) {
             // One row at least: an assertion may ask whether there are any.
             (Some(limit), false) => limit.saturating_add(options.offset).max(1),
             _ => usize::MAX,
         };
-        running.run(enough)?;
-        let columns = running.result();
-        let rows = running.result_rows();
+        let looked_up = match (&analysis, Lookup::of(plan, &relations)) {
+            (None, Some(lookup)) => lookup.rows(read, interner, &given, enough, watch)?,
+            _ => None,
+        };
+        let mut running = None;
+        let Columns { rows, columns } = match looked_up {
+            Some(found) => found,
+            None => {
+                let running = running.insert(Query::new(
+                    plan,
+                    read,
+                    interner,
+                    relations,
+                    given,
+                    watch,
+                    &ambient,
+                    &algorithms,
+                ));
+                running.profile = analysis.as_ref().map(|_| Profile::default());
+                running.helpers = Some(&self.helpers);
+                running.kept_tries = moment.map(|moment| KeptTries { cache: &self.tries, moment });
+                running.run(enough)?;
+                running.take_result()
+            }
+        };
         let headers = &plan.program.predicates[plan.program.entry].columns;
         let headers: Vec<String> = match headers.is_empty() && !columns.is_empty() {
             true => (0..columns.len()).map(|i| format!("_{i}")).collect(),
@@ -396,11 +416,12 @@ impl Engine {
             order_by.push((&columns[place], *descends));
         }
         order_by.extend(columns.iter().map(|column| (column.as_slice(), false)));
-        let order = crate::sort::order(&order_by, rows, interner);
-        let from = options.offset.min(order.len());
-        let to =
-            options.limit.map_or(order.len(), |limit| from.saturating_add(limit).min(order.len()));
-        let order = &order[from..to];
+        let order = match crate::sort::is_in_order(&order_by, rows) {
+            true => None,
+            false => Some(crate::sort::order(&order_by, rows, interner)),
+        };
+        let from = options.offset.min(rows);
+        let to = options.limit.map_or(rows, |limit| from.saturating_add(limit).min(rows));
         if let Some(wants_some) = query.options.assert_some
             && wants_some == (rows == 0)
         {
@@ -410,14 +431,20 @@ impl Engine {
             };
             return Err(Error::value(what, query.span));
         }
-        if let Some(analysis) = analysis {
-            analysis.end(&running, order.len());
+        if let (Some(analysis), Some(running)) = (analysis, &running) {
+            analysis.end(running, to - from);
         }
-        let columns = columns
-            .iter()
-            .map(|column| order.iter().map(|&row| column[row as usize]).collect())
-            .collect();
-        Ok(Output { headers, columns, rows: order.len(), interner: Arc::clone(interner) })
+        let columns = match order {
+            None if from == 0 && to == rows => columns,
+            None => columns.iter().map(|column| column[from..to].to_vec()).collect(),
+            Some(order) => {
+                let order = &order[from..to];
+                let sorted =
+                    |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
+                columns.iter().map(sorted).collect()
+            }
+        };
+        Ok(Output { headers, columns, rows: to - from, interner: Arc::clone(interner) })
     }
 
     fn sleep(&self, seconds: f64, watch: &Watch<'_>) -> Result<()> {

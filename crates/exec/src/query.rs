@@ -17,7 +17,7 @@ use crate::expr::{Compiled, Computer};
 use crate::profile::{Clock, Profile};
 use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
 use crate::spread::{Alone, Helpers, Spread};
-use crate::stored::{CHUNK_ROWS, StoredPath};
+use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::tries::{KeptTries, QueryTries};
 use crate::watch::Watch;
@@ -305,19 +305,20 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// The rows of the entry rule, in columns.
-    pub(crate) fn result(&self) -> Vec<Vec<Cell>> {
-        let table = &self.tables[self.plan.program.entry];
-        let live = |column: usize| {
-            let cells = table.column(column).iter().enumerate();
-            cells.filter(|(row, _)| table.is_live(*row)).map(|(_, cell)| *cell).collect()
+    /// The rows of the entry rule. They are let go, unless somebody looks at what the query did.
+    pub(crate) fn take_result(&mut self) -> Columns {
+        let table = &mut self.tables[self.plan.program.entry];
+        let table = match self.profile {
+            None => std::mem::take(table),
+            Some(_) => Arc::clone(table),
         };
-        (0..table.arity()).map(live).collect()
-    }
-
-    /// Rows of the entry, for a head without columns.
-    pub(crate) fn result_rows(&self) -> usize {
-        self.tables[self.plan.program.entry].live_rows()
+        let rows = table.live_rows();
+        let columns = match Arc::try_unwrap(table) {
+            Ok(table) if table.rows() == rows => table.into_columns(),
+            Ok(table) => live_columns(&table),
+            Err(table) => live_columns(&table),
+        };
+        Columns { rows, columns }
     }
 
     fn run_group(&mut self, group: &GroupPlan) -> Result<()> {
@@ -570,6 +571,14 @@ impl<'a> Query<'a> {
         }
         Ok(columns)
     }
+}
+
+fn live_columns(table: &Table) -> Vec<Vec<Cell>> {
+    let live = |column: usize| {
+        let cells = table.column(column).iter().enumerate();
+        cells.filter(|(row, _)| table.is_live(*row)).map(|(_, cell)| *cell).collect()
+    };
+    (0..table.arity()).map(live).collect()
 }
 
 fn aggregates_of(kind: &PredicateKind) -> &[Option<AggregateUse>] {

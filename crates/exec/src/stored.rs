@@ -15,7 +15,7 @@ use store::{Error, ErrorKind, Read, Result};
 pub(crate) const CHUNK_ROWS: usize = 8192;
 
 /// Rows of a range that is read in one piece.
-const SHORT_ROWS: usize = 256;
+pub(crate) const SHORT_ROWS: usize = 256;
 
 /// One order in which rows are stored.
 #[derive(Clone, Debug)]
@@ -237,6 +237,32 @@ impl StoredPath {
             chunk = CHUNK_ROWS;
         }
         Ok(())
+    }
+
+    /// The first rows, at most so many, whose first columns are these cells.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn few(
+        &self,
+        read: &dyn Read,
+        prefix: &[Cell],
+        wanted: &[usize],
+        rows_max: usize,
+        interner: &Interner,
+    ) -> Result<Columns> {
+        let places = self.places(wanted);
+        let mut batch = Batch::new(&self.shape);
+        if let Some(range) = self.prefix(prefix, interner) {
+            let projection = self.projection(&places);
+            if prefix.len() == self.keys() {
+                // The range begins at the one key that it holds.
+                read.get(self.keyspace, range.lower.as_ref(), projection, &mut batch)?;
+            } else {
+                read.scan_into(self.keyspace, &range, projection, rows_max, &mut batch)?;
+            }
+        }
+        self.cells(&batch, 0..batch.rows, &places, interner)
     }
 
     /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the number of the row of `keys` for

@@ -59,7 +59,7 @@ impl<'i> StoredKeys<'i> {
 }
 
 /// Numbers as the kind of number that a column holds, where that loses nothing.
-fn as_kind_of<'i>(of: &Type, cells: &'i [Cell], interner: &Interner) -> Cow<'i, [Cell]> {
+pub(crate) fn as_kind_of<'i>(of: &Type, cells: &'i [Cell], interner: &Interner) -> Cow<'i, [Cell]> {
     let of = match of {
         Type::Nullable(inner) => inner,
         other => other,

@@ -1,0 +1,119 @@
+//! A query that is one look at a relation answers as one that takes the long way.
+
+use env::MemoryEnv;
+use kv::{Kv, KvOptions};
+use model::Value;
+use quipu_exec::{Engine, Output, Parameters};
+use std::path::Path;
+use std::sync::Arc;
+
+const RELATIONS: &[&str] = &[
+    "?[k, a, b] := k in int_range(20), a = if(k % 3 == 0, null, k * 2), b = concat('t', to_string(k % 4)) :create one {k: Int => a: Int?, b: String}",
+    // One key has more rows than are read at once, one exactly as many, and one one less.
+    "?[k, j, a] := k in [1, 2, 255, 256, 257], j in int_range(k), a = j % 5 :create two {k: Int, j: Int => a: Int}",
+    "?[k, j] := k in int_range(5), j in int_range(k * 7) :create pairs {k: Int, j: Int}",
+    "?[k, j, a] := i in int_range(30), k = concat('x', to_string(i % 7)), j = i / 2, a = [i] :create texts {k: String, j: Float => a: Json}",
+    "?[k, a] := i in int_range(10), k = i / 2, a = i :create floats {k: Float => a: Int}",
+    "?[a, b, c, d] := a in int_range(3), b in int_range(4), c in int_range(5), d = a + b :create deep {a: Int, b: Int, c: Int => d: Int}",
+    "::index create deep:by_c {c, a}",
+    "::index create one:by_b {b}",
+];
+
+/// Each is one look, and `BODY` is asked in two ways.
+const QUERIES: &[(&str, &str)] = &[
+    ("?[a, b]", "*one{k: $id, a, b}"),
+    ("?[b, a, b]", "*one{k: $id, a, b}"),
+    ("?[id, a]", "id = $id, *one{k: id, a}"),
+    ("?[a]", "*one{k: 3, a}"),
+    ("?[a]", "*one{k: 4.0, a}"),
+    ("?[k]", "*one{k, b: $id}"),
+    ("?[k, a]", "*one{k, a, b: $id}"),
+    ("?[j, a]", "*two{k: $id, j, a}"),
+    ("?[a, j]", "*two{k: $id, j, a}"),
+    ("?[a]", "*two{k: $id, a}"),
+    ("?[a]", "*two{k: $id, j: 0, a}"),
+    ("?[j, id]", "id = $id, *pairs{k: id, j}"),
+    ("?[j]", "*pairs[$id, j]"),
+    ("?[j, a]", "*texts{k: $id, j, a}"),
+    ("?[a]", "*texts{k: 'x1', j: $id, a}"),
+    ("?[a]", "*floats{k: $id, a}"),
+    ("?[b, c, d]", "*deep{a: $id, b, c, d}"),
+    ("?[c, d]", "*deep{a: $id, b: 2, c, d}"),
+    ("?[d]", "*deep{a: $id, b: 2, c, d}"),
+    ("?[a, b]", "*deep{c: $id, a, b}"),
+    ("?[a, b, d]", "*deep{c: $id, a, b, d}"),
+    ("?[b]", "*deep{c: $id, a: 1, b}"),
+    ("?[x]", "*pairs[x, x], x = $id"),
+    ("?[k]", "not *pairs[$id, 2], k = $id"),
+];
+
+const OPTIONS: &[&str] =
+    &["", ":limit 3", ":limit 3 :offset 2", ":limit 300", ":offset 254", ":limit 0"];
+
+fn engine() -> Engine {
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    for script in RELATIONS {
+        engine.run(script, &Parameters::new()).unwrap();
+    }
+    engine
+}
+
+fn ask(engine: &Engine, script: &str, id: &Value) -> Output {
+    let parameters = [("id".to_owned(), id.clone())].into();
+    engine.run(script, &parameters).unwrap_or_else(|error| panic!("{}", error.render(script)))
+}
+
+fn rows(output: &Output) -> Vec<Vec<Value>> {
+    (0..output.rows).map(|row| output.row(row)).collect()
+}
+
+#[test]
+fn one_look_answers_as_the_long_way() {
+    let engine = engine();
+    let text = |text: &str| Value::Str(text.to_owned());
+    let mut ids: Vec<Value> = [-1, 0, 1, 2, 3, 255, 256, 257].map(Value::Int).into();
+    ids.extend([
+        Value::Float(1.0),
+        Value::Float(1.5),
+        Value::Null,
+        text("x1"),
+        text("t2"),
+        text(""),
+    ]);
+    for (head, body) in QUERIES {
+        for id in &ids {
+            // Two rules are never one look.
+            let all = rows(&ask(&engine, &format!("{head} := {body}\n{head} := {body}"), id));
+            for options in OPTIONS {
+                let script = format!("{head} := {body} {options}");
+                let output = ask(&engine, &script, id);
+                let long = ask(&engine, &format!("{head} := {body}\n{script}"), id);
+                let found = rows(&output);
+                assert_eq!(output.headers, long.headers, "{script}");
+                assert_eq!(found.len(), long.rows, "{script} of {id}");
+                assert!(found.is_sorted(), "{script} of {id}");
+                assert!(found.iter().all(|row| all.contains(row)), "{script} of {id}");
+                if !options.contains(":limit") || all.len() <= 3 {
+                    assert_eq!(found, rows(&long), "{script} of {id}");
+                }
+            }
+            let first = head[2..].split([',', ']']).next().filter(|name| !name.is_empty());
+            if let Some(first) = first {
+                let script = format!("{head} := {body} :order -{first} :limit 5");
+                let long = ask(&engine, &format!("{head} := {body}\n{script}"), id);
+                assert_eq!(rows(&ask(&engine, &script, id)), rows(&long), "{script} of {id}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_look_in_a_transaction_sees_what_the_script_did() {
+    let engine = engine();
+    let script = "{ ?[k, j] <- [[9, 1], [9, 5]] :put pairs {k, j} }
+                  { ?[k, j] <- [[9, 5]] :rm pairs {k, j} }
+                  { ?[j] := *pairs[$id, j] }";
+    assert_eq!(rows(&ask(&engine, script, &Value::Int(9))), [[Value::Int(1)]]);
+}
