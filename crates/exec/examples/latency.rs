@@ -82,6 +82,11 @@ const QUERIES: &[(&str, &str, usize)] = &[
         "?[to] := *friends{fr: $id, to}\n?[to] := *friends{fr: $id, to: a}, *friends{fr: a, to}",
         1_000,
     ),
+    (
+        "neighbours_2_data",
+        "?[to, cmpl_pct, gender, age] := *friends{fr: $id, to}, *user{uid: to, cmpl_pct, gender, age}\n?[to, cmpl_pct, gender, age] := *friends{fr: $id, to: a}, *friends{fr: a, to}, *user{uid: to, cmpl_pct, gender, age}",
+        1_000,
+    ),
     ("pattern_cycle", "?[n, m] := n = $id, *friends{fr: n, to: m}, *friends{fr: m, to: n}", 10_000),
     ("pattern_short", "?[m] := *friends{fr: $id, to: m} :limit 1", 20_000),
     (

@@ -2,8 +2,9 @@
 //!
 //! # Why
 //! Columns of `Int`, `Float`, `Bool` and nullable ones of these are most of what is joined and counted. A word each, with no
-//! box and no tag beside it, is compared and hashed in one instruction, and a row is a few words in columns. Text, lists and
-//! the rest stand in a query's [`Interner`] once, and the word says where: equal values are equal words, always.
+//! box and no tag beside it, is compared and hashed in one instruction, and a row is a few words in columns. So are short
+//! texts: codes, states, categories. Longer ones, lists and the rest stand in a query's [`Interner`] once, and the word says
+//! where: equal values are equal words, always.
 //!
 //! # Layout
 //! Floats are their own bits. The bit patterns of negative quiet NaNs, which nothing computes but 0/0, are taken for the
@@ -12,6 +13,7 @@
 //! ```text
 //! 0xFFF9 0000 0000 000x   null 0, false 1, true 2
 //! 0xFFFA iiii iiii iiii   entry i of the interner
+//! 0xFFFB tttt tttt tttt   a text of at most six bytes without a zero one, padded with zeros: in the order of the texts
 //! 0xFFFC..0xFFFF …        an integer of 50 bits, two's complement
 //! below 0xFFF8 …          a float
 //! ```
@@ -26,8 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const BOXES: u64 = 0xFFF8 << 48;
 const SPECIAL: u64 = 0xFFF9 << 48;
 const INTERNED: u64 = 0xFFFA << 48;
+const SHORT: u64 = 0xFFFB << 48;
 const INT: u64 = 0xFFFC << 48;
 const INT_BITS: u32 = 50;
+const TAG: u64 = 0xFFFF << 48;
+
+/// Bytes of a text that a cell holds.
+const SHORT_BYTES: usize = 6;
 
 /// A value in one word. Equal values are equal words within one [`Interner`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +66,33 @@ impl Cell {
     #[inline]
     pub fn plain_float(value: f64) -> Option<Self> {
         (value.to_bits() < BOXES).then(|| Self(value.to_bits()))
+    }
+
+    /// A text that fits.
+    #[inline]
+    pub fn short_text(text: &str) -> Option<Self> {
+        let text = text.as_bytes();
+        if text.len() > SHORT_BYTES || text.contains(&0) {
+            return None;
+        }
+        let mut bytes = [0; 8];
+        bytes[2..2 + text.len()].copy_from_slice(text);
+        Some(Self(SHORT | u64::from_be_bytes(bytes)))
+    }
+
+    #[inline]
+    fn is_short_text(self) -> bool {
+        self.0 & TAG == SHORT
+    }
+
+    /// The text, if it is a short one.
+    #[inline]
+    pub fn as_short_text(self) -> Option<ShortText> {
+        self.is_short_text().then(|| {
+            let bytes = (self.0 << 16).to_be_bytes();
+            let len = 8 - ((self.0 << 16).trailing_zeros() / 8).min(8) as usize;
+            ShortText { bytes, len }
+        })
     }
 
     /// The integer, if it is a small one.
@@ -97,7 +131,22 @@ impl Cell {
     }
 
     fn interned(self) -> Option<usize> {
-        (self.0 & (0xFFFF << 48) == INTERNED).then_some((self.0 & !(0xFFFF << 48)) as usize)
+        (self.0 & TAG == INTERNED).then_some((self.0 & !TAG) as usize)
+    }
+}
+
+/// The text of a cell that holds one.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortText {
+    bytes: [u8; 8],
+    len: usize,
+}
+
+impl ShortText {
+    /// It.
+    pub fn as_str(&self) -> &str {
+        // It was made of a whole text.
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
     }
 }
 
@@ -149,6 +198,9 @@ impl Interner {
 
     /// A text's cell; a copy is made only of one that is new.
     pub fn text(&self, text: &str) -> Cell {
+        if let Some(cell) = Cell::short_text(text) {
+            return cell;
+        }
         let is_it = |value: &Value| matches!(value, Value::Str(other) if other == text);
         self.known(|inner| inner.hash_text(text), is_it)
             .unwrap_or_else(|hash| self.insert(hash, Value::Str(text.to_owned())))
@@ -196,24 +248,21 @@ impl Interner {
             }
             _ => {}
         }
-        match (a.interned(), b.interned()) {
-            (Some(a), Some(b)) => {
-                let inner = self.inner.read();
-                inner.values[a].cmp(&inner.values[b])
-            }
-            _ => self.with(a, |a| self.with(b, |b| a.cmp(b))),
+        if a.is_short_text() && b.is_short_text() {
+            return a.0.cmp(&b.0);
         }
+        self.inner.read().cmp(a, b)
     }
 
     /// Sorts cells by their values.
     pub fn sort(&self, cells: &mut [Cell]) {
-        if cells.iter().all(|cell| cell.interned().is_some()) {
-            let inner = self.inner.read();
-            let value = |cell: &Cell| cell.interned().map(|place| &inner.values[place]);
-            cells.sort_unstable_by(|a, b| value(a).cmp(&value(b)));
-            return;
+        match cells.iter().all(|cell| cell.is_word()) {
+            true => cells.sort_unstable_by(|&a, &b| self.cmp(a, b)),
+            false => {
+                let inner = self.inner.read();
+                cells.sort_unstable_by(|&a, &b| inner.cmp(a, b));
+            }
         }
-        cells.sort_unstable_by(|&a, &b| self.cmp(a, b));
     }
 
     /// About how many bytes the values take.
@@ -249,6 +298,15 @@ impl Interner {
 }
 
 impl Inner {
+    fn cmp(&self, a: Cell, b: Cell) -> Ordering {
+        match (a.interned(), b.interned()) {
+            (Some(a), Some(b)) => self.values[a].cmp(&self.values[b]),
+            (Some(a), None) => compare_to_word(&self.values[a], b),
+            (None, Some(b)) => compare_to_word(&self.values[b], a).reverse(),
+            (None, None) => plain(a).cmp(&plain(b)),
+        }
+    }
+
     fn hash(&self, value: &Value) -> u64 {
         hash_with(&self.hasher, value)
     }
@@ -279,7 +337,16 @@ fn inline(value: &Value) -> Option<Cell> {
         Value::Bool(value) => Some(Cell::bool(value)),
         Value::Int(value) => Cell::small_int(value),
         Value::Float(value) => Cell::plain_float(value),
+        Value::Str(ref text) => Cell::short_text(text),
         _ => None,
+    }
+}
+
+/// A value that is interned compared with that of a cell that is not.
+fn compare_to_word(value: &Value, cell: Cell) -> Ordering {
+    match (value, cell.as_short_text()) {
+        (Value::Str(text), Some(short)) => text.as_str().cmp(short.as_str()),
+        _ => value.cmp(&plain(cell)),
     }
 }
 
@@ -287,6 +354,9 @@ fn inline(value: &Value) -> Option<Cell> {
 fn plain(cell: Cell) -> Value {
     if let Some(int) = cell.as_small_int() {
         return Value::Int(int);
+    }
+    if let Some(text) = cell.as_short_text() {
+        return Value::Str(text.as_str().to_owned());
     }
     match cell {
         Cell::NULL => Value::Null,
@@ -354,6 +424,7 @@ mod tests {
             Just(Value::Float(f64::from_bits(BOXES))),
             any::<u64>().prop_map(Value::id),
             "[ab]{0,2}".prop_map(Value::Str),
+            "[a\\x00\u{e9}\u{20ac}]{0,8}".prop_map(Value::Str),
             prop::collection::vec((-2_i64..2).prop_map(Value::Int), 0..3).prop_map(Value::List),
         ]
     }

@@ -43,7 +43,7 @@ mod watch;
 mod words;
 
 pub use callback::{Callback, Changed, ChangedBy};
-pub use cell::{Cell, Interner};
+pub use cell::{Cell, Interner, ShortText};
 pub use engine::{Carried, Change, ChangeKind, ColumnOf, Engine, Frames, Parameters};
 pub use error::{Error, Result};
 pub use host::{Debug, GoOn, Host, Run, may_change};

@@ -314,7 +314,7 @@ impl<'a> Query<'a> {
         };
         let rows = table.live_rows();
         let columns = match Arc::try_unwrap(table) {
-            Ok(table) if table.rows() == rows => table.into_columns(),
+            Ok(table) if table.rows() == rows => table.into_sorted_columns(),
             Ok(table) => live_columns(&table),
             Err(table) => live_columns(&table),
         };

@@ -57,12 +57,14 @@ fn by_keys(keys: &[Vec<u64>], rows: usize) -> Vec<u32> {
     if let Some(order) = by_digits(keys, rows) {
         return order;
     }
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    match keys {
-        [] => {}
-        [key] => order.sort_by_key(|&row| key[row as usize]),
-        keys => order.sort_by(|&a, &b| compare(keys, a, b)),
+    if let [key] = keys {
+        // The keys themselves are moved: to look each up by its row takes longer.
+        let mut pairs: Vec<(u64, u32)> = key.iter().copied().zip(0..rows as u32).collect();
+        pairs.sort_unstable();
+        return pairs.into_iter().map(|(_, row)| row).collect();
     }
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    order.sort_by(|&a, &b| compare(keys, a, b));
     order
 }
 

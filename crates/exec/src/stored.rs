@@ -198,7 +198,8 @@ impl StoredPath {
         }
     }
 
-    /// Hands the wanted columns of a range's rows to `visit`, some thousand rows at a time, until it says `false`.
+    /// Hands the wanted columns of a range's rows to `visit` until it says `false`: first about `chunk_rows` of them, then twice as many each time, some
+    /// thousand at most.
     ///
     /// # Errors
     /// Those of the store and of `visit`.
@@ -234,7 +235,7 @@ impl StoredPath {
                 break;
             }
             batch.clear();
-            chunk = CHUNK_ROWS;
+            chunk = (2 * chunk).min(CHUNK_ROWS);
         }
         Ok(())
     }

@@ -20,6 +20,12 @@ const NONE: u32 = u32::MAX;
 /// Rows that a table may have.
 pub(crate) const ROWS_MAX: usize = NONE as usize;
 
+/// Rows that room is made for at once.
+const EXPECTED_ROWS_MAX: usize = 1024;
+
+/// The same of the hash table: a single column of numbers that lie close together leaves it soon.
+const EXPECTED_KEYS_MAX: usize = 112;
+
 /// Rows of cells, each once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
@@ -87,6 +93,26 @@ impl Table {
     /// Its columns, where no row is dead.
     pub(crate) fn into_columns(self) -> Vec<Vec<Cell>> {
         self.columns
+    }
+
+    /// The same, in the order of their values where that costs nothing.
+    pub(crate) fn into_sorted_columns(mut self) -> Vec<Vec<Cell>> {
+        if let Some(bits) = &self.bits {
+            let column = &mut self.columns[0];
+            column.clear();
+            column.extend(bits.cells());
+        }
+        self.columns
+    }
+
+    /// Makes room for so many rows, or for some of them where they are many: they may be the same again and again.
+    pub(crate) fn expect(&mut self, rows: usize) {
+        if self.rows > 0 || self.set.capacity() > 0 {
+            return;
+        }
+        let rows = rows.min(EXPECTED_ROWS_MAX);
+        self.columns.iter_mut().for_each(|column| column.reserve(rows));
+        self.set = HashTable::with_capacity(rows.min(EXPECTED_KEYS_MAX));
     }
 
     /// Whether a row is alive.

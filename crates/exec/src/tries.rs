@@ -7,11 +7,11 @@
 //! nothing to look up, and the relation is read at once.
 //!
 //! # Invariants
-//! 1. A trie is made of what the query's snapshot sees. It is kept for other queries only where it holds no cell of an interner. One of text and the
+//! 1. A trie is made of what the query's snapshot sees. It is kept for other queries only where it holds no cell of an interner. One of long texts and the
 //!    like is made only where there is no other way.
 //! 2. A trie that would take more than a quarter of the query's memory is made only where there is no other way.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::kept::{Kept, Key};
 use crate::query::{Query, Relation};
@@ -25,6 +25,9 @@ use std::sync::Arc;
 
 /// Look-ups that cost as much as reading this many rows.
 pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
+
+/// Rows that are read at first of texts that may be long.
+const FIRST_ROWS: usize = 64;
 
 /// Relations whose look-ups are counted; more are forgotten.
 const COUNTED_MAX: usize = 256;
@@ -158,14 +161,14 @@ impl Query<'_> {
         if let Some(trie) = self.tries.get(&key) {
             return Ok(Some((trie, key.1)));
         }
-        // Text and the like would be cells of this query's interner.
         let info = &self.plan.infos[stored];
-        let are_words = key.1.iter().all(|&column| is_word(&info.columns[column].column_type));
-        // Nor are long values read that nobody asks for.
-        if !are_words && !wanted.is_needed {
+        // Long texts and the like would be cells of this query's interner. Nor are long values read that nobody asks for.
+        let may_be_words =
+            key.1.iter().all(|&column| may_be_words(&info.columns[column].column_type));
+        if !may_be_words && !wanted.is_needed {
             return Ok(None);
         }
-        let kept = self.kept_tries.filter(|_| are_words);
+        let kept = self.kept_tries.filter(|_| may_be_words);
         let kept_key = Key { keyspace: main.keyspace, columns: key.1.clone() };
         if let Some(kept) = kept
             && let Some(trie) = kept.cache.kept.get(&kept_key, kept.moment)
@@ -197,24 +200,33 @@ impl Query<'_> {
         if let Some(trie) = self.tries.get(&key) {
             return Ok(Some((trie, key.1)));
         }
-        let trie = Arc::new(self.make_trie(&relation, &key.1)?);
+        // Texts that turn out to be long are not read on; numbers that are no words by themselves serve this query at least.
+        let has_texts = key.1.iter().any(|&column| is_text(&info.columns[column].column_type));
+        let made = self.make_trie(&relation, &key.1, has_texts && !wanted.is_needed)?;
         if let Some(kept) = kept {
-            // What was asked until now has had its reward.
+            // What was asked until now has had its reward, be it that long texts were met.
             kept.cache.asked.lock().keys.retain(|(key, _)| *key != kept_key);
-            if trie.are_words() {
-                let bytes = trie.bytes();
-                kept.cache.kept.put(kept_key, kept.moment, Arc::clone(&trie), bytes);
-            }
+        } else if made.is_none() {
+            self.tries.known.lock().asked.remove(&key);
+        }
+        let Some(trie) = made.map(Arc::new) else { return Ok(None) };
+        if let Some(kept) = kept
+            && trie.are_words()
+        {
+            let bytes = trie.bytes();
+            kept.cache.kept.put(kept_key, kept.moment, Arc::clone(&trie), bytes);
         }
         self.tries.put(key.clone(), &trie);
         Ok(Some((trie, key.1)))
     }
 
+    /// Reads a relation; `None` where `only_words` and a value is met that is no word by itself.
     fn make_trie(
         &self,
         relation: &crate::query::StoredRelation,
         columns: &[usize],
-    ) -> Result<Trie> {
+        only_words: bool,
+    ) -> Result<Option<Trie>> {
         let covering = relation.paths.iter().filter(|path| path.covers(columns));
         let in_order = |path: &&crate::stored::StoredPath| {
             path.columns.iter().zip(columns).take_while(|(a, b)| a == b).count()
@@ -222,8 +234,18 @@ impl Query<'_> {
         // The first of equals: the relation itself, unless an index is in the right order.
         let path = covering.rev().max_by_key(in_order).unwrap_or(&relation.paths[0]);
         let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); columns.len()];
-        let (read, interner) = (self.read, self.interner);
-        path.scan(read, path.all(), columns, CHUNK_ROWS, interner, &mut |found| {
+        // What is met of long texts is not the query's, and little.
+        let own = Interner::default();
+        let (interner, chunk_rows) = match only_words {
+            true => (&own, FIRST_ROWS),
+            false => (self.interner, CHUNK_ROWS),
+        };
+        let mut fits = true;
+        path.scan(self.read, path.all(), columns, chunk_rows, interner, &mut |found| {
+            fits = !only_words || found.columns.iter().flatten().all(|cell| cell.is_word());
+            if !fits {
+                return Ok(false);
+            }
             for (own, more) in cells.iter_mut().zip(found.columns) {
                 own.extend(more);
             }
@@ -236,15 +258,22 @@ impl Query<'_> {
             self.check((rows * (16 * columns.len() + 8)) as u64)?;
             Ok(true)
         })?;
-        Ok(Trie::new(cells))
+        Ok(fits.then(|| Trie::new(cells)))
     }
 }
 
-/// Whether nearly all values of a type are words by themselves.
-fn is_word(of: &Type) -> bool {
+/// Whether values of a type often are words by themselves: of texts the short ones are.
+fn may_be_words(of: &Type) -> bool {
     match of {
-        Type::Nullable(inner) => is_word(inner),
-        Type::Int | Type::Id | Type::Float | Type::Bool => true,
+        Type::Nullable(inner) => may_be_words(inner),
+        Type::Int | Type::Id | Type::Float | Type::Bool | Type::String => true,
         _ => false,
+    }
+}
+
+fn is_text(of: &Type) -> bool {
+    match of {
+        Type::Nullable(inner) => is_text(inner),
+        of => *of == Type::String,
     }
 }

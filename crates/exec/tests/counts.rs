@@ -243,3 +243,25 @@ fn a_look_up_of_many_texts_reads_no_others() {
         assert_eq!(rows(&engine, asked), [[Value::Int(1000), Value::Int(3)]]);
     }
 }
+
+#[test]
+fn texts_are_joined_from_memory_or_from_the_store_whether_short_or_long() {
+    for long in ["id == -1", "id == 4500", "id > 2000"] {
+        let engine = engine_with(64 << 20);
+        let text = "concat('c', to_string(id % 50))";
+        let script = format!(
+            "?[id, code, n] := id in int_range(5000), n = id % 3,
+                code = if({long}, concat({text}, ' is longer'), if(id % 7 == 0, null, {text})) :create people {{id: Int => code: String?, n: Int}}"
+        );
+        engine.run(&script, &Parameters::new()).unwrap();
+        let all = rows(&engine, "?[id, code, n] := *people{id, code, n}");
+        assert_eq!(all.len(), 5000);
+        let same_code = rows(&engine, "?[code, count(id)] := *people{id, code}");
+        for _ in 0..3 {
+            let by_key = "?[id, code, n] := id in int_range(5000), *people{id, code, n}";
+            assert_eq!(rows(&engine, by_key), all, "{long}");
+            let by_code = "codes[code] := *people{code}\n?[code, count(id)] := codes[code], *people{code, id}";
+            assert_eq!(rows(&engine, by_code), same_code, "{long}");
+        }
+    }
+}

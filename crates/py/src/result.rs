@@ -76,15 +76,21 @@ impl Answer {
     }
 
     fn tuple<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let cell = |column| match self.answer.small_int(row, column) {
-            Some(int) => int.into_bound_py_any(py),
-            None => self.answer.with_value(row, column, |value| object(py, value)),
+        let cell = |column| {
+            if let Some(int) = self.answer.small_int(row, column) {
+                return int.into_bound_py_any(py);
+            }
+            match self.answer.short_text(row, column) {
+                Some(text) => text.as_str().into_bound_py_any(py),
+                None => self.answer.with_value(row, column, |value| object(py, value)),
+            }
         };
         // Results of many rows have few columns: those need no vector on the way.
         match self.answer.columns().len() {
             1 => PyTuple::new(py, [cell(0)?]),
             2 => PyTuple::new(py, [cell(0)?, cell(1)?]),
             3 => PyTuple::new(py, [cell(0)?, cell(1)?, cell(2)?]),
+            4 => PyTuple::new(py, [cell(0)?, cell(1)?, cell(2)?, cell(3)?]),
             columns => PyTuple::new(py, (0..columns).map(cell).collect::<PyResult<Vec<_>>>()?),
         }
     }

@@ -1,7 +1,7 @@
 //! What a script answers: rows of values, and the same as typed columns.
 
 use base::{BytesColumn, Validity as ValidRows};
-use exec::{Cell, Interner, Output};
+use exec::{Cell, Interner, Output, ShortText};
 use model::{Series, Type, Value, Values};
 use std::fmt;
 
@@ -87,6 +87,16 @@ impl Answer {
     #[inline]
     pub fn small_int(&self, row: usize, column: usize) -> Option<i64> {
         self.output.columns[column][row].as_small_int()
+    }
+
+    /// The text in a row and a column, if one is there that needs no look-up: one of a few bytes.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    #[must_use]
+    #[inline]
+    pub fn short_text(&self, row: usize, column: usize) -> Option<ShortText> {
+        self.output.columns[column][row].as_short_text()
     }
 
     /// Calls `with` with that value, without a copy.
@@ -261,6 +271,8 @@ impl Seen {
             self.negative |= int < 0;
         } else if cell.as_plain_float().is_some() {
             self.float = true;
+        } else if cell.as_short_text().is_some() {
+            self.str = true;
         } else {
             interner.with(cell, |value| match value {
                 Value::Null => self.null = true,
@@ -287,7 +299,7 @@ impl Seen {
             cells.iter().enumerate().for_each(|(i, &cell)| valid.push(i, cell != Cell::NULL));
         }
         let values = if !is_one_kind || self.other {
-            AnswerValues::Literal(texts(cells, interner, |value| {
+            AnswerValues::Literal(texts(cells, interner, false, |value| {
                 Some(value.to_string().into_bytes().into())
             }))
         } else if self.bool {
@@ -295,7 +307,7 @@ impl Seen {
         } else if self.float {
             AnswerValues::Float(words(cells, |cell| float(cell, interner)))
         } else if self.id && self.negative {
-            AnswerValues::Literal(texts(cells, interner, |value| {
+            AnswerValues::Literal(texts(cells, interner, false, |value| {
                 Some(value.to_string().into_bytes().into())
             }))
         } else if self.id {
@@ -303,12 +315,12 @@ impl Seen {
         } else if self.int {
             AnswerValues::Int(words(cells, |cell| int(cell, interner)))
         } else if self.str {
-            AnswerValues::Str(texts(cells, interner, |value| match value {
+            AnswerValues::Str(texts(cells, interner, true, |value| match value {
                 Value::Str(text) => Some(text.as_bytes().into()),
                 _ => None,
             }))
         } else if self.bytes {
-            AnswerValues::Bytes(texts(cells, interner, |value| match value {
+            AnswerValues::Bytes(texts(cells, interner, false, |value| match value {
                 Value::Bytes(bytes) => Some(bytes.as_slice().into()),
                 _ => None,
             }))
@@ -354,15 +366,18 @@ fn float(cell: Cell, interner: &Interner) -> f64 {
 /// Bytes that were lent or made.
 type Text<'v> = std::borrow::Cow<'v, [u8]>;
 
+/// What `text` makes of each value; texts `as_they_are` need not be asked for.
 fn texts(
     cells: &[Cell],
     interner: &Interner,
+    as_they_are: bool,
     text: impl for<'v> Fn(&'v Value) -> Option<Text<'v>>,
 ) -> BytesColumn {
     let mut column = BytesColumn::default();
     for &cell in cells {
-        match cell {
-            Cell::NULL => column.push(None),
+        match (cell, cell.as_short_text()) {
+            (Cell::NULL, _) => column.push(None),
+            (_, Some(short)) if as_they_are => column.push(Some(short.as_str().as_bytes())),
             _ => interner.with(cell, |value| column.push(text(value).as_deref())),
         }
     }

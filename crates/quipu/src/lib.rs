@@ -46,7 +46,8 @@ pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use exec::IndexCheck;
 pub use exec::{
-    ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, Words, may_change, words,
+    ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, ShortText, Words,
+    may_change, words,
 };
 pub use export::{ExportFormat, export_file};
 pub use function::{Accumulate, Failure};

@@ -60,6 +60,18 @@ impl Bits {
         Some(is_new)
     }
 
+    /// All of them, ascending.
+    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
+        self.words.iter().zip((self.base..).step_by(64)).flat_map(|(&word, base)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros();
+                rest &= rest.checked_sub(1)?;
+                Cell::small_int(base + i64::from(bit))
+            })
+        })
+    }
+
     fn grow(&mut self, int: i64, rows: usize) -> Option<()> {
         let last = self.base + self.words.len() as i64 * 64 - 1;
         let wanted = words(int.min(self.base) & !63, int.max(last), rows)?;
@@ -110,6 +122,7 @@ mod tests {
             }
             prop_assert_eq!(bits.has(cell(asked)), want.contains(&asked));
             prop_assert!(want.iter().all(|&int| bits.has(cell(int))));
+            prop_assert!(bits.cells().eq(want.iter().map(|&int| cell(int))));
             prop_assert!(!bits.has(Cell::NULL));
             prop_assert_eq!(bits.put(Cell::NULL, 9), None);
         }
