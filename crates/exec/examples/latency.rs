@@ -94,6 +94,16 @@ const QUERIES: &[(&str, &str, usize)] = &[
         "?[n] := *friends{fr: $id, to: a}, *friends{fr: a, to: b}, *friends{fr: b, to: c}, *friends{fr: n, to: c} :limit 1",
         1_000,
     ),
+    (
+        "single_vertex_write",
+        "?[uid, cmpl_pct, gender, age] <- [[$id, 0, null, null]] :put user {uid => cmpl_pct, gender, age}",
+        20_000,
+    ),
+    (
+        "single_vertex_update",
+        "?[uid, cmpl_pct, gender, age] := uid = $id, *user{uid, cmpl_pct: before, gender, age}, cmpl_pct = mod(before + 1, 100) :put user {uid => cmpl_pct, gender, age}",
+        20_000,
+    ),
     ("aggregation_group", "?[age, count(uid)] := *user{uid, age}", 20),
     ("aggregation_count", "?[count(uid), count(age)] := *user{uid, age}", 20),
     ("aggregation_filter", "?[age, count(age)] := *user{age}, (age ~ 0) >= 18", 20),
