@@ -198,8 +198,8 @@ impl StoredPath {
         }
     }
 
-    /// Hands the wanted columns of a range's rows to `visit` until it says `false`: first about `chunk_rows` of them, then twice as many each time, some
-    /// thousand at most.
+    /// Hands the wanted columns of a range's rows to `visit` until it says `false`: a short range at once, of another first `chunk_rows`, then twice as many
+    /// each time up to 64 times as many, some thousand at most.
     ///
     /// # Errors
     /// Those of the store and of `visit`.
@@ -229,13 +229,14 @@ impl StoredPath {
         batch.clear();
         let mut scan = read.scan(self.keyspace, range, projection)?;
         let mut chunk = chunk_rows.min(CHUNK_ROWS);
+        let chunk_max = CHUNK_ROWS.min(64 * chunk);
         while scan.next_batch(chunk, &mut batch)? {
             let columns = self.cells(&batch, 0..batch.rows, &places, interner)?;
             if !visit(columns)? {
                 break;
             }
             batch.clear();
-            chunk = (2 * chunk).min(CHUNK_ROWS);
+            chunk = (2 * chunk).min(chunk_max);
         }
         Ok(())
     }

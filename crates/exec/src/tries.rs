@@ -19,7 +19,7 @@ use crate::stored::CHUNK_ROWS;
 use crate::trie::{ROWS_MAX, Trie};
 use base::{KeyShape, SeqNo};
 use env::sync::Mutex;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use model::Type;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
 
 /// Rows that are read at first of texts that may be long.
-const FIRST_ROWS: usize = 64;
+const FIRST_ROWS: usize = 16;
 
 /// Relations whose look-ups are counted; more are forgotten.
 const COUNTED_MAX: usize = 256;
@@ -44,12 +44,29 @@ pub(crate) struct Tries {
 struct Asked {
     moment: SeqNo,
     keys: Vec<(Key, u64)>,
+    /// Relations in which long texts were met.
+    refused: Vec<Key>,
 }
 
 impl Tries {
     /// Keeps nothing yet, and at most so many bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { kept: Kept::new(bytes_max), asked: Mutex::default() }
+    }
+
+    /// Whether long texts were met in a relation at this moment.
+    fn refuses(&self, key: &Key, moment: SeqNo) -> bool {
+        let asked = self.asked.lock();
+        asked.moment == moment && asked.refused.contains(key)
+    }
+
+    /// Forgets what was counted, once a trie was tried; notes where it cannot be made.
+    fn settle(&self, key: &Key, moment: SeqNo, is_refused: bool) {
+        let mut asked = self.asked.lock();
+        asked.keys.retain(|(other, _)| other != key);
+        if is_refused && asked.moment == moment && asked.refused.len() < COUNTED_MAX {
+            asked.refused.push(key.clone());
+        }
     }
 
     /// Counts look-ups; all there were at this moment.
@@ -59,7 +76,7 @@ impl Tries {
             self.kept.forget_before(moment);
         }
         if asked.moment < moment || asked.keys.len() > COUNTED_MAX {
-            *asked = Asked { moment, keys: Vec::new() };
+            *asked = Asked { moment, ..Asked::default() };
         }
         if asked.moment > moment {
             return keys;
@@ -98,6 +115,8 @@ pub(crate) struct QueryTries {
 struct Known {
     made: HashMap<(usize, Vec<usize>), Arc<Trie>>,
     asked: HashMap<(usize, Vec<usize>), u64>,
+    /// In which long texts were met.
+    refused: HashSet<(usize, Vec<usize>)>,
     bytes: u64,
 }
 
@@ -176,6 +195,16 @@ impl Query<'_> {
             self.tries.put(key.clone(), &trie);
             return Ok(Some((trie, key.1)));
         }
+        // Texts that turn out to be long are not read on; numbers that are no words by themselves serve this query at least.
+        let has_texts = key.1.iter().any(|&column| is_text(&info.columns[column].column_type));
+        let only_words = has_texts && !wanted.is_needed;
+        let is_refused = || {
+            let by_others = kept.is_some_and(|kept| kept.cache.refuses(&kept_key, kept.moment));
+            by_others || self.tries.known.lock().refused.contains(&key)
+        };
+        if only_words && is_refused() {
+            return Ok(None);
+        }
         let rows = self.plan.infos[stored].rows;
         if !wanted.is_needed {
             let keys = wanted.keys as u64;
@@ -200,14 +229,17 @@ impl Query<'_> {
         if let Some(trie) = self.tries.get(&key) {
             return Ok(Some((trie, key.1)));
         }
-        // Texts that turn out to be long are not read on; numbers that are no words by themselves serve this query at least.
-        let has_texts = key.1.iter().any(|&column| is_text(&info.columns[column].column_type));
-        let made = self.make_trie(&relation, &key.1, has_texts && !wanted.is_needed)?;
+        // Another thread may have tried meanwhile.
+        if only_words && is_refused() {
+            return Ok(None);
+        }
+        let made = self.make_trie(&relation, &key.1, only_words)?;
         if let Some(kept) = kept {
             // What was asked until now has had its reward, be it that long texts were met.
-            kept.cache.asked.lock().keys.retain(|(key, _)| *key != kept_key);
-        } else if made.is_none() {
-            self.tries.known.lock().asked.remove(&key);
+            kept.cache.settle(&kept_key, kept.moment, made.is_none());
+        }
+        if made.is_none() {
+            self.tries.known.lock().refused.insert(key.clone());
         }
         let Some(trie) = made.map(Arc::new) else { return Ok(None) };
         if let Some(kept) = kept
@@ -234,7 +266,7 @@ impl Query<'_> {
         // The first of equals: the relation itself, unless an index is in the right order.
         let path = covering.rev().max_by_key(in_order).unwrap_or(&relation.paths[0]);
         let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); columns.len()];
-        // What is met of long texts is not the query's, and little.
+        // What is met of long texts is not the query's: a thousand rows of them at most.
         let own = Interner::default();
         let (interner, chunk_rows) = match only_words {
             true => (&own, FIRST_ROWS),

@@ -34,6 +34,8 @@ struct Above {
 #[derive(Debug)]
 pub(super) struct Layers {
     above: Vec<Above>,
+    /// No more of them are collected.
+    above_max: usize,
     /// Values of what is above: a word for each of `columns`.
     values: Vec<u64>,
     /// Projected value columns.
@@ -46,9 +48,11 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    pub(super) fn new(shape: &Shape, projection: Projection) -> Self {
+    /// Of a word more than `above_max` versions above are refused.
+    pub(super) fn new(shape: &Shape, projection: Projection, above_max: usize) -> Self {
         Self {
             above: Vec::new(),
+            above_max,
             values: Vec::new(),
             columns: (0..shape.values.len()).filter(|&i| projection.value(i)).collect(),
             projection,
@@ -116,6 +120,9 @@ impl Layers {
     }
 
     fn add(&mut self, second: u64, kind: u8, word: impl Fn(usize) -> Option<u64>) -> bool {
+        if self.above.len() == self.above_max {
+            return false;
+        }
         let values = self.values.len();
         match kind {
             DELETE => {}
@@ -191,16 +198,9 @@ impl SuperVersion {
         if !Layers::fit(self.shape(), projection)
             || self.has_tombstones(at)
             || !is_plain(out, projection)
+            || self.runs.len() <= 1 && !self.may_be_above(word, at)
         {
             return Ok(false);
-        }
-        let mut layers = Layers::new(self.shape(), projection);
-        for (memtable, snapshot) in self.layers_in_memory(at) {
-            if memtable.may_contain_first_word(word)
-                && !layers.add_memtable(memtable, word, snapshot)
-            {
-                return Ok(false);
-            }
         }
         let mut found: Vec<(&RunView, _, _)> = Vec::new();
         for (number, run) in self.runs.iter().enumerate() {
@@ -213,9 +213,17 @@ impl SuperVersion {
             }
         }
         let rows: usize = found.iter().map(|(.., found)| found.rows.len()).sum();
-        if layers.above.len().saturating_add(rows) > limit {
-            return Ok(false);
+        let Some(above_max) = limit.checked_sub(rows) else { return Ok(false) };
+        let mut layers = Layers::new(self.shape(), projection, above_max);
+        for (memtable, snapshot) in self.layers_in_memory(at) {
+            if memtable.may_contain_first_word(word)
+                && !layers.add_memtable(memtable, word, snapshot)
+            {
+                return Ok(false);
+            }
         }
+        // What the runs hold was counted.
+        layers.above_max = usize::MAX;
         let below = found.pop_if(|(run, block, _)| {
             run.is_plain_at(at.snapshot) && block.is_adjacency(projection)
         });
@@ -226,6 +234,12 @@ impl SuperVersion {
         }
         layers.append(word, below.as_ref().map(|(_, block, found)| (&**block, found)), out);
         Ok(true)
+    }
+
+    /// Whether a memtable may hold entries that begin with `word`.
+    #[inline]
+    pub(super) fn may_be_above(&self, word: u64, at: ReadAt<'_>) -> bool {
+        self.layers_in_memory(at).any(|(memtable, _)| memtable.may_contain_first_word(word))
     }
 
     /// Memtables that hold rows, newest first, and the newest number that is seen of each.
@@ -240,10 +254,8 @@ impl SuperVersion {
 
 /// The word, if the range is that of all keys that begin with it.
 fn whole_first_word(range: &KeyRange) -> Option<u64> {
-    match range.lower.as_ref() {
-        KeyRef::Words([_]) => super::source::single_first_word(range),
-        _ => None,
-    }
+    let KeyRef::Words(&[word]) = range.lower.as_ref() else { return None };
+    (range.upper == KeyRange::prefix_words(&[word]).upper).then_some(word)
 }
 
 /// Whether the projected columns are words without validity, as long as the batch has rows.

@@ -94,9 +94,7 @@ impl SuperVersion {
         places: &mut Places<'a>,
     ) -> Result<()> {
         let mut buffer = [0; WORDS_MAX];
-        let own = at.own().map(|own| (own, u64::MAX));
-        let memtables = self.memtables().map(|memtable| (&**memtable, at.snapshot));
-        for (memtable, snapshot) in own.into_iter().chain(memtables) {
+        for (memtable, snapshot) in self.layers_in_memory(at) {
             open.retain(|&i| {
                 let entry = memtable.find(key_at(keys, i as usize, &mut buffer), snapshot);
                 let Some(entry) = entry else { return true };

@@ -8,7 +8,7 @@
 //! of the words. Those of a word that several sources hold are put together first (`layers.rs`).
 
 use super::layers::{Layers, is_plain, resize};
-use super::runs::RunView;
+use super::runs::{RunView, Start};
 use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::codec::runs::RunRange;
@@ -45,7 +45,9 @@ impl SuperVersion {
         offsets.push(out.rows as u64);
         if first_words.len() > 1 {
             let mut reader = Adjacencies::new(self, at, projection);
-            for chunk in first_words.chunks(CHUNK_WORDS) {
+            // So many blocks a run are held at once.
+            let words = (CHUNK_WORDS / self.runs.len().max(1)).max(TOUCH_WORDS);
+            for chunk in first_words.chunks(words) {
                 reader.append(chunk, offsets, out)?;
             }
             return Ok(());
@@ -65,10 +67,8 @@ impl SuperVersion {
         projection: Projection,
         out: &mut Batch,
     ) -> Result<()> {
-        let mut in_memory = self.layers_in_memory(at);
-        let is_above = in_memory.any(|(memtable, _)| memtable.may_contain_first_word(word));
         match &self.runs[..] {
-            _ if is_above || self.has_tombstones(at) => {}
+            _ if self.may_be_above(word, at) || self.has_tombstones(at) => {}
             [] => return Ok(()),
             [run] if run.is_plain_at(at.snapshot) => return append_one(run, word, projection, out),
             _ => {}
@@ -148,18 +148,13 @@ impl<'a> Stage<'a> {
             }
         }
         for (i, &word) in words.iter().enumerate() {
-            let prefix = [word];
-            let key = KeyRef::Words(&prefix);
-            let number = run.table_for(key);
-            let Some(table) = run.tables.get(number) else { continue };
-            if run.next_begins_with(number, word) {
-                ways[i] = Way::Alone;
-            } else if table.meta().global_seq <= snapshot
-                && (!self.ask_filter || table.may_contain_first_word(word))
-                && let Some(block) = table.block_for(key)
-            {
-                let (table, block) = (number as u32, block as u32);
-                self.probes.push(Probe { table, block, word: i as u32 });
+            match run.start_of(word, snapshot, self.ask_filter) {
+                Start::Nowhere => {}
+                Start::Scattered => ways[i] = Way::Alone,
+                Start::Block(table, block) => {
+                    let (table, block) = (table as u32, block as u32);
+                    self.probes.push(Probe { table, block, word: i as u32 });
+                }
             }
         }
         if !self.probes.is_sorted() {
@@ -175,27 +170,24 @@ impl<'a> Stage<'a> {
     }
 
     /// Finds the rows of each word in its block, and which way the words go for that. `number` is this stage's.
-    fn find(&mut self, words: &[u64], number: u32, p: Projection, ways: &mut [Way]) {
+    fn find(&mut self, words: &[u64], number: u32, ways: &mut [Way]) {
         self.found.clear();
         self.of_word.clear();
         self.of_word.resize(words.len(), NOT_FOUND);
         let by_block = self.probes.chunk_by(|a, b| (a.table, a.block) == (b.table, b.block));
         for (held, probes) in by_block.enumerate() {
             let block = &self.held[held];
-            let as_they_stand = self.is_plain && block.is_adjacency(p);
             for probe in probes {
                 let word = probe.word as usize;
                 let found = block.find_run(words[word]);
                 let way = &mut ways[word];
-                if found.rows.end == block.rows()
-                    && self.run.tables[probe.table as usize]
-                        .block_begins_with(probe.block as usize + 1, words[word])
-                {
+                let place = (probe.table as usize, probe.block as usize);
+                if self.run.goes_on(place, block, &found, words[word]) {
                     *way = Way::Alone;
                 } else if !found.rows.is_empty() {
                     self.of_word[word] = self.found.len() as u32;
                     *way = match *way {
-                        Way::Nothing if as_they_stand => Way::Stage(number),
+                        Way::Nothing if self.is_plain => Way::Stage(number),
                         Way::Alone => Way::Alone,
                         _ => Way::Layers,
                     };
@@ -203,6 +195,11 @@ impl<'a> Stage<'a> {
                 self.found.push((held as u32, found));
             }
         }
+    }
+
+    /// Whether no block that is held keeps rows back from being taken as they stand: by a null, mostly.
+    fn is_words(&self, p: Projection) -> bool {
+        !self.is_plain || self.held.iter().all(|block| block.is_adjacency(p))
     }
 
     /// The block and the rows of a word.
@@ -231,7 +228,7 @@ impl<'a> Adjacencies<'a> {
             memtables: view.layers_in_memory(at).collect(),
             stages: stages.collect(),
             ways: Vec::new(),
-            layers: Layers::new(view.shape(), projection),
+            layers: Layers::new(view.shape(), projection, usize::MAX),
             mixed: Batch::new(view.shape()),
             places: Vec::new(),
         }
@@ -242,13 +239,15 @@ impl<'a> Adjacencies<'a> {
         let p = self.projection;
         self.ways.clear();
         self.ways.resize(words.len(), Way::Nothing);
-        // Whatever the rows are, their blocks are read together.
-        for stage in &mut self.stages {
-            stage.seek(words, self.at.snapshot, &mut self.ways)?;
+        // Of one run the blocks are read together whatever the rows are.
+        if self.fits || self.stages.len() == 1 {
+            for stage in &mut self.stages {
+                stage.seek(words, self.at.snapshot, &mut self.ways)?;
+            }
         }
-        if self.fits && is_plain(out, p) {
+        if self.fits && is_plain(out, p) && self.stages.iter().all(|stage| stage.is_words(p)) {
             for (number, stage) in self.stages.iter_mut().enumerate() {
-                stage.find(words, number as u32, p, &mut self.ways);
+                stage.find(words, number as u32, &mut self.ways);
             }
             self.look_above(words);
             self.read_mixed(words)?;
@@ -300,6 +299,11 @@ impl<'a> Adjacencies<'a> {
                         if way == Way::Alone || !self.read_layers(word, words[word], &mut rows) {
                             let view = self.view;
                             view.append_word(words[word], self.at, self.projection, &mut rows)?;
+                            if !is_plain(&rows, self.projection) {
+                                // A null: all words of the chunk are read by themselves.
+                                self.mixed = rows;
+                                return Ok(());
+                            }
                         }
                         self.places[word] = (rows.rows - before) as u64;
                     }
@@ -314,9 +318,6 @@ impl<'a> Adjacencies<'a> {
     fn read_layers(&mut self, number: usize, word: u64, rows: &mut Batch) -> bool {
         let Self { layers, stages, .. } = self;
         let snapshot = self.at.snapshot;
-        if !is_plain(rows, self.projection) {
-            return false;
-        }
         layers.clear();
         for (memtable, snapshot) in &self.memtables {
             if memtable.may_contain_first_word(word)
@@ -335,11 +336,7 @@ impl<'a> Adjacencies<'a> {
             }
         }
         let below = match last {
-            Some((stage, (block, found)))
-                if stage.is_plain && block.is_adjacency(self.projection) =>
-            {
-                Some((block, found))
-            }
+            Some((stage, below)) if stage.is_plain => Some(below),
             Some((_, (block, found))) if !layers.add_rows(block, found, snapshot) => return false,
             _ => None,
         };

@@ -31,6 +31,16 @@ pub(super) struct Found {
     pub(super) row: usize,
 }
 
+/// Where the rows of one first word begin in a run, as far as can be said without reading them.
+pub(super) enum Start {
+    /// It has none that the snapshot sees.
+    Nowhere,
+    /// In this block of this table, if there are any.
+    Block(usize, usize),
+    /// Perhaps in several tables.
+    Scattered,
+}
+
 /// Where a run has the rows of one first word.
 pub(super) enum Adjacency {
     /// It has none that the snapshot sees.
@@ -101,6 +111,35 @@ impl RunView {
         })
     }
 
+    /// Where the rows that begin with `word` begin, of a run without range tombstones.
+    #[inline]
+    pub(super) fn start_of(&self, word: u64, snapshot: u64, ask_filter: bool) -> Start {
+        let prefix = [word];
+        let key = KeyRef::Words(&prefix);
+        let number = self.table_for(key);
+        let Some(table) = self.tables.get(number) else { return Start::Nowhere };
+        if self.next_begins_with(number, word) {
+            return Start::Scattered;
+        }
+        let is_seen = table.meta().global_seq <= snapshot;
+        if !is_seen || ask_filter && !table.may_contain_first_word(word) {
+            return Start::Nowhere;
+        }
+        table.block_for(key).map_or(Start::Nowhere, |block| Start::Block(number, block))
+    }
+
+    /// Whether rows that were found in a block go on in the next one.
+    #[inline]
+    pub(super) fn goes_on(
+        &self,
+        (table, number): (usize, usize),
+        block: &Block,
+        found: &RunRange,
+        word: u64,
+    ) -> bool {
+        found.rows.end == block.rows() && self.tables[table].block_begins_with(number + 1, word)
+    }
+
     /// The rows that begin with `word`, of a run without range tombstones.
     pub(super) fn adjacency(
         &self,
@@ -108,23 +147,15 @@ impl RunView {
         snapshot: u64,
         ask_filter: bool,
     ) -> Result<Adjacency> {
-        let prefix = [word];
-        let key = KeyRef::Words(&prefix);
-        let number = self.table_for(key);
-        let Some(table) = self.tables.get(number) else { return Ok(Adjacency::None) };
-        if self.next_begins_with(number, word) {
-            return Ok(Adjacency::Scattered);
-        }
-        let is_seen = table.meta().global_seq <= snapshot;
-        if !is_seen || ask_filter && !table.may_contain_first_word(word) {
-            return Ok(Adjacency::None);
-        }
-        let Some(number) = table.block_for(key) else { return Ok(Adjacency::None) };
-        let block = table.block(number, Fill::Keep)?;
+        let (table, number) = match self.start_of(word, snapshot, ask_filter) {
+            Start::Nowhere => return Ok(Adjacency::None),
+            Start::Scattered => return Ok(Adjacency::Scattered),
+            Start::Block(table, number) => (table, number),
+        };
+        let block = self.tables[table].block(number, Fill::Keep)?;
         let found = block.find_run(word);
-        let is_at_end = found.rows.end == block.rows();
         Ok(match found.rows.is_empty() {
-            _ if is_at_end && table.block_begins_with(number + 1, word) => Adjacency::Scattered,
+            _ if self.goes_on((table, number), &block, &found, word) => Adjacency::Scattered,
             true => Adjacency::None,
             false => Adjacency::Rows(block, found),
         })

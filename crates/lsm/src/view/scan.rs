@@ -65,9 +65,7 @@ impl SuperVersion {
             })
         };
         let mut above = None;
-        let own = at.own().map(|own| (own, u64::MAX));
-        let memtables = self.memtables().map(|memtable| (&**memtable, at.snapshot));
-        for (memtable, snapshot) in own.into_iter().chain(memtables) {
+        for (memtable, snapshot) in self.layers_in_memory(at) {
             if holds(memtable) {
                 if above.is_some() {
                     return Plan::Merge;
@@ -191,8 +189,9 @@ pub(super) enum Plan<'a> {
 /// Rows of one run of which every row is visible, under the entries of one memtable.
 ///
 /// # Why apart from the merge
-/// A vertex with a fresh edge or two is the common case while a graph is written: its other edges go
-/// from the block to the caller in pieces between the few entries, and nothing is set up for that.
+/// A few fresh rows are the common case while a relation is written: the others go from the block to the caller in
+/// pieces between them, and nothing is set up for that. Keys of two words are read so from any number of sources, as
+/// long as their values are plain words (`layers.rs`); this is for the rest.
 pub(super) struct Patch<'a> {
     memtable: &'a Memtable,
     snapshot: u64,

@@ -241,7 +241,7 @@ pub(crate) fn may_overlap(table: &Table, range: &KeyRange) -> bool {
         && single_first_word(range).is_none_or(|word| table.may_contain_first_word(word))
 }
 
-/// The first word that all keys of the range begin with, if there is one.
+/// The first word that all keys of the range begin with, if there is one. Other keys may begin with it too.
 pub(crate) fn single_first_word(range: &KeyRange) -> Option<u64> {
     let KeyRef::Words([word, ..]) = range.lower.as_ref() else { return None };
     let single = match range.upper.as_ref().map(base::Key::as_ref) {

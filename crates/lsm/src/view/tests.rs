@@ -459,6 +459,21 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
             let want = all.iter().filter(|(key, _)| first(key) == *word).take(limit);
             assert!(rows_of(&out)[before..].iter().eq(want), "all of {word}, at most {limit}");
         }
+        if shape.key_words() > 1 {
+            for word in &asked {
+                let (lower, upper) = (Key::words(&[*word]), Key::words(&[*word, 3]));
+                for range in [
+                    KeyRange { lower: lower.clone(), upper: Some(upper.clone()) },
+                    KeyRange { lower: upper, upper: KeyRange::prefix_words(&[*word]).upper },
+                    KeyRange { lower, upper: None },
+                ] {
+                    let mut some = Batch::new(shape);
+                    view.scan_into(&range, at, Projection::ALL, usize::MAX, &mut some).unwrap();
+                    let want = all.iter().filter(|(key, _)| range.contains(key.as_ref()));
+                    assert!(rows_of(&some).iter().eq(want), "{range:?} at {snapshot}");
+                }
+            }
+        }
         let mut words = Vec::new();
         view.first_words(at, &mut |some| words.extend_from_slice(some)).unwrap();
         let want: BTreeSet<u64> = all.iter().map(|(key, _)| first(key)).collect();
