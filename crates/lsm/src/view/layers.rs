@@ -194,11 +194,16 @@ impl SuperVersion {
         limit: usize,
         out: &mut Batch,
     ) -> Result<bool> {
-        let Some(word) = whole_first_word(range) else { return Ok(false) };
-        if !Layers::fit(self.shape(), projection)
+        // What most reads of a relation at rest are told by: one run, and nothing above.
+        let is_covered = self.runs.len() > 1 || self.layers_in_memory(at).next().is_some();
+        let (true, KeyRef::Words(&[word])) = (is_covered, range.lower.as_ref()) else {
+            return Ok(false);
+        };
+        if self.runs.len() <= 1 && !self.may_be_above(word, at)
+            || range.upper != KeyRange::prefix_words(&[word]).upper
+            || !Layers::fit(self.shape(), projection)
             || self.has_tombstones(at)
             || !is_plain(out, projection)
-            || self.runs.len() <= 1 && !self.may_be_above(word, at)
         {
             return Ok(false);
         }
@@ -250,12 +255,6 @@ impl SuperVersion {
         let own = at.own().map(|own| (own, u64::MAX));
         own.into_iter().chain(self.memtables().map(move |memtable| (&**memtable, at.snapshot)))
     }
-}
-
-/// The word, if the range is that of all keys that begin with it.
-fn whole_first_word(range: &KeyRange) -> Option<u64> {
-    let KeyRef::Words(&[word]) = range.lower.as_ref() else { return None };
-    (range.upper == KeyRange::prefix_words(&[word]).upper).then_some(word)
 }
 
 /// Whether the projected columns are words without validity, as long as the batch has rows.

@@ -169,8 +169,9 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Finds the rows of each word in its block, and which way the words go for that. `number` is this stage's.
-    fn find(&mut self, words: &[u64], number: u32, ways: &mut [Way]) {
+    /// Finds the rows of each word in its block, and which way the words go for that; counts the rows that this stage, whose
+    /// number is `number`, has alone.
+    fn find(&mut self, words: &[u64], number: u32, ways: &mut [Way], counts: &mut [u64]) {
         self.found.clear();
         self.of_word.clear();
         self.of_word.resize(words.len(), NOT_FOUND);
@@ -186,6 +187,7 @@ impl<'a> Stage<'a> {
                     *way = Way::Alone;
                 } else if !found.rows.is_empty() {
                     self.of_word[word] = self.found.len() as u32;
+                    counts[word] = found.rows.len() as u64;
                     *way = match *way {
                         Way::Nothing if self.is_plain => Way::Stage(number),
                         Way::Alone => Way::Alone,
@@ -246,8 +248,10 @@ impl<'a> Adjacencies<'a> {
             }
         }
         if self.fits && is_plain(out, p) && self.stages.iter().all(|stage| stage.is_words(p)) {
+            self.places.clear();
+            self.places.resize(words.len(), 0);
             for (number, stage) in self.stages.iter_mut().enumerate() {
-                stage.find(words, number as u32, &mut self.ways);
+                stage.find(words, number as u32, &mut self.ways, &mut self.places);
             }
             self.look_above(words);
             self.read_mixed(words)?;
@@ -274,12 +278,13 @@ impl<'a> Adjacencies<'a> {
         }
     }
 
-    /// Reads the words whose rows are not simply those of one stage, and counts the rows of all.
+    /// Reads the words whose rows are not simply those of one stage, and counts their rows.
     fn read_mixed(&mut self, words: &[u64]) -> Result<()> {
+        self.mixed.clear();
+        if !self.ways.iter().any(|way| matches!(way, Way::Layers | Way::Alone)) {
+            return Ok(());
+        }
         let mut rows = std::mem::replace(&mut self.mixed, Batch::new(self.view.shape()));
-        rows.clear();
-        self.places.clear();
-        self.places.resize(words.len(), 0);
         for from in (0..words.len()).step_by(TOUCH_WORDS) {
             let some = from..words.len().min(from + TOUCH_WORDS);
             for word in some.clone().filter(|&word| self.ways[word] == Way::Layers) {
@@ -290,11 +295,7 @@ impl<'a> Adjacencies<'a> {
             for word in some {
                 let before = rows.rows;
                 match self.ways[word] {
-                    Way::Nothing => {}
-                    Way::Stage(number) => {
-                        let found = self.stages[number as usize].rows_of(word);
-                        self.places[word] = found.map_or(0, |(_, found)| found.rows.len() as u64);
-                    }
+                    Way::Nothing | Way::Stage(_) => {}
                     way => {
                         if way == Way::Alone || !self.read_layers(word, words[word], &mut rows) {
                             let view = self.view;
