@@ -236,33 +236,13 @@ impl Interner {
 
     /// The order of two cells' values.
     pub fn cmp(&self, a: Cell, b: Cell) -> Ordering {
-        if a == b {
-            return Ordering::Equal;
-        }
-        match (a.as_small_int(), b.as_small_int()) {
-            (Some(a), Some(b)) => return a.cmp(&b),
-            (None, None) => {
-                if let (Some(a), Some(b)) = (a.as_plain_float(), b.as_plain_float()) {
-                    return a.total_cmp(&b);
-                }
-            }
-            _ => {}
-        }
-        if a.is_short_text() && b.is_short_text() {
-            return a.0.cmp(&b.0);
-        }
-        self.inner.read().cmp(a, b)
+        compare_words(a, b).unwrap_or_else(|| self.inner.read().cmp(a, b))
     }
 
     /// Sorts cells by their values.
     pub fn sort(&self, cells: &mut [Cell]) {
-        match cells.iter().all(|cell| cell.is_word()) {
-            true => cells.sort_unstable_by(|&a, &b| self.cmp(a, b)),
-            false => {
-                let inner = self.inner.read();
-                cells.sort_unstable_by(|&a, &b| inner.cmp(a, b));
-            }
-        }
+        let inner = self.inner.read();
+        cells.sort_unstable_by(|&a, &b| compare_words(a, b).unwrap_or_else(|| inner.cmp(a, b)));
     }
 
     /// About how many bytes the values take.
@@ -340,6 +320,21 @@ fn inline(value: &Value) -> Option<Cell> {
         Value::Str(ref text) => Cell::short_text(text),
         _ => None,
     }
+}
+
+/// The order of the values of two cells of one kind that hold them.
+#[inline]
+fn compare_words(a: Cell, b: Cell) -> Option<Ordering> {
+    if a == b {
+        return Some(Ordering::Equal);
+    }
+    if let (Some(a), Some(b)) = (a.as_small_int(), b.as_small_int()) {
+        return Some(a.cmp(&b));
+    }
+    if let (Some(a), Some(b)) = (a.as_plain_float(), b.as_plain_float()) {
+        return Some(a.total_cmp(&b));
+    }
+    (a.is_short_text() && b.is_short_text()).then(|| a.0.cmp(&b.0))
 }
 
 /// A value that is interned compared with that of a cell that is not.

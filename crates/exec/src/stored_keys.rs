@@ -60,10 +60,7 @@ impl<'i> StoredKeys<'i> {
 
 /// Numbers as the kind of number that a column holds, where that loses nothing.
 pub(crate) fn as_kind_of<'i>(of: &Type, cells: &'i [Cell], interner: &Interner) -> Cow<'i, [Cell]> {
-    let of = match of {
-        Type::Nullable(inner) => inner,
-        other => other,
-    };
+    let of = of.without_null();
     let is_right = |cell: &Cell| match of {
         Type::Int | Type::Id => cell.as_plain_float().is_none(),
         Type::Float => cell.as_plain_float().is_some(),

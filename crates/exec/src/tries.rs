@@ -296,16 +296,9 @@ impl Query<'_> {
 
 /// Whether values of a type often are words by themselves: of texts the short ones are.
 fn may_be_words(of: &Type) -> bool {
-    match of {
-        Type::Nullable(inner) => may_be_words(inner),
-        Type::Int | Type::Id | Type::Float | Type::Bool | Type::String => true,
-        _ => false,
-    }
+    of.without_null().is_word() || is_text(of)
 }
 
 fn is_text(of: &Type) -> bool {
-    match of {
-        Type::Nullable(inner) => is_text(inner),
-        of => *of == Type::String,
-    }
+    *of.without_null() == Type::String
 }

@@ -49,17 +49,14 @@ impl<'p> Lookup<'p> {
     pub(super) fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
         let program = &plan.program;
         let ([group], [relation]) = (&plan.groups[..], relations) else { return None };
-        let ([rule], false) = (&group.rules[..], group.group.is_recursive) else { return None };
-        let (head, predicate) = {
-            let rule = &program.rules[rule.rule];
-            (&rule.head, rule.predicate)
-        };
-        let definition = &program.predicates[predicate];
+        let ([planned], false) = (&group.rules[..], group.group.is_recursive) else { return None };
+        let rule = &program.rules[planned.rule];
+        let definition = &program.predicates[rule.predicate];
         let is_inline = matches!(definition.kind, PredicateKind::Inline { .. });
-        if predicate != program.entry || !is_inline || definition.is_aggregated() {
+        if rule.predicate != program.entry || !is_inline || definition.is_aggregated() {
             return None;
         }
-        let (last, given) = rule.first.as_ref()?.steps.split_last()?;
+        let (last, given) = planned.first.as_ref()?.steps.split_last()?;
         let Step::Stored {
             stored,
             path: number,
@@ -97,7 +94,7 @@ impl<'p> Lookup<'p> {
             let read = outputs.iter().position(|(_, output)| output == var).map(Place::Read);
             read.or_else(|| prefix.iter().position(|known| known == var).map(Place::Known))
         };
-        let head: Vec<Place> = head.iter().map(place).collect::<Option<_>>()?;
+        let head: Vec<Place> = rule.head.iter().map(place).collect::<Option<_>>()?;
         let keys = path.columns.get(prefix.len()..path.schema.keys.len())?;
         let tells_apart = |column: &usize| {
             head.iter().any(|place| matches!(place, Place::Read(i) if wanted[*i] == *column))

@@ -84,10 +84,15 @@ pub(crate) fn append_versions(out: &mut Rows, from: &Rows, range: Range<usize>) 
 }
 
 /// Appends rows that are visible as they stand.
-pub(crate) fn append_rows(out: &mut Batch, from: &Rows, range: Range<usize>, p: Projection) {
+pub(crate) fn append_rows(
+    out: &mut Batch,
+    (keys, values): (&Keys, &[Column]),
+    range: Range<usize>,
+    p: Projection,
+) {
     out.rows += range.len();
-    extend_keys(&mut out.keys, &from.keys, range.clone(), p);
-    for (i, (to, from)) in out.values.iter_mut().zip(&from.values).enumerate() {
+    extend_keys(&mut out.keys, keys, range.clone(), p);
+    for (i, (to, from)) in out.values.iter_mut().zip(values).enumerate() {
         if p.value(i) {
             extend_column(to, from, range.clone());
         }

@@ -9,6 +9,7 @@
 //! 2. What is above is visible to the reader, and of each source only the newest such version of a key.
 //! 3. What is not plain rows of two words (merges, nulls, strings, range tombstones) is refused, and left to the merge.
 
+use super::columns::{append_rows, push_key};
 use super::get::{DELETE, PUT};
 use super::runs::{Adjacency, RunView};
 use super::{ReadAt, SuperVersion};
@@ -17,7 +18,6 @@ use crate::codec::runs::RunRange;
 use crate::memtable::{EntryKey, Memtable};
 use crate::table::Block;
 use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Projection, Shape};
-use std::ops::Range;
 
 /// The newest version of a key in one source.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +155,7 @@ impl Layers {
         }
         // Stable: of equal keys the newest stays first.
         self.above.sort_by_key(|above| above.second);
-        let with_seconds = Projection { keys: 2, values: p.values };
+        let with_seconds = Projection { keys: p.keys | 2, ..p };
         let rows = below.map_or(0, |(_, found)| found.rows.len());
         resize(&mut self.below, with_seconds, rows);
         if let Some((block, found)) = below {
@@ -165,6 +165,7 @@ impl Layers {
             Keys::Words(keys) => &keys[1][..],
             Keys::Bytes(_) => &[],
         };
+        let below = (&self.below.keys, &self.below.values[..]);
         let (mut from, mut last) = (0, None);
         for above in &self.above {
             if last == Some(above.second) {
@@ -172,14 +173,19 @@ impl Layers {
             }
             last = Some(above.second);
             let to = from + seconds[from..].partition_point(|second| *second < above.second);
-            append_words(&self.below, from..to, word, p, out);
+            append_rows(out, below, from..to, p);
             from = to + usize::from(seconds.get(to) == Some(&above.second));
             if above.is_there {
-                let values = &self.values[above.values..];
-                push_words(word, above.second, &self.columns, values, p, out);
+                out.rows += 1;
+                push_key(&mut out.keys, KeyRef::Words(&[word, above.second]), p);
+                for (&column, &value) in self.columns.iter().zip(&self.values[above.values..]) {
+                    if let Column::Words(out) = &mut out.values[column] {
+                        out.words.push(value);
+                    }
+                }
             }
         }
-        append_words(&self.below, from..rows, word, p, out);
+        append_rows(out, below, from..rows, p);
     }
 }
 
@@ -280,48 +286,6 @@ pub(super) fn resize(out: &mut Batch, p: Projection, rows: usize) {
     for (i, value) in out.values.iter_mut().enumerate() {
         if let (true, Column::Words(column)) = (p.value(i), value) {
             column.words.resize(rows, 0);
-        }
-    }
-}
-
-/// Appends rows of one plain batch, which all begin with `word`, to another.
-fn append_words(from: &Batch, rows: Range<usize>, word: u64, p: Projection, out: &mut Batch) {
-    out.rows += rows.len();
-    if let (Keys::Words(from), Keys::Words(out)) = (&from.keys, &mut out.keys) {
-        if p.key(0) {
-            out[0].extend(std::iter::repeat_n(word, rows.len()));
-        }
-        if p.key(1) {
-            out[1].extend_from_slice(&from[1][rows.clone()]);
-        }
-    }
-    for (i, columns) in from.values.iter().zip(&mut out.values).enumerate() {
-        if let (true, (Column::Words(from), Column::Words(out))) = (p.value(i), columns) {
-            out.words.extend_from_slice(&from.words[rows.clone()]);
-        }
-    }
-}
-
-/// Appends a row to a plain batch; `values` begins with a word for each of `columns`.
-fn push_words(
-    first: u64,
-    second: u64,
-    columns: &[usize],
-    values: &[u64],
-    p: Projection,
-    out: &mut Batch,
-) {
-    out.rows += 1;
-    if let Keys::Words(out) = &mut out.keys {
-        for (i, word) in [first, second].into_iter().enumerate() {
-            if p.key(i) {
-                out[i].push(word);
-            }
-        }
-    }
-    for (&column, &word) in columns.iter().zip(values) {
-        if let Column::Words(out) = &mut out.values[column] {
-            out.words.push(word);
         }
     }
 }

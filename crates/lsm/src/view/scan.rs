@@ -364,7 +364,8 @@ impl<'a> VisibleScan<'a> {
                 continue;
             }
             let head = &self.heads.heads[first];
-            append_rows(out, &head.rows, plain.clone(), self.projection);
+            let rows = (&head.rows.keys, &head.rows.values[..]);
+            append_rows(out, rows, plain.clone(), self.projection);
             self.done = Some(head.rows.keys.get(plain.end - 1));
             self.heads.advance(first, plain.end)?;
         }
