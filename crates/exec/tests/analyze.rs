@@ -1,18 +1,15 @@
 //! What `::explain analyze` says of a query: what it really did.
 
-use env::MemoryEnv;
-use kv::{Kv, KvOptions};
+mod common;
+
+use common::engine_of;
 use model::Value;
 use quipu_exec::{Engine, Output, Parameters};
-use std::path::Path;
-use std::sync::Arc;
 
 const CHAIN: &str = "?[a, b] := a in int_range(10), b = a + 1 :create way {a: Int, b: Int}";
 
 fn engine(scripts: &[&str]) -> Engine {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    let engine = engine_of(2, 1 << 30);
     for script in scripts {
         engine.run(script, &Parameters::new()).unwrap();
     }

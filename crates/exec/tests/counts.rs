@@ -1,23 +1,20 @@
 //! Rules whose equal rows are merged or weighed, whose joins are answered from memory, and whose atoms bind a variable together, give what
 //! nested loops give.
 
-use env::MemoryEnv;
-use kv::{Kv, KvOptions};
+mod common;
+
+use common::engine_of;
 use model::Value;
 use proptest::prelude::*;
 use quipu_exec::{Engine, Parameters};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
 
 fn engine() -> Engine {
     engine_with(1 << 30)
 }
 
 fn engine_with(memory_bytes_max: u64) -> Engine {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    Engine::new(Arc::new(store), env, memory_bytes_max)
+    engine_of(2, memory_bytes_max)
 }
 
 fn rows(engine: &Engine, script: &str) -> Vec<Vec<Value>> {

@@ -1,5 +1,8 @@
 //! Fixed rules from script to rows: each algorithm on a small graph of words and on one of numbers, its options, its mistakes.
 
+mod common;
+
+use common::engine_of;
 use env::MemoryEnv;
 use kv::{Kv, KvOptions};
 use model::Value;
@@ -21,9 +24,7 @@ const NUMBERS: &str = "e[a, b] <- [[-7, 0], [0, 1000000], [1000000, -7], [100000
 ";
 
 fn engine() -> Engine {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    Engine::new(Arc::new(store), env, 1 << 28)
+    engine_of(2, 1 << 28)
 }
 
 /// The rows, a line each.

@@ -1,11 +1,10 @@
 //! A query that is one look at a relation answers as one that takes the long way.
 
-use env::MemoryEnv;
-use kv::{Kv, KvOptions};
+mod common;
+
+use common::engine_of;
 use model::Value;
 use quipu_exec::{Engine, Output, Parameters};
-use std::path::Path;
-use std::sync::Arc;
 
 const RELATIONS: &[&str] = &[
     "?[k, a, b] := k in int_range(20), a = if(k % 3 == 0, null, k * 2), b = concat('t', to_string(k % 4)) :create one {k: Int => a: Int?, b: String}",
@@ -51,9 +50,7 @@ const OPTIONS: &[&str] =
     &["", ":limit 3", ":limit 3 :offset 2", ":limit 300", ":offset 254", ":limit 0"];
 
 fn engine() -> Engine {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    let engine = engine_of(2, 1 << 30);
     for script in RELATIONS {
         engine.run(script, &Parameters::new()).unwrap();
     }

@@ -1,12 +1,12 @@
 //! Rules of the program's that run scripts themselves, inside of a script.
 #![allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
 
-use env::MemoryEnv;
+mod common;
+
+use common::engine_of;
 use function::Failure;
-use kv::{Kv, KvOptions};
 use model::Value;
 use quipu_exec::{Engine, FixedRule, Parameters, RuleCall};
-use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,9 +15,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn engine() -> Arc<Engine> {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    Arc::new(Engine::new(Arc::new(store), env, 1 << 30))
+    Arc::new(engine_of(2, 1 << 30))
 }
 
 fn ask(engine: &Engine, script: &str) -> String {

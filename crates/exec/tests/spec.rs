@@ -4,19 +4,15 @@
 //! what it must answer. With `UPDATE_SPEC=1` the answers are written into the pages: read them before you keep them.
 #![allow(clippy::disallowed_methods, reason = "the pages are the test's own files")]
 
-use env::{Env, MemoryEnv};
-use kv::{Kv, KvOptions};
+mod common;
+
+use common::engine_of;
 use quipu_exec::{Engine, Output, Parameters};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use store::Store;
 
 fn engine() -> Engine {
-    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let store: Arc<dyn Store> = Arc::new(store);
-    Engine::new(store, env, 1 << 30)
+    engine_of(2, 1 << 30)
 }
 
 /// A fenced block of a page.

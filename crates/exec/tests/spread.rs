@@ -1,18 +1,15 @@
 //! Queries that several threads answer give what one thread gives.
 
-use env::MemoryEnv;
-use kv::{Kv, KvOptions};
+mod common;
+
+use common::engine_of;
 use proptest::prelude::*;
 use quipu_exec::{Engine, Parameters, Run};
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
 
 /// An engine with so many threads, which help once a query has made 16 rows.
 fn engine(threads: usize, memory_bytes_max: u64) -> Engine {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(threads));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let engine = Engine::new(Arc::new(store), env, memory_bytes_max);
+    let engine = engine_of(threads, memory_bytes_max);
     engine.set_help_rows(16);
     engine
 }

@@ -1,19 +1,17 @@
-//! An open database: the folder, its graphs, its transactions.
+//! An open database: the folder, its graphs.
+
+mod transaction;
+
+pub use transaction::Tx;
 
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::Beside;
-use base::KeyspaceId;
-use env::sync::Mutex;
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
-use exec::{Carried, Engine};
 use kv::{Kv, KvOptions};
-use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart, Names};
-use std::borrow::Cow;
+use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use store::{Durability, Error, ErrorKind, Isolation, Result, Store, Transaction};
-use views::SharedTransaction;
+use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
 use views::blobs::{Blobs, remove_unfinished};
 use views::combined::{Combined, CombinedDef, Combiner};
 use views::counters::{Counters, CountersDef};
@@ -340,13 +338,7 @@ impl Database {
     /// Begins a transaction. Increments that could not be written before show when they are written next.
     #[must_use]
     pub fn transaction(&self, isolation: Isolation) -> Tx {
-        // A failed write poisons the store, and the transaction's commit says so.
-        let unwritten = self.waiting.write_each();
-        let carried = Mutex::new(self.engine.carried());
-        let shared = SharedTransaction::begin(&*self.store, isolation);
-        let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&self.engine));
-        let scripts = Arc::new(Scripts { engine, have_run, carried });
-        Tx { database: self.clone(), shared, unwritten: unwritten.into(), scripts }
+        Tx::begin(self, isolation)
     }
 
     /// Options of an import that follow from this database's.
@@ -471,153 +463,6 @@ impl Database {
         // They may hold this database.
         self.engine.unregister_all();
         self.store.close().and(written)
-    }
-}
-
-/// A transaction: nothing is visible to others before [`Tx::commit`]; dropping it rolls back.
-#[derive(Clone)]
-pub struct Tx {
-    database: Database,
-    shared: Arc<SharedTransaction>,
-    /// Where increments could not be written when it began, and why.
-    unwritten: Arc<[(KeyspaceId, Error)]>,
-    scripts: Arc<Scripts>,
-}
-
-/// What is known of the scripts of a transaction.
-struct Scripts {
-    engine: Arc<Engine>,
-    have_run: AtomicBool,
-    /// What they leave to be done.
-    carried: Mutex<Carried>,
-}
-
-impl Scripts {
-    fn take(&self) -> Carried {
-        self.carried.lock().take()
-    }
-}
-
-impl Drop for Scripts {
-    fn drop(&mut self) {
-        // Of a transaction that nobody ended: it cannot be committed any more.
-        self.engine.forget(&self.take());
-    }
-}
-
-impl std::fmt::Debug for Tx {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tx").field("open", &self.shared.is_open()).finish_non_exhaustive()
-    }
-}
-
-impl Tx {
-    pub(crate) fn database(&self) -> &Database {
-        &self.database
-    }
-
-    /// The transaction, for a script.
-    pub(crate) fn for_script(&self) -> &SharedTransaction {
-        self.scripts.have_run.store(true, Ordering::Release);
-        &self.shared
-    }
-
-    /// Runs something that changes relations, and keeps what it leaves to be done for the commit.
-    pub(crate) fn changing<R>(
-        &self,
-        change: impl FnOnce(&dyn Transaction, &mut Carried) -> Result<R>,
-    ) -> Result<R> {
-        // A script inside of this one, or beside it, works on a copy of its own.
-        let base = self.scripts.carried.lock().copy();
-        let mut carried = base.copy();
-        let outcome = self.for_script().with(|transaction| change(transaction, &mut carried));
-        self.scripts.carried.lock().absorb(&base, carried);
-        outcome
-    }
-
-    /// What names stand for in the transaction.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] where others have renamed, replaced or removed relations since it began.
-    pub(crate) fn names(&self) -> Result<Names> {
-        let carried = self.scripts.carried.lock();
-        self.scripts.engine.names_in(&carried).cloned()
-    }
-
-    /// What the database calls what has this name in the transaction, where scripts of it gave names.
-    fn stored<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
-        let stored = self.scripts.carried.lock().names().stored(name);
-        stored.ok_or_else(|| {
-            let what = format!("{name:?} was removed or renamed in the transaction");
-            Error::new(ErrorKind::InvalidInput, what)
-        })
-    }
-
-    /// A graph seen through the transaction. It must exist: graphs are created outside.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there is none of this name.
-    pub fn graph(&self, name: &str) -> Result<Graph> {
-        Ok(self.database.require_graph(&self.stored(name)?)?.in_transaction(&self.shared))
-    }
-
-    /// Blobs seen through the transaction. They must exist.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there are none of this name.
-    pub fn blobs(&self, name: &str) -> Result<Blobs> {
-        Ok(self.database.require_blobs(&self.stored(name)?)?.in_transaction(&self.shared))
-    }
-
-    /// Counters seen through the transaction. They must exist.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there are none of this name.
-    pub fn counters(&self, name: &str) -> Result<Counters> {
-        Ok(self.database.require_counters(&self.stored(name)?)?.in_transaction(&self.shared))
-    }
-
-    /// Combined values seen through the transaction. Somebody must have opened them by [`Database::combined`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] where nobody has. The function's, where it refused to combine increments that were
-    /// acknowledged before the transaction began: it would not see them.
-    pub fn combined(&self, name: &str) -> Result<Combined> {
-        let found = self.database.waiting.open_combined(&self.stored(name)?)?;
-        let combined = found.ok_or_else(|| {
-            let what = format!("no combined values {name:?} are open");
-            let hint = "open them with their function by Database::combined first";
-            Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}"))
-        })?;
-        match self.unwritten.iter().find(|(id, _)| *id == combined.keyspace()) {
-            Some((_, error)) => Err(error.clone()),
-            None => Ok(combined.in_transaction(&self.shared)),
-        }
-    }
-
-    /// Makes all writes visible at once.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`]: another commit won; nothing was written; run it again.
-    pub fn commit(&self) -> Result<()> {
-        // What runs in it ends first, and nothing begins after it.
-        let transaction = self.shared.end()?;
-        match self.scripts.have_run.load(Ordering::Acquire) {
-            false => transaction.commit().map(drop),
-            true => self.scripts.engine.commit_in(self.scripts.take(), transaction),
-        }
-    }
-
-    /// Forgets all writes.
-    pub fn rollback(&self) {
-        self.shared.rollback();
-        self.scripts.engine.forget(&self.scripts.take());
-    }
-
-    /// Whether it has neither committed nor rolled back.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.shared.is_open()
     }
 }
 
