@@ -149,6 +149,7 @@ MODEL_SECONDS ?= $(SECONDS_MAX)
 models: ## concurrency: the engine's code under a model checker, each promise for SECONDS_MAX seconds; MODEL_SEED
 	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-lsm --features shuttle --lib models -- --nocapture
 	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-kv --features shuttle --test models -- --nocapture
+	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-views --features shuttle --lib models -- --nocapture
 
 # Miri's threads see old values where the memory model allows it, otherwise with each seed: too weak an ordering shows.
 NIGHTLY ?= nightly

@@ -181,16 +181,18 @@ impl Inner {
 
     /// Stops writers that outrun flushes: while twice the memtable budget is unflushed.
     pub(crate) fn wait_for_room(&self) -> Result<()> {
-        let full = || {
-            self.sealed.load(Ordering::Acquire)
-                && self.active_bytes.load(Ordering::Relaxed) >= self.options.memtable_bytes
-        };
-        if full() {
+        if !self.has_room() {
             hit(Mark::WriterStalled);
-            self.progress.wait_until(&mut || !full() || self.poison.check().is_err());
+            self.progress.wait_until(&mut || self.has_room() || self.poison.check().is_err());
             self.poison.check()?;
         }
         Ok(())
+    }
+
+    /// Whether less than twice the memtable budget is unflushed.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.sealed.load(Ordering::Acquire)
+            || self.active_bytes.load(Ordering::Relaxed) < self.options.memtable_bytes
     }
 }
 

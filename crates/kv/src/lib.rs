@@ -200,6 +200,10 @@ impl Store for Kv {
         self.inner.wait_for_room()
     }
 
+    fn has_room(&self) -> bool {
+        self.inner.has_room()
+    }
+
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
         Ok(Box::new(KvBulk::new(&self.inner)?))
     }

@@ -343,6 +343,11 @@ pub trait Store: Read {
         Ok(())
     }
 
+    /// Whether [`Store::wait_for_room`] would return at once.
+    fn has_room(&self) -> bool {
+        true
+    }
+
     /// Begins a bulk load.
     ///
     /// # Errors

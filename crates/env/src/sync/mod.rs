@@ -19,12 +19,12 @@ mod model;
 #[cfg(not(feature = "shuttle"))]
 pub use machine::{
     ArcSwap, ArcSwapOption, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
-    on_contention,
+    on_contention, unlock_fair,
 };
 #[cfg(feature = "shuttle")]
 pub use model::{
     ArcSwap, ArcSwapOption, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
-    on_contention,
+    on_contention, unlock_fair,
 };
 
 pub use arc_swap::Guard;

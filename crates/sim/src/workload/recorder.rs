@@ -153,6 +153,10 @@ impl Store for Recorder {
         self.kv.wait_for_room()
     }
 
+    fn has_room(&self) -> bool {
+        self.kv.has_room()
+    }
+
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
         Ok(Box::new(Load { load: self.kv.begin_bulk()?, last: self.recorded() }))
     }

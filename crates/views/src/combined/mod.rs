@@ -75,8 +75,6 @@ pub(crate) struct Core {
     rows_max: u64,
     bytes_max: u64,
     schedule: Schedule,
-    /// One writes what waits at a time.
-    writing: Mutex<()>,
     /// By hashes of keys: who adds without waiting holds them from reading to writing, so that a key that everybody adds to
     /// is no reason for conflicts.
     adding: Box<[Mutex<()>]>,
@@ -143,7 +141,6 @@ impl Core {
             rows_max: buffering.rows_max,
             bytes_max: buffering.bytes_max,
             schedule: Schedule::new(env, me.clone()),
-            writing: Mutex::new(()),
             adding: (0..LOCKS).map(|_| Mutex::new(())).collect(),
             ended: AtomicBool::new(false),
         })

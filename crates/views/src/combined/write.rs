@@ -262,14 +262,22 @@ impl Core {
         self.waiting.rows() >= self.rows_max || self.waiting.bytes() >= self.bytes_max
     }
 
-    /// Sees to it that what waits is written in time, and now if it is much.
+    /// Sees to it that what waits is written in time, and some of it now where it is too much.
     fn more_waits(&self) -> Result<()> {
-        if self.is_full() {
-            // Another may have written it while this one waited for its turn.
-            return self.write_if(&|| self.is_full());
-        }
         self.schedule.soon();
-        Ok(())
+        if !self.is_full() {
+            return Ok(());
+        }
+        let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
+        let (full, wait) = (|| self.is_full(), || self.store.wait_for_room());
+        match &self.waiting {
+            Waiting::Nothing => {}
+            Waiting::Words(buffer) => buffer
+                .drain_while(full, wait, |sums| self.write_sums(sums, &mut step, &mut refused))?,
+            Waiting::Texts(buffer) => buffer
+                .drain_while(full, wait, |sums| self.write_sums(sums, &mut step, &mut refused))?,
+        }
+        refused
     }
 
     /// Writes a shard's sums as far as the function lets it: those that it refuses stay in `sums`.
@@ -363,11 +371,7 @@ impl Waits for Core {
         &self.schedule
     }
 
-    fn write_if(&self, wanted: &dyn Fn() -> bool) -> Result<()> {
-        let _one = self.writing.lock();
-        if !wanted() {
-            return Ok(());
-        }
+    fn write_all(&self) -> Result<()> {
         let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
         let wait = || self.store.wait_for_room();
         match &self.waiting {

@@ -26,7 +26,6 @@ use crate::source::Source;
 use crate::waiting::{Buffering, Schedule, Waiting, Waits};
 use base::{KeyspaceId, Merge};
 use env::Env;
-use env::sync::Mutex;
 use env::sync::atomic::AtomicBool;
 pub use relation::{Combine, CountersDef, KeyType, NumberType};
 use relation::{Definition, invalid};
@@ -55,8 +54,6 @@ pub(crate) struct Core {
     waiting: Waiting<Merge>,
     rows_max: u64,
     schedule: Schedule,
-    /// One writes what waits at a time.
-    writing: Mutex<()>,
     /// Nothing may wait any more: the database is closed, or the counters are dropped.
     ended: AtomicBool,
 }
@@ -111,7 +108,6 @@ impl Core {
             waiting,
             rows_max: buffering.rows_max,
             schedule: Schedule::new(env, me.clone()),
-            writing: Mutex::new(()),
             ended: AtomicBool::new(false),
         })
     }

@@ -4,12 +4,15 @@ use super::number::{word_of, words_of, zero};
 use super::{Core, Counters, Number, NumberList};
 use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
-use crate::waiting::{Schedule, Waiting, Waits};
+use crate::waiting::{Patience, Schedule, Waiting, Waits};
 use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
 use env::sync::atomic::AtomicBool;
 use relation::{KeyType, invalid};
 use std::cell::Cell;
 use store::{Kinds, Result, TableWrites, WriteBatch};
+
+/// Rows that are written for one that is added, where much waits.
+const WRITTEN_AN_ADDED: usize = 2;
 
 thread_local! {
     /// Words of a call, kept for their memory.
@@ -35,7 +38,7 @@ impl Counters {
                 }
                 _ => return self.write_one(Kind::Merge, key, word),
             };
-            if new { self.core.more_waits() } else { Ok(()) }
+            if new { self.core.more_waits(1) } else { Ok(()) }
         })
     }
 
@@ -63,14 +66,14 @@ impl Counters {
                 } else if let Keys::Words(keys) = keys_of(self.core.def.key, keys)? {
                     buffer.add_many(count, |i| &keys[0][i], |i| words[i])?;
                 }
-                self.core.more_waits()
+                self.core.more_waits(count)
             }
             (Source::Store(_), Waiting::Texts(buffer)) => {
                 self.core.check_open()?;
                 if let Keys::Bytes(keys) = keys_of(self.core.def.key, keys)? {
                     buffer.add_many(count, |i| keys.get(i), |i| words[i])?;
                 }
-                self.core.more_waits()
+                self.core.more_waits(count)
             }
             _ => {
                 let keys = keys_of(self.core.def.key, keys)?;
@@ -180,15 +183,34 @@ impl Core {
         WriteBatch { tables }
     }
 
-    /// Sees to it that what waits is written in time, and now if it is much.
-    pub(super) fn more_waits(&self) -> Result<()> {
-        let is_full = || self.waiting.rows() >= self.rows_max;
-        if is_full() {
-            // Another may have written it while this one waited for its turn.
-            return self.write_if(&is_full);
-        }
+    /// Sees to it that what waits is written in time, and some of it by who added so many rows where it is much.
+    pub(super) fn more_waits(&self, rows: usize) -> Result<()> {
         self.schedule.soon();
-        Ok(())
+        let room = |patience| match patience {
+            Patience::Ask => Ok(self.store.has_room()),
+            Patience::Wait => self.store.wait_for_room().map(|()| true),
+        };
+        let rows = WRITTEN_AN_ADDED * rows;
+        match &self.waiting {
+            Waiting::Words(buffer) if buffer.is_behind(self.rows_max) => {
+                buffer.keep_pace(self.rows_max, rows, room, |rows| self.write_words(rows))
+            }
+            Waiting::Texts(buffer) if buffer.is_behind(self.rows_max) => {
+                buffer.keep_pace(self.rows_max, rows, room, |rows| self.write_texts(rows))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write_words(&self, rows: &[(u64, u64)]) -> Result<()> {
+        let keys = rows.iter().map(|(key, _)| *key).collect();
+        self.write_sums(Keys::Words(vec![keys]), rows.iter().map(|row| row.1).collect())
+    }
+
+    fn write_texts(&self, rows: &[(Box<[u8]>, u64)]) -> Result<()> {
+        let mut keys = base::BytesColumn::default();
+        rows.iter().for_each(|(key, _)| keys.push(Some(key)));
+        self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())
     }
 
     /// Writes sums in one commit: whoever may look sees all of them in the store, or none.
@@ -214,24 +236,12 @@ impl Waits for Core {
         &self.schedule
     }
 
-    fn write_if(&self, wanted: &dyn Fn() -> bool) -> Result<()> {
-        let _one = self.writing.lock();
-        if !wanted() {
-            return Ok(());
-        }
+    fn write_all(&self) -> Result<()> {
         let wait = || self.store.wait_for_room();
         match &self.waiting {
             Waiting::Nothing => Ok(()),
-            Waiting::Words(buffer) => buffer.drain_in_order(wait, |rows| {
-                let keys = rows.iter().map(|(key, _)| *key).collect();
-                let words = rows.iter().map(|row| row.1).collect();
-                self.write_sums(Keys::Words(vec![keys]), words)
-            }),
-            Waiting::Texts(buffer) => buffer.drain_in_order(wait, |rows| {
-                let mut keys = base::BytesColumn::default();
-                rows.iter().for_each(|(key, _)| keys.push(Some(key)));
-                self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())
-            }),
+            Waiting::Words(buffer) => buffer.drain_in_order(wait, |rows| self.write_words(rows)),
+            Waiting::Texts(buffer) => buffer.drain_in_order(wait, |rows| self.write_texts(rows)),
         }
     }
 }

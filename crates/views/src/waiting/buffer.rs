@@ -15,15 +15,15 @@
 //!    lock of its shard and, where the key is sealed, that of `progress`: what is open is written while its shard is held, what is
 //!    sealed while `progress` is.
 //! 2. Who holds more than one shard takes them in the order of their numbers, and `progress` after them. Whoever holds
-//!    `progress` for writing a chunk holds no shard.
+//!    `progress` for writing a chunk holds no shard. `draining` is taken before all of them.
 //! 3. A shard's generation changes after what was drained or replaced is visible in the store, and when it is sealed and
 //!    unsealed, while its lock is still held.
 //! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees that it is closed.
 //! 5. `rows` is 0 only where every increment that came in is visible in the store.
 
-use crate::waiting::ordered::Progress;
+use crate::waiting::ordered::{Drain, Pace, Progress};
 use base::KeyRef;
-use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -33,7 +33,7 @@ use std::hash::{BuildHasher, Hash};
 use store::Result;
 
 /// Shards; a power of two. Many more than threads, so that two seldom meet.
-const SHARDS: usize = 64;
+pub(super) const SHARDS: usize = 64;
 
 /// Attempts to read many sums without holding all shards.
 const SUMS_ATTEMPTS: usize = 4;
@@ -92,6 +92,11 @@ pub(crate) struct Buffer<K, S: Sums> {
     hasher: RandomState,
     pub(super) shards: Box<[Shard<K, S>]>,
     pub(super) progress: RwLock<Progress<K>>,
+    /// What is sealed; who drains holds it.
+    pub(super) draining: Mutex<Option<Drain<K, S>>>,
+    pub(super) pace: Pace,
+    /// Shards that [`Buffer::drain_while`] has seen.
+    drained: AtomicUsize,
     rows: AtomicU64,
     bytes: AtomicU64,
     closed: AtomicBool,
@@ -150,6 +155,9 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
             hasher: RandomState::default(),
             shards: (0..SHARDS).map(|_| shard()).collect(),
             progress: RwLock::default(),
+            draining: Mutex::new(None),
+            pace: Pace::default(),
+            drained: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -405,19 +413,46 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
     ) -> Result<()> {
         for shard in &self.shards {
             wait()?;
-            let sums = &mut shard.tables.lock().open;
-            if sums.is_empty() {
-                continue;
-            }
-            let mut rows: Vec<(K, S::Sum)> = sums.drain().collect();
-            rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            let counted = (rows.len() as u64, sum_bytes::<K, S>(&rows));
-            let mut draining = Draining { buffer: self, shard, sums, rows, counted };
-            let result = write(&mut draining.rows);
-            drop(draining);
-            result?;
+            self.drain_shard(shard, &mut write)?;
         }
         Ok(())
+    }
+
+    /// As [`Buffer::drain`], as long as that is `wanted`: from the shard on at which the last call ended, whose ever that was.
+    ///
+    /// # Errors
+    /// As [`Buffer::drain`].
+    pub(crate) fn drain_while(
+        &self,
+        wanted: impl Fn() -> bool,
+        mut wait: impl FnMut() -> Result<()>,
+        mut write: impl FnMut(&mut Vec<(K, S::Sum)>) -> Result<()>,
+    ) -> Result<()> {
+        for _ in 0..SHARDS {
+            if !wanted() {
+                break;
+            }
+            wait()?;
+            let next = self.drained.fetch_add(1, Ordering::Relaxed) % SHARDS;
+            self.drain_shard(&self.shards[next], &mut write)?;
+        }
+        Ok(())
+    }
+
+    fn drain_shard(
+        &self,
+        shard: &Shard<K, S>,
+        write: &mut impl FnMut(&mut Vec<(K, S::Sum)>) -> Result<()>,
+    ) -> Result<()> {
+        let sums = &mut shard.tables.lock().open;
+        if sums.is_empty() {
+            return Ok(());
+        }
+        let mut rows: Vec<(K, S::Sum)> = sums.drain().collect();
+        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let counted = (rows.len() as u64, sum_bytes::<K, S>(&rows));
+        let mut draining = Draining { buffer: self, shard, sums, rows, counted };
+        write(&mut draining.rows)
     }
 
     /// The sums of `count` keys and what `moment` gives, such that each sum is one that the store did not hold at that

@@ -4,6 +4,8 @@
 //! second later, or when they are many, or when somebody asks for it. Counters and combined values share this.
 
 mod buffer;
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
 mod ordered;
 mod registry;
 mod schedule;
@@ -11,6 +13,7 @@ mod schedule;
 mod tests;
 
 pub(crate) use buffer::{Buffer, RefKey, Sums};
+pub(crate) use ordered::Patience;
 pub use registry::{Buffering, Registry};
 pub(crate) use schedule::{Schedule, Waits};
 

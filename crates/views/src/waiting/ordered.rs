@@ -4,19 +4,52 @@
 //! A memtable takes rows in key order several times faster than in any other: most fall into the leaf of the row before. And tables that
 //! are written of it are the same, so this is the cheapest way in that takes no sync of a file.
 //!
+//! # Why in steps
+//! A million rows take tenths of a second, and nobody who adds shall wait that long. So who finds much waiting does as many steps
+//! as keep pace with what it adds, and leaves the rest to the next: a step copies a shard's sealed rows into parts by their keys,
+//! between bounds that were drawn; or sorts the part whose turn it is, while it fits the processor's cache, and writes a chunk of it.
+//!
 //! # How a reader knows where an increment is
-//! All tables are sealed first, then sorted, and no shard is held any more. Each chunk is written while `progress` is held for
-//! writing, which then names its last key. A reader that finds a key among the sealed ones holds `progress` for reading while it
-//! reads the store: if the key is past the last one written, its sum is not in the store yet. A full memtable that is being written
-//! to a table makes commits wait for some tenths of a second: that is waited for with `progress` free.
+//! All tables are sealed first. Each chunk is written while `progress` is held for writing, which then names its last key. A reader that finds
+//! a key among the sealed ones holds `progress` for reading while it reads the store: if the key is past the last one written, its sum is not in
+//! the store yet. The lock is handed to readers who wait for it after each chunk: whoever writes would have it again before they are awake. A full
+//! memtable that is being written to a table makes commits wait for some tenths of a second: that is waited for with `progress` free.
 
-use super::buffer::{Buffer, Shard, Sums, Tables};
-use env::sync::atomic::Ordering;
+use super::buffer::{Buffer, Rows, SHARDS, Shard, Sums, Tables};
+use env::sync::atomic::{AtomicU64, Ordering};
+use env::sync::unlock_fair;
+use std::collections::VecDeque;
 use std::hash::Hash;
 use store::Result;
 
 /// Rows of a commit: readers of sealed keys wait that long, some tenths of a millisecond.
-const ROWS_A_CHUNK: usize = 4096;
+const ROWS_A_CHUNK: usize = if cfg!(feature = "shuttle") { 2 } else { 4096 };
+
+/// Rows that are sorted together: a quarter of a mebibyte of numbers.
+const ROWS_A_PART: usize = if cfg!(feature = "shuttle") { 3 } else { 16 << 10 };
+
+/// Keys drawn for each part: parts come out equal to some tenth.
+const DRAWN_A_PART: usize = 64;
+
+/// Rows that are copied in the time in which one is written.
+const COPIES_A_WRITE: usize = 4;
+
+/// What to do while the store has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Say so.
+    Ask,
+    /// Wait until it has.
+    Wait,
+}
+
+/// How steps ended.
+enum Ended {
+    /// Some are left.
+    Paused,
+    /// All was written, or forgotten.
+    Through,
+}
 
 /// How far the writing of what is sealed has come.
 #[derive(Debug)]
@@ -42,9 +75,53 @@ impl<K: Ord> Progress<K> {
     }
 }
 
+/// What is sealed, on its way to the store. Who holds the lock around it takes the next step.
+pub(super) struct Drain<K, S: Sums> {
+    /// Shards whose rows are in the parts: the first so many.
+    copied: usize,
+    /// Between the parts: a part ends before its bound.
+    bounds: Vec<K>,
+    /// Rows whose turn has not come, in no order within a part.
+    parts: VecDeque<Vec<(K, S::Sum)>>,
+    /// The part whose turn it is, in order.
+    part: Vec<(K, S::Sum)>,
+    /// Its first row that is not written.
+    next: usize,
+}
+
+impl<K: Ord + Clone, S: Sums> Drain<K, S> {
+    fn is_copied(&self) -> bool {
+        self.copied == SHARDS
+    }
+
+    fn copy(&mut self, rows: &Rows<K, S>) {
+        for row in rows {
+            let part = self.bounds.partition_point(|bound| *bound <= row.0);
+            self.parts[part].push(row.clone());
+        }
+    }
+
+    /// The next chunk, where it ends in the part.
+    fn chunk(&mut self) -> Option<usize> {
+        while self.next == self.part.len() {
+            self.part = self.parts.pop_front()?;
+            self.part.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            self.next = 0;
+        }
+        Some((self.next + ROWS_A_CHUNK).min(self.part.len()))
+    }
+}
+
+/// How many rows are sealed, and how many of them are not written: for the pace of those who add.
+#[derive(Default)]
+pub(super) struct Pace {
+    sealed: AtomicU64,
+    left: AtomicU64,
+}
+
 impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
     /// Hands all sums, in key order, to `write`, and forgets what it has written. One thread at a time. Before each
-    /// chunk calls `wait` with nothing held, which may take as long as it likes.
+    /// chunk calls `wait` with nothing held that others need, which may take as long as it likes.
     ///
     /// # Errors
     /// The first of `write` or `wait`, which are then not called again; what was not written waits on.
@@ -53,62 +130,177 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         mut wait: impl FnMut() -> Result<()>,
         mut write: impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
-        *self.progress.write() = Progress::default();
-        let mut rows = Vec::with_capacity(self.rows() as usize);
-        // All are sealed before any is copied: readers of many keys begin anew when a shard is sealed meanwhile.
-        self.shards.iter().for_each(seal);
-        self.shards
-            .iter()
-            .for_each(|shard| rows.extend(shard.tables.lock().sealed.iter().cloned()));
-        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let result = self.write_sealed(&rows, &mut wait, &mut write);
-        drop(rows);
-        self.shards.iter().for_each(|shard| self.unseal(shard));
-        result
+        let mut draining = self.draining.lock();
+        let mut room = || wait().map(|()| true);
+        if draining.is_some() {
+            self.advance(&mut draining, usize::MAX, &mut room, &mut write)?;
+        }
+        // What came since those were sealed.
+        *draining = Some(self.seal());
+        self.advance(&mut draining, usize::MAX, &mut room, &mut write).map(drop)
     }
 
-    fn write_sealed(
+    /// Whether who adds should call [`Self::keep_pace`], where `rows_max` may wait.
+    pub(crate) fn is_behind(&self, rows_max: u64) -> bool {
+        let (sealed, rows) = (self.pace.sealed.load(Ordering::Relaxed), self.rows());
+        if sealed == 0 {
+            // As late as lets the copying end before it is too much: more keys come again meanwhile.
+            return rows >= rows_max / 8 * 7;
+        }
+        // What is sealed shall be written when half as many have come.
+        let left = self.pace.left.load(Ordering::Relaxed);
+        sealed + left < 2 * rows
+    }
+
+    /// Writes as [`Self::drain_in_order`] does, but only about `rows`, or until fewer than `rows_max` wait. `room` says whether
+    /// there is room in the store, and waits for it where it is told to.
+    ///
+    /// # Errors
+    /// As [`Self::drain_in_order`].
+    pub(crate) fn keep_pace(
         &self,
-        rows: &[(K, S::Sum)],
-        wait: &mut impl FnMut() -> Result<()>,
-        write: &mut impl FnMut(&[(K, S::Sum)]) -> Result<()>,
+        rows_max: u64,
+        rows: usize,
+        mut room: impl FnMut(Patience) -> Result<bool>,
+        mut write: impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
-        for chunk in rows.chunks(ROWS_A_CHUNK) {
-            wait()?;
-            let mut progress = self.progress.write();
-            if progress.all_forgotten {
+        let is_full = || self.rows() >= rows_max;
+        let mut draining = match self.draining.try_lock() {
+            Some(draining) => draining,
+            None if is_full() => self.draining.lock(),
+            // Who has it keeps pace.
+            None => return Ok(()),
+        };
+        loop {
+            if !self.is_behind(rows_max) {
                 return Ok(());
             }
-            let rows = if progress.forgotten.is_empty() {
-                write(chunk)?;
-                chunk.len()
-            } else {
-                progress.forgotten.sort_unstable();
-                let waits = |row: &&(K, S::Sum)| progress.forgotten.binary_search(&row.0).is_err();
-                let chunk: Vec<_> = chunk.iter().filter(waits).cloned().collect();
-                write(&chunk)?;
-                chunk.len()
-            };
-            progress.written = chunk.last().map(|row| row.0.clone());
-            self.gone(rows as u64, 0);
+            if draining.is_none() {
+                *draining = Some(self.seal());
+            }
+            let patience = if is_full() { Patience::Wait } else { Patience::Ask };
+            self.advance(&mut draining, rows, &mut || room(patience), &mut write)?;
+            if !is_full() {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
-    /// Forgets what is sealed and written; what is not, because writing failed, is open again.
-    fn unseal(&self, shard: &Shard<K, S>) {
-        let mut guard = shard.tables.lock();
-        let tables = &mut *guard;
-        let sealed = std::mem::take(&mut tables.sealed);
-        let progress = self.progress.read();
-        for (key, older) in sealed.iter().filter(|row| !progress.has_written(&row.0)) {
-            self.reopen(tables, key, older);
+    /// Takes steps until about so many rows are written, there is no room, or nothing is left.
+    fn advance(
+        &self,
+        draining: &mut Option<Drain<K, S>>,
+        rows_max: usize,
+        room: &mut impl FnMut() -> Result<bool>,
+        write: &mut impl FnMut(&[(K, S::Sum)]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(drain) = draining else { return Ok(()) };
+        let result = self.steps(drain, rows_max, room, write);
+        if !matches!(result, Ok(Ended::Paused)) {
+            *draining = None;
+            self.unseal(result.is_err());
         }
-        drop(progress);
-        shard.generation.fetch_add(1, Ordering::AcqRel);
-        drop(guard);
-        // The memory is given back with nothing held.
-        drop(sealed);
+        result.map(drop)
+    }
+
+    fn steps(
+        &self,
+        drain: &mut Drain<K, S>,
+        rows_max: usize,
+        room: &mut impl FnMut() -> Result<bool>,
+        write: &mut impl FnMut(&[(K, S::Sum)]) -> Result<()>,
+    ) -> Result<Ended> {
+        let mut done = 0;
+        while !drain.is_copied() {
+            if done >= rows_max {
+                return Ok(Ended::Paused);
+            }
+            let tables = self.shards[drain.copied].tables.lock();
+            done += tables.sealed.len() / COPIES_A_WRITE;
+            drain.copy(&tables.sealed);
+            drain.copied += 1;
+        }
+        while let Some(end) = drain.chunk() {
+            if done >= rows_max || !room()? {
+                return Ok(Ended::Paused);
+            }
+            if !self.write_chunk(&drain.part[drain.next..end], write)? {
+                break;
+            }
+            done += end - drain.next;
+            drain.next = end;
+        }
+        Ok(Ended::Through)
+    }
+
+    /// Whether there was something to write.
+    fn write_chunk(
+        &self,
+        chunk: &[(K, S::Sum)],
+        write: &mut impl FnMut(&[(K, S::Sum)]) -> Result<()>,
+    ) -> Result<bool> {
+        let mut progress = self.progress.write();
+        if progress.all_forgotten {
+            return Ok(false);
+        }
+        let rows = if progress.forgotten.is_empty() {
+            write(chunk)?;
+            chunk.len()
+        } else {
+            progress.forgotten.sort_unstable();
+            let waits = |row: &&(K, S::Sum)| progress.forgotten.binary_search(&row.0).is_err();
+            let chunk: Vec<_> = chunk.iter().filter(waits).cloned().collect();
+            write(&chunk)?;
+            chunk.len()
+        };
+        progress.written = chunk.last().map(|row| row.0.clone());
+        self.gone(rows as u64, 0);
+        self.pace.left.fetch_sub(chunk.len() as u64, Ordering::Relaxed);
+        unlock_fair(progress);
+        Ok(true)
+    }
+
+    /// Seals all tables, before any is copied: readers of many keys begin anew when a shard is sealed meanwhile.
+    fn seal(&self) -> Drain<K, S> {
+        *self.progress.write() = Progress::default();
+        let rows = self.shards.iter().map(seal).sum::<usize>();
+        self.pace.left.store(rows as u64, Ordering::Relaxed);
+        self.pace.sealed.store(rows as u64, Ordering::Relaxed);
+        let parts = rows.div_ceil(ROWS_A_PART).max(1);
+        // Keys are spread over the shards by their hashes, so those of one are a draw.
+        let mut drawn: Vec<K> = match parts {
+            1 => Vec::new(),
+            _ => {
+                let tables = self.shards[0].tables.lock();
+                tables.sealed.iter().take(DRAWN_A_PART * parts).map(|row| row.0.clone()).collect()
+            }
+        };
+        drawn.sort_unstable();
+        let bounds = (1..parts).filter_map(|part| drawn.get(part * drawn.len() / parts).cloned());
+        let bounds: Vec<K> = bounds.collect();
+        let rows_a_part = rows / parts + rows / parts / 4;
+        let parts = (0..=bounds.len()).map(|_| Vec::with_capacity(rows_a_part)).collect();
+        Drain { copied: 0, bounds, parts, part: Vec::new(), next: 0 }
+    }
+
+    /// Forgets what is sealed and written; what is not, because writing `failed`, is open again.
+    fn unseal(&self, failed: bool) {
+        for shard in &self.shards {
+            let mut guard = shard.tables.lock();
+            let tables = &mut *guard;
+            let sealed = std::mem::take(&mut tables.sealed);
+            if failed {
+                let progress = self.progress.read();
+                for (key, older) in sealed.iter().filter(|row| !progress.has_written(&row.0)) {
+                    self.reopen(tables, key, older);
+                }
+            }
+            shard.generation.fetch_add(1, Ordering::AcqRel);
+            drop(guard);
+            // The memory is given back with nothing held.
+            drop(sealed);
+        }
+        self.pace.sealed.store(0, Ordering::Relaxed);
     }
 
     fn reopen(&self, tables: &mut Tables<K, S>, key: &K, older: &S::Sum) {
@@ -123,8 +315,8 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
     }
 }
 
-/// Seals a shard's table.
-fn seal<K, S: Sums>(shard: &Shard<K, S>) {
+/// Seals a shard's table; how many rows it has.
+fn seal<K, S: Sums>(shard: &Shard<K, S>) -> usize {
     let mut guard = shard.tables.lock();
     let tables = &mut *guard;
     debug_assert!(tables.sealed.is_empty(), "one thread seals at a time");
@@ -132,4 +324,5 @@ fn seal<K, S: Sums>(shard: &Shard<K, S>) {
     // Most streams bring about as many keys again.
     tables.open = hashbrown::HashTable::with_capacity(tables.sealed.len() / 2);
     shard.generation.fetch_add(1, Ordering::AcqRel);
+    tables.sealed.len()
 }

@@ -17,8 +17,8 @@ pub(crate) trait Waits: Send + Sync {
     /// Lets nothing more come to wait.
     fn close_buffer(&self);
 
-    /// Writes what waits, if it is still `wanted` when nobody else writes it.
-    fn write_if(&self, wanted: &dyn Fn() -> bool) -> Result<()>;
+    /// Writes what waits, and what came in until now in any case.
+    fn write_all(&self) -> Result<()>;
 
     /// Set once nothing may wait any more: the database is closed, or the view is dropped.
     fn ended(&self) -> &AtomicBool;
@@ -41,14 +41,14 @@ pub(crate) trait Waits: Send + Sync {
         if self.rows_waiting() == 0 {
             return Ok(());
         }
-        self.write_if(&|| true)
+        self.write_all()
     }
 
     /// Lets nothing wait any more and writes what does: for a database that is closed.
     fn close(&self) -> Result<()> {
         self.close_buffer();
         // Without a look at how many rows there are: that tells nothing of one that comes in right now.
-        let result = self.write_if(&|| true);
+        let result = self.write_all();
         self.end();
         result
     }

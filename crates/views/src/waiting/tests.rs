@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use super::buffer::Buffer;
+use super::ordered::Patience;
 use base::Merge;
 use base::shape::{int_to_word, word_to_int};
 use env::sync::Mutex;
@@ -105,6 +106,69 @@ fn nobody_who_reads_or_adds_is_held_up_while_the_store_has_no_room() {
 }
 
 #[test]
+fn who_adds_writes_in_pace_and_no_call_writes_everything() {
+    const MAX: u64 = 200_000;
+    const ADDED: u64 = 5_000;
+    let (buffer, written) = new();
+    let (mut most, mut chunks) = (0, 0);
+    for call in 0..200 {
+        // In another order than that of the keys, so that each part gets some of each call.
+        let keys: Vec<u64> = (0..ADDED).map(|i| (i * 200 + call).reverse_bits()).collect();
+        buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1)).unwrap();
+        let mut rows_written = 0;
+        let room = |patience| {
+            assert_eq!(patience, Patience::Ask, "it is never full");
+            Ok(true)
+        };
+        let write = |rows: &[(u64, u64)]| {
+            rows_written += rows.len();
+            chunks += 1;
+            written.add(rows)
+        };
+        if buffer.is_behind(MAX) {
+            buffer.keep_pace(MAX, 2 * ADDED as usize, room, write).unwrap();
+        }
+        assert!(rows_written < 2 * ADDED as usize + 5_000, "call {call}: {rows_written}");
+        most = most.max(buffer.rows());
+    }
+    assert!(chunks > 100, "{chunks}");
+    assert!((MAX / 8 * 7..MAX).contains(&most), "{most}");
+    buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
+    assert_eq!((written.now().len() as u64, buffer.rows()), (200 * ADDED, 0));
+    assert!(written.now().values().all(|&sum| sum == 1));
+}
+
+#[test]
+fn who_adds_waits_for_room_only_where_too_much_waits() {
+    let (buffer, written) = new();
+    let add = |call: u64| {
+        let keys: Vec<u64> = (call * KEYS..(call + 1) * KEYS).collect();
+        buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1)).unwrap();
+    };
+    let max = 10 * KEYS;
+    let waited = Cell::new(0);
+    let room = |patience| {
+        if patience == Patience::Wait {
+            waited.set(waited.get() + 1);
+        }
+        Ok(patience == Patience::Wait)
+    };
+    for call in 0..9 {
+        add(call);
+        buffer.keep_pace(max, KEYS as usize, room, |rows| written.add(rows)).unwrap();
+    }
+    assert_eq!((waited.get(), written.now().len()), (0, 0));
+    add(9);
+    buffer.keep_pace(max, KEYS as usize, room, |rows| written.add(rows)).unwrap();
+    assert!(waited.get() > 0);
+    let there = written.now().len() as u64;
+    assert!(0 < there && there < 2 * KEYS, "{there}");
+    assert_eq!(buffer.rows(), max - there);
+    buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
+    assert_eq!((written.now().len() as u64, buffer.rows()), (max, 0));
+}
+
+#[test]
 fn what_a_failed_write_leaves_waits_on_with_what_came_meanwhile() {
     let (buffer, written) = new();
     add_ones(&buffer);
@@ -147,6 +211,9 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
                     for round in 0..40 {
                         let word = |i: usize| int_to_word(i as i64 % 7);
                         buffer.add_many(own.len(), |i| &own[i], word).unwrap();
+                        // As who adds does where much waits.
+                        let (room, write) = (|_| Ok(true), |rows: &[_]| written.add(rows));
+                        buffer.keep_pace(KEYS / 2, own.len() / 3, room, write).unwrap();
                         for (i, key) in own.iter().enumerate() {
                             *right.entry(*key).or_default() += i as i64 % 7;
                         }

@@ -1,0 +1,130 @@
+//! Owners who add, read and replace, some of them writing in pace, beside one who writes everything. `make models` runs them long.
+
+use super::buffer::Buffer;
+use super::ordered::Patience;
+use base::Merge;
+use base::shape::{int_to_word, word_to_int};
+use env::model::explore;
+use env::sync::Mutex;
+use shuttle::thread;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
+
+/// Keys of an owner: more than a chunk, and than a part.
+const KEYS: u64 = 4;
+
+/// How often an owner goes through its keys.
+const ROUNDS: i64 = 3;
+
+/// What was written; a clone is a snapshot.
+type Map = Arc<BTreeMap<u64, i64>>;
+
+struct Shared {
+    buffer: Buffer<u64, Merge>,
+    written: Mutex<Map>,
+    /// Writes until one fails; none does below zero.
+    fails_after: Mutex<i32>,
+}
+
+impl Shared {
+    fn new(fails_after: i32) -> Arc<Self> {
+        let (written, fails_after) = (Mutex::default(), Mutex::new(fails_after));
+        Arc::new(Self { buffer: Buffer::new(Merge::AddInt), written, fails_after })
+    }
+
+    fn write(&self, rows: &[(u64, u64)]) -> Result<()> {
+        let mut left = self.fails_after.lock();
+        *left -= 1;
+        if *left == -1 {
+            return Err(Error::new(ErrorKind::Io, "no"));
+        }
+        drop(left);
+        let mut map = self.written.lock();
+        let map = Arc::make_mut(&mut map);
+        rows.iter().for_each(|(key, word)| *map.entry(*key).or_default() += word_to_int(*word));
+        Ok(())
+    }
+
+    fn drain(&self) -> Result<()> {
+        self.buffer.drain_in_order(|| Ok(()), |rows| self.write(rows))
+    }
+
+    fn keep_pace(&self, rows: usize) -> Result<()> {
+        let room = |patience: Patience| Ok(patience == Patience::Wait || rows > 1);
+        self.buffer.keep_pace(KEYS, rows, room, |rows| self.write(rows))
+    }
+
+    fn stored(&self, key: u64) -> i64 {
+        self.written.lock().get(&key).copied().unwrap_or_default()
+    }
+}
+
+/// Nobody else changes an owner's keys, so it knows what each of them has.
+fn own(shared: &Shared, owner: u64, paced: bool) -> BTreeMap<u64, i64> {
+    let keys: Vec<u64> = (0..KEYS).map(|i| 2 * i + owner).collect();
+    let mut right = BTreeMap::new();
+    for round in 1..=ROUNDS {
+        for key in &keys {
+            shared.buffer.add(key, int_to_word(round)).unwrap();
+            *right.entry(*key).or_default() += round;
+            if paced {
+                // A write that fails leaves what it was to write.
+                let _ = shared.keep_pace(round as usize);
+            }
+        }
+        let replaced = keys[round as usize % keys.len()];
+        let set = || {
+            Arc::make_mut(&mut shared.written.lock()).insert(replaced, 100 * round);
+            Ok(())
+        };
+        shared.buffer.replace(&replaced, set).unwrap();
+        right.insert(replaced, 100 * round);
+        let one = keys[(round as usize + 1) % keys.len()];
+        let sum = shared
+            .buffer
+            .with_sum(&one, |sum| sum.map_or(0, |&word| word_to_int(word)) + shared.stored(one));
+        assert_eq!(sum, right[&one], "one key, waiting and written");
+        let moment = || Arc::clone(&shared.written.lock());
+        let (sums, at) = shared.buffer.sums_at(keys.len(), |i| &keys[i], moment);
+        for (key, sum) in keys.iter().zip(sums) {
+            let stored = at.get(key).copied().unwrap_or_default();
+            assert_eq!(stored + sum.map_or(0, word_to_int), right[key], "many keys at a moment");
+        }
+    }
+    right
+}
+
+fn owners_beside_a_writer(fails_after: i32) {
+    let shared = Shared::new(fails_after);
+    let owners: Vec<_> = (0..2)
+        .map(|owner| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || own(&shared, owner, owner == 0))
+        })
+        .collect();
+    let writer = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || (0..2).filter(|_| shared.drain().is_err()).count())
+    };
+    let right: BTreeMap<u64, i64> =
+        owners.into_iter().flat_map(|owner| owner.join().unwrap()).collect();
+    let failed = writer.join().unwrap();
+    assert!(fails_after >= 0 || failed == 0, "no reason to fail");
+    *shared.fails_after.lock() = i32::MAX;
+    shared.drain().unwrap();
+    assert_eq!(shared.buffer.rows(), 0);
+    assert_eq!(**shared.written.lock(), right);
+}
+
+#[test]
+fn an_increment_is_waiting_or_written_for_whoever_looks() {
+    explore("waiting increments", || owners_beside_a_writer(-1));
+}
+
+#[test]
+fn a_write_that_fails_loses_and_doubles_no_increment() {
+    explore("waiting increments, a failing write", || {
+        (0..3).for_each(owners_beside_a_writer);
+    });
+}
