@@ -106,7 +106,7 @@ flips: ## every byte of a small database flipped, every file cut at every length
 	QUIPU_FLIPS=all cargo test --locked -p quipu-hostile --test flips -- --nocapture
 
 # Of the nightly toolchain, and cargo-fuzz: cargo install cargo-fuzz. Seeds are made of files that the engine writes.
-FUZZ_TARGETS ?= table log manifest codecs edit text parquet archive
+FUZZ_TARGETS ?= table log manifest codecs edit text parquet archive script
 fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; one alone: FUZZ_TARGETS=table
 	cargo run --locked -p quipu-hostile --features sabotage --example seeds -- fuzz/seeds
 	cargo +$(NIGHTLY) fuzz build

@@ -168,3 +168,9 @@ pub fn archives() -> Vec<Vec<u8>> {
         Err(error) => panic!("the specimen cannot be backed up: {error}"),
     }
 }
+
+/// Scripts of every construct, as the language's own tests read them.
+pub fn scripts() -> Vec<Vec<u8>> {
+    let all = include_str!("../../syntax/src/tests/scripts.txt");
+    all.split("\n---\n").map(|script| script.as_bytes().to_vec()).collect()
+}

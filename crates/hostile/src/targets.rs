@@ -17,6 +17,7 @@ use kv::{Kv, RestoreOptions};
 use lsm::codec::{bitmap::BitmapReader, bytes::BytesReader, filter::Filter};
 use lsm::codec::{runs::KeyReader, words::WordReader};
 use lsm::manifest::{State, VersionEdit};
+use quipu::{Database, Options, Parameters};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -34,7 +35,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "table", run: table, seeds: || seeds_of("sst") },
     Target { name: "log", run: log, seeds: || seeds_of("log") },
     Target { name: "manifest", run: manifest, seeds: || seeds_of("") },
@@ -43,6 +44,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "text", run: text, seeds: crate::seeds::texts },
     Target { name: "parquet", run: parquet, seeds: crate::seeds::parquets },
     Target { name: "archive", run: archive, seeds: crate::seeds::archives },
+    Target { name: "script", run: script, seeds: crate::seeds::scripts },
 ];
 
 const FOLDER: &str = "/db";
@@ -264,3 +266,39 @@ pub fn archive(data: &[u8]) {
     let (from, to) = (Path::new("/from/a.qbak"), Path::new("/to/db"));
     let _ = kv::restore(&env, from, to, RestoreOptions::default(), &|_, _| true);
 }
+
+/// A script: read, and its query planned over a few relations. Nothing is run, for what is asked may rightly take for ever.
+pub fn script(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let read = syntax::parse(text);
+    if let Err(mistakes) = &read {
+        assert!(!mistakes.is_empty(), "a text without a tree has a mistake");
+        mistakes.iter().for_each(|mistake| drop(mistake.render(text)));
+    }
+    let Some(database) = small_database() else { return };
+    if let Err(error) = database.run(&format!("::explain {{{text}}}"), &Parameters::default()) {
+        drop(error.to_string());
+    }
+}
+
+fn small_database() -> Option<&'static Database> {
+    static DATABASE: OnceLock<Option<Database>> = OnceLock::new();
+    let made = DATABASE.get_or_init(|| {
+        let options = Options { threads: 1, ..Options::default() };
+        let database = Database::in_memory(options).ok()?;
+        for relation in SMALL_RELATIONS {
+            database.run(relation, &Parameters::default()).ok()?;
+        }
+        Some(database)
+    });
+    made.as_ref()
+}
+
+/// What seeds name, too.
+const SMALL_RELATIONS: [&str; 5] = [
+    "?[code, name] <- [['a', 'A'], ['b', 'B']] :create airport {code => name}",
+    "?[fr, to, dist] <- [['a', 'b', 1.5]] :create route {fr, to => dist}",
+    "?[a, b] <- [[1, 2], [2, 3], [3, 1]] :create edge {a: Int, b: Int}",
+    "::index create edge:back {b, a}",
+    "?[id, at, v] <- [[1, 'ASSERT', 2]] :create history {id: Int, at: Validity => v: Int}",
+];
