@@ -4,7 +4,8 @@ A social network is generated from a seed: users with ages, friendships whose ta
 pairs as a second relation for scripts, as the original has them. Each engine is a process of its own with its data in
 memory, loaded once; then rounds go through all engines in turn, query by query: calls by one thread (their median is
 the latency, their number by the second the throughput) and by two. Before a query is timed, the engines' numbers of
-rows are compared. Queries that change something come after all rounds of those that only read.
+rows are compared. Queries that change something come after all rounds of those that only read; last of all the queries
+between changes: three calls in ten change something, and what is told is the latency of the others.
 
     python bench/datalog/bench.py --out DIR --engine quipu=PYTHON --engine cozo=PYTHON --engine duckdb=PYTHON
 
@@ -28,7 +29,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pokec import MIXES, READS, WRITES, Query, drawn
+from pokec import MIXED, MIXES, READS, WRITES, Query, change, drawn
 
 THREADS = (1, 2)
 
@@ -208,8 +209,9 @@ def answer_to(request: dict[str, Any], sessions: list[Callable[[Query, int, int]
 
     def ask_all(number: int) -> None:
         ask = sessions[number]
-        for user in users[number::threads]:
-            query = queries[drawn(name, user) if name in MIXES else name]
+        for call, user in enumerate(users[number::threads]):
+            changes = change(call) if name in MIXED else None
+            query = queries[changes or (drawn(name, user) if name in MIXES else MIXED.get(name, name))]
             # A user who is written may be a new one.
             other = user * 7_919 % most + 1
             begun = time.perf_counter()
@@ -222,7 +224,8 @@ def answer_to(request: dict[str, Any], sessions: list[Callable[[Query, int, int]
                     if threads == 1 or attempt == 10:
                         raise
                     failures.append(user)
-            times.append(time.perf_counter() - begun)
+            if not changes:
+                times.append(time.perf_counter() - begun)
 
     begun = time.perf_counter()
     if threads == 1:
@@ -280,6 +283,9 @@ def main() -> None:
         for query in [*WRITES, *MIXES]:
             # Ten times as many users as there are: nine of ten writes bring a new one.
             bench.round(query, first=round_ == 0, largest=args.users * (10 if query == "single_vertex_write" else 1))
+    for round_ in range(args.rounds):
+        for query in MIXED:
+            bench.round(query, first=round_ == 0, largest=args.users)
     for process in engines.values():
         process.terminate()
     report(args, bench, loaded)
@@ -293,7 +299,7 @@ class Bench:
         self.args, self.engines = args, engines
         self.draw = random.Random(2)
         names = [*READS, *WRITES, *MIXES]
-        self.medians: Figures = {query: {name: [] for name in engines} for query in names}
+        self.medians: Figures = {query: {name: [] for name in engines} for query in [*names, *MIXED]}
         self.rates: dict[int, Figures] = {
             threads: {query: {name: [] for name in engines} for query in names} for threads in THREADS
         }
@@ -324,7 +330,8 @@ class Bench:
             if not can(name, query) or (query, name, 1) in self.errors or (query, name) in self.slow:
                 continue
             if first:
-                probe = self.request(name, query, users[:1] if query in UNBOUND else users[:3], 1)
+                few = 1 if MIXED.get(query, query) in UNBOUND else 3 if query not in MIXED else 2
+                probe = self.request(name, query, users[:few], 1)
                 if probe is None:
                     continue
                 counts[name] = probe["rows"]
@@ -335,7 +342,10 @@ class Bench:
                     self.medians[query][name].append(once)
                     continue
             calls = self.calls[query, name]
-            for threads in THREADS:
+            if query in MIXED:
+                # So many that some of them change something.
+                calls = max(calls, 10)
+            for threads in THREADS if query not in MIXED else THREADS[:1]:
                 if (query, name, threads) in self.errors:
                     break
                 answer = self.request(name, query, users[: max(calls, threads)], threads)
@@ -343,7 +353,8 @@ class Bench:
                     break
                 if threads == 1:
                     self.medians[query][name].append(statistics.median(answer["times"]))
-                self.rates[threads][query][name].append(max(calls, threads) / answer["wall_s"])
+                if query not in MIXED:
+                    self.rates[threads][query][name].append(max(calls, threads) / answer["wall_s"])
         if len(set(counts.values())) > 1 and query in READS:
             print(f"{query}: the engines disagree: {counts}", file=sys.stderr)
             self.errors[query, "rows", 1] = str(counts)
@@ -361,7 +372,7 @@ def can(engine: str, query: str) -> bool:
     """Whether an engine has a way to ask a query."""
     if query in MIXES:
         return True
-    texts = (READS | WRITES)[query]
+    texts = (READS | WRITES)[MIXED.get(query, query)]
     text = {"duckdb": texts.sql, "ladybug": texts.cypher}.get(engine, texts.script)
     return text is not None
 
@@ -401,6 +412,12 @@ def table(figures: Figures, names: list[str], unit: Callable[[float], str], inve
 def report(args: argparse.Namespace, bench: Bench, loaded: dict[str, float]) -> None:
     """Prints the tables, and writes them with the figures."""
     names = list(loaded)
+    mixed = {query: bench.medians[query] for query in MIXED}
+    alone = {query: medians for query, medians in bench.medians.items() if query not in MIXED}
+
+    def micros(seconds: float) -> str:
+        return f"{seconds * 1e6:,.1f}"
+
     lines = [
         f"{args.users:,} users, {args.friendships:,} friendships drawn, from Python; medians of {args.rounds} rounds; "
         f"{os.cpu_count()} cores, {platform.release()}, load {os.getloadavg()[0]:.1f}. Ratios: how many times as fast "
@@ -408,7 +425,11 @@ def report(args: argparse.Namespace, bench: Bench, loaded: dict[str, float]) -> 
         "",
         "Microseconds a call, one thread:",
         "",
-        *table(bench.medians, names, lambda seconds: f"{seconds * 1e6:,.1f}", inverse=True),
+        *table(alone, names, micros, inverse=True),
+        "",
+        "Microseconds a call, one thread, where three calls in ten change something:",
+        "",
+        *table(mixed, names, micros, inverse=True),
     ]
     for threads, rates in bench.rates.items():
         lines += ["", f"Calls a second by {threads} thread{'s' if threads > 1 else ''}:", ""]

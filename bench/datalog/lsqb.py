@@ -1,8 +1,9 @@
 """Times the nine patterns of the Labelled Subgraph Query Benchmark (Mhedhbi et al., GRADES-NDA 2021) on LDBC's network.
 
-Only counts are asked. The data are the CSV files of the social network's generator (names as in Kuzu's copy,
-`Person_knows_Person.csv` and so on); where `Forum_hasMember_Person.csv` is absent, the first pattern goes through the
-forums' moderators instead. Friendships are loaded both ways. Each engine is a process of its own, loaded once; then
+Only counts are asked. The data are the CSV files of the social network's generator, in one of two forms: a file for
+each relation (names as in Kuzu's copy, `Person_knows_Person.csv` and so on), or with what each vertex has once as a
+column of its file (`CreatorPersonId` in `Post.csv`). Where `Forum_hasMember_Person.csv` is absent, the first pattern
+goes through the forums' moderators instead. Friendships are loaded both ways. Each engine is a process of its own, loaded once; then
 rounds go through all engines in turn, and their counts are compared.
 
     python bench/datalog/lsqb.py FOLDER --engine quipu=PYTHON --engine duckdb=PYTHON --engine ladybug=PYTHON
@@ -41,6 +42,21 @@ RELATIONS: dict[str, tuple[str, str, list[str]]] = {
 }
 """Of each relation its columns and files. Files of likes begin with the person."""
 
+MERGED: dict[str, list[tuple[str, str, str]]] = {
+    "knows": [("Person_knows_Person", "Person1Id", "Person2Id")],
+    "tagged": [("Comment_hasTag_Tag", "CommentId", "TagId"), ("Post_hasTag_Tag", "PostId", "TagId")],
+    "created": [("Comment", "id", "CreatorPersonId"), ("Post", "id", "CreatorPersonId")],
+    "liked": [("Person_likes_Comment", "CommentId", "PersonId"), ("Person_likes_Post", "PostId", "PersonId")],
+    "reply": [("Comment", "id", "ParentCommentId"), ("Comment", "id", "ParentPostId")],
+    "interest": [("Person_hasInterest_Tag", "PersonId", "TagId")],
+    "lives": [("Person", "id", "LocationCityId")],
+    "part": [("Place", "id", "PartOfPlaceId")],
+    "contains": [("Post", "ContainerForumId", "id")],
+    "class": [("Tag", "id", "TypeTagClassId")],
+    "member": [("Forum_hasMember_Person", "ForumId", "PersonId")],
+}
+"""Of each relation its files and their columns in the second form of the data; a column may be empty."""
+
 NODES = {
     "person": ["knows.p1", "created.person", "liked.person", "interest.person", "lives.person", "member.person"],
     "message": [
@@ -61,20 +77,35 @@ NODES = {
 
 def pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
     """The pairs of a relation, each once, in order."""
+    found: set[tuple[int, int]] = set()
+    merged = not (folder / "Post_hasCreator_Person.csv").exists()
+    for pair in merged_pairs(folder, name) if merged else separate_pairs(folder, name):
+        found.add(pair)
+        if name == "knows":
+            found.add(pair[::-1])
+    return iter(sorted(found))
+
+
+def separate_pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
+    """The pairs of a relation that has files of its own."""
     _, _, files = RELATIONS[name]
     if name == "member" and not (folder / f"{files[0]}.csv").exists():
         files = ["Forum_hasModerator_Person"]
-    found: set[tuple[int, int]] = set()
     for file in files:
         with (folder / f"{file}.csv").open() as lines:
             rows = csv.reader(lines, delimiter="|")
             next(rows)
             for a, b, *_ in rows:
-                pair = (int(a), int(b))
-                found.add(pair[::-1] if name == "liked" else pair)
-                if name == "knows":
-                    found.add(pair[::-1])
-    return iter(sorted(found))
+                yield (int(b), int(a)) if name == "liked" else (int(a), int(b))
+
+
+def merged_pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
+    """The pairs of a relation whose columns stand among others."""
+    for file, first, second in MERGED[name]:
+        with (folder / f"{file}.csv").open(newline="") as lines:
+            for row in csv.DictReader(lines, delimiter="|"):
+                if row[first] and row[second]:
+                    yield int(row[first]), int(row[second])
 
 
 def write_pairs(folder: Path, target: Path) -> None:

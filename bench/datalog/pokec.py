@@ -170,6 +170,15 @@ MIXES: dict[str, tuple[int, int, int]] = {
 """Of a hundred calls how many read a user, update one, write one."""
 
 
+MIXED: dict[str, str] = {f"mixed_{name}": name for name in READS if name != "single_vertex_read"}
+"""Analytic queries, of whose calls three in ten change something instead."""
+
+
+def change(call: int) -> str | None:
+    """Which change a call of a mixed query is, nothing where it is the query itself."""
+    return list(WRITES)[call // 3 % len(WRITES)] if call % 10 in (2, 5, 8) else None
+
+
 def drawn(mix: str, user: int) -> str:
     """Which query of a mix a call for this user is."""
     reads, updates, _ = MIXES[mix]
