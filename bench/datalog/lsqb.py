@@ -3,8 +3,8 @@
 Only counts are asked. The data are the CSV files of the social network's generator, in one of two forms: a file for
 each relation (names as in Kuzu's copy, `Person_knows_Person.csv` and so on), or with what each vertex has once as a
 column of its file (`CreatorPersonId` in `Post.csv`). Where `Forum_hasMember_Person.csv` is absent, the first pattern
-goes through the forums' moderators instead. Friendships are loaded both ways. Each engine is a process of its own, loaded once; then
-rounds go through all engines in turn, and their counts are compared.
+goes through the forums' moderators instead. Friendships are loaded both ways. Each engine is a process of its own,
+loaded once; then rounds go through all engines in turn, and their counts are compared.
 
     python bench/datalog/lsqb.py FOLDER --engine quipu=PYTHON --engine duckdb=PYTHON --engine ladybug=PYTHON
 
