@@ -519,7 +519,12 @@ impl Memtable {
     /// The entry at a place; `None` past the last.
     #[inline]
     pub(crate) fn entry_at(&self, place: Option<Place>) -> Option<EntryRef<'_>> {
-        place.map(|place| EntryRef { memtable: self, place })
+        place.map(|place| self.entry(place))
+    }
+
+    #[inline]
+    pub(crate) fn entry(&self, place: Place) -> EntryRef<'_> {
+        EntryRef { memtable: self, place }
     }
 
     /// What its rows are made of.

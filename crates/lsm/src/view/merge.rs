@@ -23,22 +23,46 @@ pub(crate) struct Head<'a> {
     pub(crate) rows: Rows,
     pub(crate) at: usize,
     pub(crate) len: usize,
-    /// Words of the row at hand, padded with zeros; unused for byte strings.
+    /// Whether each row at hand decides its key; see [`Source::decides`]. Known only where a reader's snapshot is.
+    decides: bool,
+    /// The first two words of the row at hand, of which one that is not there is 0; unused for byte strings.
+    front: u128,
+    /// All its words, padded with zeros, where there are more than two.
     words: [u64; WORDS_MAX],
 }
 
 /// Heads that are not at their end.
 pub(crate) struct Heads<'a> {
     pub(crate) heads: Vec<Head<'a>>,
+    /// What the reader sees; `None` where all versions are wanted.
+    snapshot: Option<u64>,
+}
+
+/// The first two words of a row, in the order of keys.
+#[inline]
+fn front(columns: &[Vec<u64>], row: usize) -> u128 {
+    match columns {
+        [first] => u128::from(first[row]) << 64,
+        [first, second, ..] => u128::from(first[row]) << 64 | u128::from(second[row]),
+        [] => 0,
+    }
 }
 
 impl<'a> Head<'a> {
     /// Reads the next chunk; `false` at the end.
-    fn fill(&mut self) -> Result<bool> {
+    fn fill(&mut self, snapshot: Option<u64>) -> Result<bool> {
+        let last = match snapshot {
+            Some(_) if self.len > 0 && !self.source.is_plain() => {
+                Some(self.rows.keys.get(self.len - 1))
+            }
+            _ => None,
+        };
         self.rows.clear();
         let more = self.source.next_rows(&mut self.rows)?;
         (self.at, self.len) = (0, self.rows.len());
         self.load();
+        let decides = |snapshot| self.source.decides(&self.rows, last.as_ref(), snapshot);
+        self.decides = self.len > 0 && snapshot.is_some_and(decides);
         Ok(more && self.len > 0)
     }
 
@@ -46,8 +70,11 @@ impl<'a> Head<'a> {
         if let Keys::Words(columns) = &self.rows.keys
             && self.at < self.len
         {
-            for (word, column) in self.words.iter_mut().zip(columns) {
-                *word = column[self.at];
+            self.front = front(columns, self.at);
+            if columns.len() > 2 {
+                for (word, column) in self.words.iter_mut().zip(columns) {
+                    *word = column[self.at];
+                }
             }
         }
     }
@@ -67,14 +94,11 @@ impl<'a> Head<'a> {
     /// Key of row `i` compared with the key at hand of another head.
     fn compare(&self, i: usize, other: &Head<'_>) -> Ordering {
         match &self.rows.keys {
-            Keys::Words(columns) => {
-                for (column, word) in columns.iter().zip(&other.words) {
-                    if column[i] != *word {
-                        return column[i].cmp(word);
-                    }
-                }
-                Ordering::Equal
-            }
+            Keys::Words(columns) => front(columns, i).cmp(&other.front).then_with(|| {
+                let rest = columns.iter().zip(&other.words).skip(2);
+                let orders = rest.map(|(column, word)| column[i].cmp(word));
+                orders.fold(Ordering::Equal, Ordering::then)
+            }),
             Keys::Bytes(column) => column.get(i).cmp(other.bytes(other.at)),
         }
     }
@@ -82,14 +106,16 @@ impl<'a> Head<'a> {
     /// Keys at hand compared.
     pub(crate) fn compare_now(&self, other: &Head<'_>) -> Ordering {
         match &self.rows.keys {
-            Keys::Words(_) => self.words.cmp(&other.words),
+            Keys::Words(_) => {
+                self.front.cmp(&other.front).then_with(|| self.words.cmp(&other.words))
+            }
             Keys::Bytes(_) => self.bytes(self.at).cmp(other.bytes(other.at)),
         }
     }
 
     /// Whether all rows of the source are visible as they stand, if no other source has their keys.
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(&self.source, Source::Run(run) if run.is_plain)
+        self.source.is_plain()
     }
 
     pub(crate) fn seq(&self) -> u64 {
@@ -98,16 +124,44 @@ impl<'a> Head<'a> {
 }
 
 impl<'a> Heads<'a> {
-    pub(crate) fn new(shape: &Shape, sources: Vec<Source<'a>>) -> Result<Self> {
+    /// Of sources given newest first; `snapshot` is that of a reader, who does not want all versions.
+    pub(crate) fn new(
+        shape: &Shape,
+        sources: Vec<Source<'a>>,
+        snapshot: Option<u64>,
+    ) -> Result<Self> {
         let mut heads = Vec::with_capacity(sources.len());
         for source in sources {
-            let rows = Rows::new(shape);
-            let mut head = Head { source, rows, at: 0, len: 0, words: [0; WORDS_MAX] };
-            if head.fill()? {
+            let (rows, words) = (Rows::new(shape), [0; WORDS_MAX]);
+            let mut head = Head { source, rows, at: 0, len: 0, decides: false, front: 0, words };
+            if head.fill(snapshot)? {
                 heads.push(head);
             }
         }
-        Ok(Self { heads })
+        Ok(Self { heads, snapshot })
+    }
+
+    /// Whether of all rows at hand the first of each key decides it.
+    pub(crate) fn all_decide(&self) -> bool {
+        self.heads.iter().all(|head| head.decides)
+    }
+
+    /// Goes past the row at hand of `first` and past the other heads' rows of its key.
+    pub(crate) fn skip_key(&mut self, mut first: usize) -> Result<()> {
+        for i in (0..self.heads.len()).rev() {
+            let head = &self.heads[i];
+            if i == first || head.compare_now(&self.heads[first]).is_ne() {
+                continue;
+            }
+            let (to, heads) = (head.at + 1, self.heads.len());
+            self.advance(i, to)?;
+            // A head that is at its end leaves the list.
+            if self.heads.len() < heads && i < first {
+                first -= 1;
+            }
+        }
+        let to = self.heads[first].at + 1;
+        self.advance(first, to)
     }
 
     /// The head whose row comes next, and the other one whose key comes first after it (which may
@@ -155,7 +209,7 @@ impl<'a> Heads<'a> {
         head.at = to;
         if to < head.len {
             head.load();
-        } else if !head.fill()? {
+        } else if !head.fill(self.snapshot)? {
             self.heads.remove(i);
         }
         Ok(())
@@ -174,7 +228,7 @@ impl<'a> VersionMerger<'a> {
     /// A failed read, or corruption.
     pub fn new(shape: &Shape, sources: Vec<Box<dyn RowSource + 'a>>) -> Result<Self> {
         let sources = sources.into_iter().map(Source::Other).collect();
-        Ok(Self { heads: Heads::new(shape, sources)? })
+        Ok(Self { heads: Heads::new(shape, sources, None)? })
     }
 
     /// Appends the next rows, at most `rows_max`, to `out`; `false` if there was none left.

@@ -103,11 +103,13 @@ impl SuperVersion {
         let mut sources = Vec::new();
         if let Some(own) = at.own() {
             let own = MemSource::projected(own, range.clone(), projection, chunk_rows).into_own();
+            let own = own.resolved(at.snapshot);
             sources.push(Source::Other(Box::new(own)));
         }
         for memtable in self.memtables() {
             let memtable = &**memtable;
-            let source = MemSource::projected(memtable, range.clone(), projection, chunk_rows);
+            let source = MemSource::projected(memtable, range.clone(), projection, chunk_rows)
+                .resolved(at.snapshot);
             sources.push(Source::Other(Box::new(source)));
         }
         self.run_sources(range, at.snapshot, projection, fill, chunk_rows, &mut sources);
@@ -151,6 +153,7 @@ impl SuperVersion {
         let mut sources = Vec::new();
         let source = |memtable: &Arc<Memtable>| {
             MemSource::projected(Arc::clone(memtable), range.clone(), projection, CHUNK_ROWS)
+                .resolved(snapshot)
         };
         if let Some(own) = overlay.filter(|overlay| !overlay.is_empty()) {
             sources.push(Source::Other(Box::new(source(own).into_own())));
@@ -336,7 +339,7 @@ impl<'a> VisibleScan<'a> {
         projection: Projection,
     ) -> Result<Self> {
         Ok(Self {
-            heads: Heads::new(shape, sources)?,
+            heads: Heads::new(shape, sources, Some(snapshot))?,
             shape: shape.clone(),
             snapshot,
             covers,
@@ -352,6 +355,10 @@ impl<'a> VisibleScan<'a> {
         while out.rows < end {
             let Some((first, second)) = self.heads.first_two() else { return Ok(()) };
             let run_end = self.heads.run_end(first, second);
+            if self.covers.is_empty() && self.heads.all_decide() {
+                self.append_decided(first, run_end, end - out.rows, out)?;
+                continue;
+            }
             let plain = self.plain_rows(first, run_end, end - out.rows);
             if plain.is_empty() {
                 if self.decide_next(first)? {
@@ -370,6 +377,37 @@ impl<'a> VisibleScan<'a> {
             self.heads.advance(first, plain.end)?;
         }
         Ok(())
+    }
+
+    /// Appends the next rows, at most `limit`, where each that is at hand decides its key: those of `first` up to `run_end` that no other
+    /// source has, or the one of a key that several have.
+    fn append_decided(
+        &mut self,
+        first: usize,
+        run_end: usize,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let head = &self.heads.heads[first];
+        let is_single = run_end > head.at;
+        let end = if is_single { run_end.min(head.at.saturating_add(limit)) } else { head.at + 1 };
+        let rows = (&head.rows.keys, &head.rows.values[..]);
+        if head.rows.kinds.is_empty() {
+            append_rows(out, rows, head.at..end, self.projection);
+        } else {
+            let mut row = head.at;
+            for kinds in head.rows.kinds[head.at..end].chunk_by(|a, b| a == b) {
+                if kinds[0] == Kind::Put as u8 {
+                    append_rows(out, rows, row..row + kinds.len(), self.projection);
+                }
+                row += kinds.len();
+            }
+        }
+        // Older versions may come with the next chunk of a source.
+        if self.heads.heads.iter().any(|head| head.len == head.at + 1) || end == head.len {
+            self.done = Some(head.rows.keys.get(end - 1));
+        }
+        if is_single { self.heads.advance(first, end) } else { self.heads.skip_key(first) }
     }
 
     /// The rows at hand that are visible as they stand: no other source has their keys, no other

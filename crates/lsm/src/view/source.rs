@@ -1,10 +1,10 @@
 //! Where versions come from, in chunks: a memtable or a run of tables.
 
-use crate::memtable::{EntryRef, Memtable, Place, SEQ_STORED_MAX, push_seq_kind};
+use crate::memtable::{EntryRef, Memtable, Place, SEQ_STORED_MAX, compare_rows, push_seq_kind};
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
 use crate::{Result, view::columns::push_key};
-use base::{KeyRange, KeyRef, Projection};
+use base::{Key, KeyRange, KeyRef, Kind, Projection};
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -16,6 +16,12 @@ pub trait RowSource: Send {
     /// # Errors
     /// A failed read, or corruption.
     fn next_rows(&mut self, out: &mut Rows) -> Result<bool>;
+
+    /// Whether of each key comes only what a reader sees: the newest version up to its snapshot, after merges and those below
+    /// them down to the first that is none.
+    fn is_resolved(&self) -> bool {
+        false
+    }
 }
 
 /// Rows a source hands out at once, at most.
@@ -35,6 +41,10 @@ pub struct MemSource<M> {
     /// For a transaction's own writes: they are newer than all else, whatever their numbers say, and
     /// hide what these range tombstones cover.
     own: Option<Arc<Vec<RangeTombstone>>>,
+    /// Of each key only what is seen at this snapshot.
+    snapshot: Option<u64>,
+    /// Memory for the entries of a chunk.
+    places: Vec<Place>,
 }
 
 impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
@@ -51,7 +61,22 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
         chunk_rows: usize,
     ) -> Self {
         let place = memtable.place_of(range.lower.as_ref());
-        Self { memtable, place, range, projection, chunk_rows, own: None }
+        Self {
+            memtable,
+            place,
+            range,
+            projection,
+            chunk_rows,
+            own: None,
+            snapshot: None,
+            places: Vec::new(),
+        }
+    }
+
+    /// Of each key only what a reader at this snapshot sees, as [`RowSource::is_resolved`] says.
+    pub(crate) fn resolved(mut self, snapshot: u64) -> Self {
+        self.snapshot = Some(snapshot);
+        self
     }
 
     /// The versions are a transaction's own.
@@ -71,28 +96,49 @@ pub(crate) fn is_own_hidden(tombstones: &[RangeTombstone], entry: EntryRef<'_>) 
 
 impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
     fn next_rows(&mut self, out: &mut Rows) -> Result<bool> {
-        let mut rows = 0;
-        while rows < self.chunk_rows {
-            let Some(entry) = self.memtable.entry_at(self.place) else { break };
+        // First which entries, then column by column: looks at entries that do not wait for one another.
+        self.places.clear();
+        while self.places.len() < self.chunk_rows {
+            let Some(place) = self.place else { break };
+            let entry = self.memtable.entry(place);
             let key = entry.key();
             if self.range.upper.as_ref().is_some_and(|upper| key.as_ref() >= upper.as_ref()) {
                 break;
             }
             self.place = entry.next_place();
-            if self.own.as_ref().is_some_and(|own| is_own_hidden(own, entry)) {
+            let seen = match (&self.own, self.snapshot) {
+                (Some(own), _) => !is_own_hidden(own, entry),
+                (None, snapshot) => snapshot.is_none_or(|snapshot| entry.seq() <= snapshot),
+            };
+            if !seen {
                 continue;
             }
             let seq = if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() };
-            push_seq_kind(out, seq, entry.kind());
+            let kind = entry.kind();
+            push_seq_kind(out, seq, kind);
             push_key(&mut out.keys, key.as_ref(), Projection::KEYS);
-            for (i, column) in out.values.iter_mut().enumerate() {
-                if self.projection.value(i) {
-                    entry.append_value(i, column);
+            self.places.push(place);
+            if self.snapshot.is_some() && kind != Kind::Merge as u8 {
+                // What is older decides nothing any more.
+                let mut older = entry.next_older();
+                while let Some(version) = older {
+                    self.place = version.next_place();
+                    older = version.next_older();
                 }
             }
-            rows += 1;
         }
-        Ok(rows > 0)
+        for (i, column) in out.values.iter_mut().enumerate() {
+            if self.projection.value(i) {
+                for &place in &self.places {
+                    self.memtable.entry(place).append_value(i, column);
+                }
+            }
+        }
+        Ok(!self.places.is_empty())
+    }
+
+    fn is_resolved(&self) -> bool {
+        self.snapshot.is_some()
     }
 }
 
@@ -230,6 +276,31 @@ impl Source<'_> {
             Self::Run(source) => source.next_rows(out),
             Self::Other(source) => source.next_rows(out),
         }
+    }
+
+    /// Whether all rows are visible as they stand, if no other source has their keys.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::Run(run) if run.is_plain)
+    }
+
+    fn is_resolved(&self) -> bool {
+        matches!(self, Self::Other(source) if source.is_resolved())
+    }
+
+    /// Whether each of these rows, the next after `last`, decides its key for a reader at `snapshot`: a put or a delete that is seen,
+    /// and the only version here.
+    pub(crate) fn decides(&self, rows: &Rows, last: Option<&Key>, snapshot: u64) -> bool {
+        if self.is_plain() {
+            return true;
+        }
+        if rows.kinds.contains(&(Kind::Merge as u8)) {
+            return false;
+        }
+        let first = || rows.keys.get(0);
+        self.is_resolved()
+            || rows.seqs.iter().all(|seq| *seq <= snapshot)
+                && last.is_none_or(|last| *last != first())
+                && (1..rows.len()).all(|row| compare_rows(&rows.keys, row - 1, row).is_ne())
     }
 }
 

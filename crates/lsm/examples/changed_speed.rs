@@ -1,0 +1,101 @@
+//! Measures whole scans of a relation that was changed: users with a number, a text and an age, the last two of which may be missing, a
+//! run of them at rest and a memtable with a quarter of them anew.
+//!
+//! `cargo run --release -p quipu-lsm --example changed_speed`
+#![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
+
+use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Projection, Shape};
+use env::{Env, MemoryEnv};
+use quipu_lsm::context::{Context, TreeOptions};
+use quipu_lsm::memtable::{Kinds, Memtable};
+use quipu_lsm::rows::Rows;
+use quipu_lsm::table::{BlockCache, Table, TableBuilder, TableMeta};
+use quipu_lsm::version::{Run, Version};
+use quipu_lsm::view::SuperVersion;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+const USERS: u64 = 100_000;
+
+fn random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+}
+
+fn shape() -> Shape {
+    let word = ColumnShape::Word { merge: None };
+    Shape { key: KeyShape::Words(1), values: vec![word, ColumnShape::Bytes, word] }
+}
+
+fn push_values(values: &mut [Column], state: &mut u64) {
+    let drawn = random(state);
+    for (i, column) in values.iter_mut().enumerate() {
+        let is_there = i == 0 || (drawn >> i) & 3 != 0;
+        match column {
+            Column::Words(column) => column.push(is_there.then_some((drawn >> 8) % 80)),
+            Column::Bytes(column) => column.push(is_there.then_some(&b"woman"[..])),
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let state = &mut 0x9e37_79b9_7f4a_7c15;
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    env.create_folder(&PathBuf::from("tables"))?;
+    let cache = Arc::new(BlockCache::new(512 << 20));
+    let folders = vec![PathBuf::from("tables")];
+    let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
+    let mut rows = Rows::new(&shape());
+    for user in 0..USERS {
+        rows.keys.push(KeyRef::Words(&[user]));
+        push_values(&mut rows.values, state);
+    }
+    let (id, folder, path) = context.new_table();
+    let options = context.options.table.clone();
+    let mut builder = TableBuilder::new(context.env.create(&path)?, shape(), options, true);
+    builder.add(&rows, 0..rows.len())?;
+    let meta = TableMeta { id, folder, global_seq: 0, summary: builder.finish()? };
+    let mut levels = vec![Run::default(); 6];
+    levels[5].tables.push(Table::open(&context, &meta, &shape())?);
+    let version = Arc::new(Version { level0: Vec::new(), levels });
+    for changed in [0, USERS / 100, USERS / 4] {
+        let memtable = Arc::new(Memtable::new(&shape()));
+        for seq in 1..=changed {
+            let mut batch = Batch::new(&shape());
+            batch.rows = 1;
+            batch.keys.push(KeyRef::Words(&[random(state) % USERS]));
+            push_values(&mut batch.values, state);
+            memtable.insert(&batch, Kinds::Uniform(Kind::Put), seq);
+        }
+        let view = SuperVersion::new(memtable, Vec::new(), Arc::clone(&version), 0);
+        let view = Arc::new(view);
+        println!("{changed} of {USERS} users changed");
+        for (what, keys, values) in
+            [("no column", 0, 0), ("keys", 1, 0), ("keys and ages", 1, 4), ("all", 1, 7)]
+        {
+            let projection = Projection { keys, values };
+            let mut out = Batch::new(&shape());
+            let mut best = f64::MAX;
+            for _ in 0..40 {
+                let start = Instant::now();
+                let mut cursor =
+                    view.cursor(&context, KeyRange::all_words(), changed, None, projection);
+                let mut rows = 0;
+                loop {
+                    out.clear();
+                    if !cursor.next_batch(8192, &mut out)? {
+                        break;
+                    }
+                    rows += out.rows;
+                }
+                assert_eq!(rows as u64, USERS, "changes bring no users");
+                best = best.min(start.elapsed().as_secs_f64() * 1e9 / USERS as f64);
+            }
+            println!("  {what:<20} {best:>6.1} ns a row");
+        }
+    }
+    Ok(())
+}
