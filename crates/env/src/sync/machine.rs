@@ -70,13 +70,6 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-/// Gives a lock back and, where others wait for it, to the first of them: for who takes it again at once, and would
-/// else have it before they are awake.
-#[inline]
-pub fn unlock_fair<T: ?Sized>(guard: RwLockWriteGuard<'_, T>) {
-    RwLockWriteGuard::unlock_fair(guard);
-}
-
 /// A lock for one writer or many readers. A panic while it is held does not poison it.
 #[derive(Debug, Default)]
 pub struct RwLock<T: ?Sized>(parking_lot::RwLock<T>);

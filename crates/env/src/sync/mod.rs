@@ -19,12 +19,48 @@ mod model;
 #[cfg(not(feature = "shuttle"))]
 pub use machine::{
     ArcSwap, ArcSwapOption, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
-    on_contention, unlock_fair,
+    on_contention,
 };
 #[cfg(feature = "shuttle")]
 pub use model::{
     ArcSwap, ArcSwapOption, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
-    on_contention, unlock_fair,
+    on_contention,
 };
 
 pub use arc_swap::Guard;
+
+/// Gives a lock back and, where others wait for it, to the first of them: for who takes it again at once, and would
+/// else have it before they are awake.
+pub trait UnlockFair {
+    /// Gives it back.
+    fn unlock_fair(self);
+}
+
+#[cfg(not(feature = "shuttle"))]
+impl<T: ?Sized> UnlockFair for MutexGuard<'_, T> {
+    fn unlock_fair(self) {
+        MutexGuard::unlock_fair(self);
+    }
+}
+
+#[cfg(not(feature = "shuttle"))]
+impl<T: ?Sized> UnlockFair for RwLockWriteGuard<'_, T> {
+    fn unlock_fair(self) {
+        RwLockWriteGuard::unlock_fair(self);
+    }
+}
+
+// The checker chooses who gets the lock next.
+#[cfg(feature = "shuttle")]
+impl<T: ?Sized> UnlockFair for MutexGuard<'_, T> {
+    fn unlock_fair(self) {
+        drop(self);
+    }
+}
+
+#[cfg(feature = "shuttle")]
+impl<T: ?Sized> UnlockFair for RwLockWriteGuard<'_, T> {
+    fn unlock_fair(self) {
+        drop(self);
+    }
+}

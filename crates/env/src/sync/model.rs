@@ -19,11 +19,6 @@ pub mod atomic {
 /// The checker knows what else can run, so there is nobody to ask.
 pub fn on_contention(_: Option<fn()>) {}
 
-/// The checker chooses who gets the lock next.
-pub fn unlock_fair<T: ?Sized>(guard: RwLockWriteGuard<'_, T>) {
-    drop(guard);
-}
-
 /// A lock for one at a time. A panic while it is held does not poison it.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(shuttle::sync::Mutex<T>);

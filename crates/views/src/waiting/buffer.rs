@@ -21,7 +21,7 @@
 //! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees that it is closed.
 //! 5. `rows` is 0 only where every increment that came in is visible in the store.
 
-use crate::waiting::ordered::{Drain, Pace, Progress};
+use crate::waiting::ordered::{Drains, Pace, Progress};
 use base::KeyRef;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
@@ -93,7 +93,7 @@ pub(crate) struct Buffer<K, S: Sums> {
     pub(super) shards: Box<[Shard<K, S>]>,
     pub(super) progress: RwLock<Progress<K>>,
     /// What is sealed; who drains holds it.
-    pub(super) draining: Mutex<Option<Drain<K, S>>>,
+    pub(super) draining: Mutex<Drains<K, S>>,
     pub(super) pace: Pace,
     /// Shards that [`Buffer::drain_while`] has seen.
     drained: AtomicUsize,
@@ -155,7 +155,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
             hasher: RandomState::default(),
             shards: (0..SHARDS).map(|_| shard()).collect(),
             progress: RwLock::default(),
-            draining: Mutex::new(None),
+            draining: Mutex::default(),
             pace: Pace::default(),
             drained: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
@@ -563,6 +563,11 @@ impl<K: Hash + Eq + Ord, S: Sums> Held<'_, K, S> {
             tables.sealed.clear();
         }
         self.progress.all_forgotten = true;
+        // What a drain in pause has copied would keep its memory until the next one.
+        if let Some(mut draining) = self.buffer.draining.try_lock() {
+            draining.drain = None;
+            self.buffer.pace.end();
+        }
         // Nobody else changes them: that takes one of the locks held here.
         self.buffer.rows.store(0, Ordering::Release);
         self.buffer.bytes.store(0, Ordering::Relaxed);

@@ -117,6 +117,64 @@ fn owners_beside_a_writer(fails_after: i32) {
     assert_eq!(**shared.written.lock(), right);
 }
 
+/// As a reset does, and what is added after it, while others write.
+fn forget_beside_writers() {
+    let shared = Shared::new(-1);
+    for key in 0..3 * KEYS {
+        shared.buffer.add(&key, int_to_word(1)).unwrap();
+    }
+    let writers: Vec<_> = [true, false]
+        .into_iter()
+        .map(|paced| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || if paced { shared.keep_pace(2) } else { shared.drain() })
+        })
+        .collect();
+    let held = shared.buffer.hold();
+    *shared.written.lock() = Arc::default();
+    held.clear();
+    for key in 0..KEYS {
+        shared.buffer.add(&key, int_to_word(7)).unwrap();
+    }
+    writers.into_iter().for_each(|writer| writer.join().unwrap().unwrap());
+    shared.drain().unwrap();
+    assert_eq!(shared.buffer.rows(), 0);
+    let right = (0..KEYS).map(|key| (key, 7)).collect();
+    assert_eq!(**shared.written.lock(), right);
+}
+
+#[test]
+fn what_comes_after_all_is_forgotten_is_kept() {
+    explore("forgetting beside writers", forget_beside_writers);
+}
+
+/// A writer in pace that is told of a failure does not let another's flush say that all is written.
+fn flush_beside_a_failure() {
+    let shared = Shared::new(0);
+    for key in 0..3 * KEYS {
+        shared.buffer.add(&key, int_to_word(1)).unwrap();
+    }
+    let paced = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || shared.keep_pace(2).is_err())
+    };
+    let flushed = shared.drain().is_ok();
+    if flushed {
+        assert_eq!(
+            shared.written.lock().len() as u64,
+            3 * KEYS,
+            "a flush that says so has written all"
+        );
+    }
+    let failed = paced.join().unwrap();
+    assert!(failed || !flushed || shared.buffer.rows() == 0);
+}
+
+#[test]
+fn a_flush_beside_a_failure_has_written_all_or_fails() {
+    explore("a flush beside a failing write", flush_beside_a_failure);
+}
+
 #[test]
 fn an_increment_is_waiting_or_written_for_whoever_looks() {
     explore("waiting increments", || owners_beside_a_writer(-1));

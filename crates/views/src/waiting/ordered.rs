@@ -16,8 +16,8 @@
 //! memtable that is being written to a table makes commits wait for some tenths of a second: that is waited for with `progress` free.
 
 use super::buffer::{Buffer, Rows, SHARDS, Shard, Sums, Tables};
+use env::sync::UnlockFair;
 use env::sync::atomic::{AtomicU64, Ordering};
-use env::sync::unlock_fair;
 use std::collections::VecDeque;
 use std::hash::Hash;
 use store::Result;
@@ -30,6 +30,9 @@ const ROWS_A_PART: usize = if cfg!(feature = "shuttle") { 3 } else { 16 << 10 };
 
 /// Keys drawn for each part: parts come out equal to some tenth.
 const DRAWN_A_PART: usize = 64;
+
+/// Rows after which who writes everything lets others have their turn: some ten milliseconds.
+const ROWS_A_TURN: usize = 16 * ROWS_A_CHUNK;
 
 /// Rows that are copied in the time in which one is written.
 const COPIES_A_WRITE: usize = 4;
@@ -47,8 +50,10 @@ pub(crate) enum Patience {
 enum Ended {
     /// Some are left.
     Paused,
-    /// All was written, or forgotten.
-    Through,
+    /// All was written.
+    Written,
+    /// All was forgotten meanwhile.
+    Forgotten,
 }
 
 /// How far the writing of what is sealed has come.
@@ -112,11 +117,31 @@ impl<K: Ord + Clone, S: Sums> Drain<K, S> {
     }
 }
 
+/// The drain at hand, and how many there were.
+pub(super) struct Drains<K, S: Sums> {
+    pub(super) drain: Option<Drain<K, S>>,
+    /// Drains that did not fail.
+    ended: u64,
+}
+
+impl<K, S: Sums> Default for Drains<K, S> {
+    fn default() -> Self {
+        Self { drain: None, ended: 0 }
+    }
+}
+
 /// How many rows are sealed, and how many of them are not written: for the pace of those who add.
 #[derive(Default)]
 pub(super) struct Pace {
     sealed: AtomicU64,
     left: AtomicU64,
+}
+
+impl Pace {
+    /// Nothing is sealed.
+    pub(super) fn end(&self) {
+        self.sealed.store(0, Ordering::Relaxed);
+    }
 }
 
 impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
@@ -130,14 +155,19 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         mut wait: impl FnMut() -> Result<()>,
         mut write: impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
-        let mut draining = self.draining.lock();
         let mut room = || wait().map(|()| true);
-        if draining.is_some() {
-            self.advance(&mut draining, usize::MAX, &mut room, &mut write)?;
+        let mut draining = self.draining.lock();
+        // What is sealed already, and then what came since.
+        let wanted = draining.ended + if draining.drain.is_some() { 2 } else { 1 };
+        loop {
+            self.advance(&mut draining, ROWS_A_TURN, &mut room, &mut write)?;
+            if draining.ended >= wanted {
+                return Ok(());
+            }
+            // Others who add wait for their turn where the buffer is full.
+            draining.unlock_fair();
+            draining = self.draining.lock();
         }
-        // What came since those were sealed.
-        *draining = Some(self.seal());
-        self.advance(&mut draining, usize::MAX, &mut room, &mut write).map(drop)
     }
 
     /// Whether who adds should call [`Self::keep_pace`], where `rows_max` may wait.
@@ -171,35 +201,36 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
             // Who has it keeps pace.
             None => return Ok(()),
         };
-        loop {
-            if !self.is_behind(rows_max) {
-                return Ok(());
-            }
-            if draining.is_none() {
-                *draining = Some(self.seal());
-            }
+        while self.is_behind(rows_max) {
             let patience = if is_full() { Patience::Wait } else { Patience::Ask };
-            self.advance(&mut draining, rows, &mut || room(patience), &mut write)?;
-            if !is_full() {
-                return Ok(());
+            // A step at least, so that a full buffer is one no more after so many rounds.
+            self.advance(&mut draining, rows.max(1), &mut || room(patience), &mut write)?;
+            if !is_full() || self.rows() == 0 {
+                break;
             }
         }
+        draining.unlock_fair();
+        Ok(())
     }
 
-    /// Takes steps until about so many rows are written, there is no room, or nothing is left.
+    /// Takes steps until about so many rows are written, there is no room, or nothing is left; begins with sealing where nothing is sealed.
     fn advance(
         &self,
-        draining: &mut Option<Drain<K, S>>,
+        draining: &mut Drains<K, S>,
         rows_max: usize,
         room: &mut impl FnMut() -> Result<bool>,
         write: &mut impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
-        let Some(drain) = draining else { return Ok(()) };
+        let drain = draining.drain.get_or_insert_with(|| self.seal());
         let result = self.steps(drain, rows_max, room, write);
-        if !matches!(result, Ok(Ended::Paused)) {
-            *draining = None;
-            self.unseal(result.is_err());
+        match result {
+            Ok(Ended::Paused) => return Ok(()),
+            Ok(Ended::Written) => self.unseal(false),
+            // What came after all was forgotten may be among what is sealed.
+            Ok(Ended::Forgotten) | Err(_) => self.unseal(true),
         }
+        draining.drain = None;
+        draining.ended += u64::from(result.is_ok());
         result.map(drop)
     }
 
@@ -225,15 +256,18 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
                 return Ok(Ended::Paused);
             }
             if !self.write_chunk(&drain.part[drain.next..end], write)? {
-                break;
+                return Ok(Ended::Forgotten);
             }
             done += end - drain.next;
             drain.next = end;
         }
-        Ok(Ended::Through)
+        match self.progress.read().all_forgotten {
+            true => Ok(Ended::Forgotten),
+            false => Ok(Ended::Written),
+        }
     }
 
-    /// Whether there was something to write.
+    /// Whether the chunk was to be written: all was not forgotten since it was sealed.
     fn write_chunk(
         &self,
         chunk: &[(K, S::Sum)],
@@ -256,7 +290,7 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         progress.written = chunk.last().map(|row| row.0.clone());
         self.gone(rows as u64, 0);
         self.pace.left.fetch_sub(chunk.len() as u64, Ordering::Relaxed);
-        unlock_fair(progress);
+        progress.unlock_fair();
         Ok(true)
     }
 
@@ -283,13 +317,13 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         Drain { copied: 0, bounds, parts, part: Vec::new(), next: 0 }
     }
 
-    /// Forgets what is sealed and written; what is not, because writing `failed`, is open again.
-    fn unseal(&self, failed: bool) {
+    /// Forgets what is sealed; `reopens` what of it is not written.
+    fn unseal(&self, reopens: bool) {
         for shard in &self.shards {
             let mut guard = shard.tables.lock();
             let tables = &mut *guard;
             let sealed = std::mem::take(&mut tables.sealed);
-            if failed {
+            if reopens {
                 let progress = self.progress.read();
                 for (key, older) in sealed.iter().filter(|row| !progress.has_written(&row.0)) {
                     self.reopen(tables, key, older);
@@ -300,7 +334,7 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
             // The memory is given back with nothing held.
             drop(sealed);
         }
-        self.pace.sealed.store(0, Ordering::Relaxed);
+        self.pace.end();
     }
 
     fn reopen(&self, tables: &mut Tables<K, S>, key: &K, older: &S::Sum) {

@@ -169,6 +169,24 @@ fn who_adds_waits_for_room_only_where_too_much_waits() {
 }
 
 #[test]
+fn who_adds_nothing_to_a_full_buffer_comes_back() {
+    let (buffer, written) = new();
+    let write = |rows: &[(u64, u64)]| written.add(rows);
+    add_ones(&buffer);
+    // All of it is sealed, and then twice as much waits as may.
+    buffer.keep_pace(KEYS, 1, |_| Ok(true), write).unwrap();
+    for key in KEYS..2 * KEYS {
+        buffer.add(&key, int_to_word(1)).unwrap();
+    }
+    buffer.keep_pace(KEYS, 0, |_| Ok(true), write).unwrap();
+    assert!(buffer.rows() < 2 * KEYS);
+    buffer.drain_in_order(|| Ok(()), write).unwrap();
+    // Nothing may wait at all, and nothing does.
+    buffer.keep_pace(0, 0, |_| Ok(true), write).unwrap();
+    assert_eq!((written.now().len() as u64, buffer.rows()), (2 * KEYS, 0));
+}
+
+#[test]
 fn what_a_failed_write_leaves_waits_on_with_what_came_meanwhile() {
     let (buffer, written) = new();
     add_ones(&buffer);
