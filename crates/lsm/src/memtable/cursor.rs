@@ -34,11 +34,7 @@ impl<'a> MemCursor<'a> {
     /// Goes past all versions of the key the cursor is at.
     #[inline]
     pub fn skip_key(&mut self) {
-        let mut last = self.entry();
-        while let Some(entry) = last {
-            self.place = entry.next_place();
-            last = entry.next_older();
-        }
+        self.place = self.entry().and_then(|entry| entry.next_key());
     }
 
     /// Goes to the first version at or after `key`, a key or a prefix, wherever it was before.

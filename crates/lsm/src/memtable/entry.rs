@@ -130,6 +130,27 @@ impl<'a> EntryRef<'a> {
         older.key_is(self.key().as_ref()).then_some(older)
     }
 
+    /// This version or the next older one of its key that a reader at `snapshot` sees.
+    #[must_use]
+    #[inline]
+    pub fn seen_at(self, snapshot: u64) -> Option<Self> {
+        let mut version = Some(self);
+        while version.is_some_and(|version| version.seq() > snapshot) {
+            version = version.and_then(|version| version.next_older());
+        }
+        version
+    }
+
+    /// Place of the first version of the next key.
+    #[inline]
+    pub(crate) fn next_key(&self) -> Option<Place> {
+        let mut last = *self;
+        while let Some(older) = last.next_older() {
+            last = older;
+        }
+        last.next_place()
+    }
+
     /// Appends the value of one column to a column of its shape; a row without one where it has none.
     pub fn append_value(&self, column: usize, out: &mut Column) {
         match out {

@@ -53,11 +53,11 @@ impl SuperVersion {
         let (range, p) = (self.all(), Projection::COUNT);
         let mut sources = Vec::new();
         if let Some(own) = at.own() {
-            let own = MemSource::projected(own, range.clone(), p, CHUNK_ROWS).into_own();
+            let own = MemSource::seen(own, range.clone(), at.snapshot, p, CHUNK_ROWS).into_own();
             sources.push(Source::Other(Box::new(own)));
         }
         for memtable in self.memtables() {
-            let source = MemSource::projected(&**memtable, range.clone(), p, CHUNK_ROWS);
+            let source = MemSource::seen(&**memtable, range.clone(), at.snapshot, p, CHUNK_ROWS);
             sources.push(Source::Other(Box::new(source)));
         }
         for run in above {

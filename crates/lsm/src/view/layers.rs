@@ -82,11 +82,7 @@ impl Layers {
             if first != word {
                 break;
             }
-            let mut version = Some(entry);
-            while version.is_some_and(|version| version.seq() > snapshot) {
-                version = version.and_then(|version| version.next_older());
-            }
-            if let Some(version) = version
+            if let Some(version) = entry.seen_at(snapshot)
                 && !self.add(second, version.kind(), |column| version.word(column))
             {
                 return false;

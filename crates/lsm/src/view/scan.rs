@@ -102,14 +102,14 @@ impl SuperVersion {
         let chunk_rows = limit.clamp(16, CHUNK_ROWS);
         let mut sources = Vec::new();
         if let Some(own) = at.own() {
-            let own = MemSource::projected(own, range.clone(), projection, chunk_rows).into_own();
-            let own = own.resolved(at.snapshot);
+            let own = MemSource::seen(own, range.clone(), at.snapshot, projection, chunk_rows);
+            let own = own.into_own();
             sources.push(Source::Other(Box::new(own)));
         }
         for memtable in self.memtables() {
             let memtable = &**memtable;
-            let source = MemSource::projected(memtable, range.clone(), projection, chunk_rows)
-                .resolved(at.snapshot);
+            let source =
+                MemSource::seen(memtable, range.clone(), at.snapshot, projection, chunk_rows);
             sources.push(Source::Other(Box::new(source)));
         }
         self.run_sources(range, at.snapshot, projection, fill, chunk_rows, &mut sources);
@@ -152,8 +152,7 @@ impl SuperVersion {
         let at = ReadAt { snapshot, overlay: overlay.map(|overlay| &**overlay) };
         let mut sources = Vec::new();
         let source = |memtable: &Arc<Memtable>| {
-            MemSource::projected(Arc::clone(memtable), range.clone(), projection, CHUNK_ROWS)
-                .resolved(snapshot)
+            MemSource::seen(Arc::clone(memtable), range.clone(), snapshot, projection, CHUNK_ROWS)
         };
         if let Some(own) = overlay.filter(|overlay| !overlay.is_empty()) {
             sources.push(Source::Other(Box::new(source(own).into_own())));
@@ -234,11 +233,7 @@ impl Patch<'_> {
             if range.upper.as_ref().is_some_and(|upper| key >= upper.as_ref()) {
                 break;
             }
-            let mut version = Some(entry);
-            while version.is_some_and(|version| version.seq() > self.snapshot) {
-                version = version.and_then(|version| version.next_older());
-            }
-            if let Some(version) = version {
+            if let Some(version) = entry.seen_at(self.snapshot) {
                 if let Some((block, rows)) = &mut below {
                     let to = block.lower_bound(key).clamp(rows.start, rows.end);
                     block.append_to(rows.start..to, projection, out);
@@ -339,7 +334,8 @@ impl<'a> VisibleScan<'a> {
         projection: Projection,
     ) -> Result<Self> {
         Ok(Self {
-            heads: Heads::new(shape, sources, Some(snapshot))?,
+            // Under range tombstones a row that is seen may be deleted: then none decides.
+            heads: Heads::new(shape, sources, covers.is_empty().then_some(snapshot))?,
             shape: shape.clone(),
             snapshot,
             covers,
@@ -355,7 +351,7 @@ impl<'a> VisibleScan<'a> {
         while out.rows < end {
             let Some((first, second)) = self.heads.first_two() else { return Ok(()) };
             let run_end = self.heads.run_end(first, second);
-            if self.covers.is_empty() && self.heads.all_decide() {
+            if self.heads.all_decide() {
                 self.append_decided(first, run_end, end - out.rows, out)?;
                 continue;
             }

@@ -51,12 +51,24 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
     /// All versions within `range`.
     #[must_use]
     pub fn new(memtable: M, range: KeyRange) -> Self {
-        Self::projected(memtable, range, Projection::ALL, CHUNK_ROWS)
+        Self::of(memtable, range, None, Projection::ALL, CHUNK_ROWS)
     }
 
-    pub(crate) fn projected(
+    /// Of each key only what a reader at this snapshot sees, as [`RowSource::is_resolved`] says.
+    pub(crate) fn seen(
         memtable: M,
         range: KeyRange,
+        snapshot: u64,
+        projection: Projection,
+        chunk_rows: usize,
+    ) -> Self {
+        Self::of(memtable, range, Some(snapshot), projection, chunk_rows)
+    }
+
+    fn of(
+        memtable: M,
+        range: KeyRange,
+        snapshot: Option<u64>,
         projection: Projection,
         chunk_rows: usize,
     ) -> Self {
@@ -68,15 +80,9 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
             projection,
             chunk_rows,
             own: None,
-            snapshot: None,
+            snapshot,
             places: Vec::new(),
         }
-    }
-
-    /// Of each key only what a reader at this snapshot sees, as [`RowSource::is_resolved`] says.
-    pub(crate) fn resolved(mut self, snapshot: u64) -> Self {
-        self.snapshot = Some(snapshot);
-        self
     }
 
     /// The versions are a transaction's own.
@@ -105,27 +111,21 @@ impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
             if self.range.upper.as_ref().is_some_and(|upper| key.as_ref() >= upper.as_ref()) {
                 break;
             }
-            self.place = entry.next_place();
             let seen = match (&self.own, self.snapshot) {
                 (Some(own), _) => !is_own_hidden(own, entry),
                 (None, snapshot) => snapshot.is_none_or(|snapshot| entry.seq() <= snapshot),
             };
             if !seen {
+                self.place = entry.next_place();
                 continue;
             }
+            // What is older than a version that decides is not looked at.
+            let decides = self.snapshot.is_some() && entry.kind() != Kind::Merge as u8;
+            self.place = if decides { entry.next_key() } else { entry.next_place() };
             let seq = if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() };
-            let kind = entry.kind();
-            push_seq_kind(out, seq, kind);
+            push_seq_kind(out, seq, entry.kind());
             push_key(&mut out.keys, key.as_ref(), Projection::KEYS);
             self.places.push(place);
-            if self.snapshot.is_some() && kind != Kind::Merge as u8 {
-                // What is older decides nothing any more.
-                let mut older = entry.next_older();
-                while let Some(version) = older {
-                    self.place = version.next_place();
-                    older = version.next_older();
-                }
-            }
         }
         for (i, column) in out.values.iter_mut().enumerate() {
             if self.projection.value(i) {
