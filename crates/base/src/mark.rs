@@ -28,6 +28,8 @@ macro_rules! marks {
 marks! {
     /// A writer waited until a sealed generation was in tables.
     WriterStalled,
+    /// Scans had passed so much of memtables and level 0 that these were flushed and merged.
+    FlushedForScans,
     /// A writer was slowed because level 0 is deep.
     WriterSlowed,
     /// A flush found that a commit had sealed a generation meanwhile.

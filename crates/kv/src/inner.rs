@@ -79,7 +79,11 @@ pub(crate) struct Inner {
     /// Held shared while a bulk load makes or removes files; closing waits for it.
     pub(crate) loading: RwLock<()>,
     pub(crate) flush_queued: AtomicBool,
+    /// A flush for the sake of scans waits or runs.
+    pub(crate) read_flush_queued: AtomicBool,
     pub(crate) compaction_queued: AtomicBool,
+    /// How often a compaction was asked for.
+    pub(crate) compactions_asked: AtomicU64,
     /// Tells running compactions to stop.
     pub(crate) closing: Arc<AtomicBool>,
     /// Bytes in active memtables at which a commit seals them, cheap to read.

@@ -19,6 +19,7 @@ mod normalise;
 mod open;
 mod options;
 mod poison;
+mod read_flush;
 mod reader;
 mod record;
 mod repair;

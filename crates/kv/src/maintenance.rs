@@ -11,7 +11,7 @@ use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Result};
 
 /// A flush that panics leaves its generation sealed: writers would wait for it for ever.
-struct ToldOfPanic<'a>(&'a Inner);
+pub(crate) struct ToldOfPanic<'a>(pub(crate) &'a Inner);
 
 impl Drop for ToldOfPanic<'_> {
     fn drop(&mut self) {
@@ -202,6 +202,7 @@ impl Inner {
 
     /// Queues compaction until nothing is due, unless it is queued or switched off.
     pub(crate) fn queue_compaction(self: &Arc<Self>) {
+        self.compactions_asked.fetch_add(1, Ordering::AcqRel);
         if !self.options.auto_compaction
             || self.compaction_error.lock().is_some()
             || self.closing.load(Ordering::Acquire)
@@ -211,11 +212,16 @@ impl Inner {
         }
         let inner = Arc::clone(self);
         let job = move || {
+            let asked = inner.compactions_asked.load(Ordering::Acquire);
             let step = inner.compact_step();
             inner.compaction_queued.store(false, Ordering::Release);
             match step {
                 // One step a job, so that the environment decides between it and other work.
                 Ok(true) => inner.queue_compaction(),
+                // Who asked after the look found the job queued, and relies on it.
+                Ok(false) if asked != inner.compactions_asked.load(Ordering::Acquire) => {
+                    inner.queue_compaction();
+                }
                 Ok(false) => {}
                 Err(error) => {
                     // Reads and writes go on without compaction; stats and check tell why.
@@ -277,7 +283,7 @@ impl Inner {
     /// Gives freed memory back where the limit is small, or passed. Elsewhere the next generation of memtables takes it again, and
     /// the allocator would be held up, also for the program around the database. What that program holds cannot be given back: then it is
     /// not tried again until there is more.
-    fn release_memory(&self) {
+    pub(crate) fn release_memory(&self) {
         if self.options.memtable_bytes < RELEASED_BELOW_BYTES {
             return self.env.release_memory();
         }

@@ -32,6 +32,9 @@ pub struct KvOptions {
     pub tree: TreeOptions,
     /// Run compactions by themselves. Tests switch it off to choose the moment.
     pub auto_compaction: bool,
+    /// Rows of memtables and of level 0 that scans pass before these are flushed and merged for their sake, at least: what the files alone cost,
+    /// in rows that a scan passes.
+    pub read_flush_rows: u64,
 }
 
 impl Default for KvOptions {
@@ -49,6 +52,7 @@ impl Default for KvOptions {
             create: true,
             tree: TreeOptions::default(),
             auto_compaction: true,
+            read_flush_rows: 100_000,
         }
     }
 }

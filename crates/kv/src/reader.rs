@@ -48,6 +48,7 @@ impl Drop for Held {
 
 /// One view of one tree at one moment, perhaps under a transaction's writes.
 pub(crate) struct At<'a> {
+    pub(crate) inner: &'a Arc<Inner>,
     pub(crate) view: &'a Arc<SuperVersion>,
     pub(crate) entry: &'a Entry,
     pub(crate) seq: u64,
@@ -104,12 +105,14 @@ impl At<'_> {
     }
 
     pub(crate) fn scan(&self, range: KeyRange, p: Projection) -> Result<Box<dyn Scan>> {
+        self.inner.flush_if_passed_often(self.entry, self.view);
         let overlay = self.overlay.cloned();
         let cursor = self.view.cursor(self.entry.tree.context(), range, self.seq, overlay, p);
         Ok(Box::new(Stream { cursor }))
     }
 
     pub(crate) fn count(&self) -> Result<u64> {
+        self.inner.flush_if_passed_often(self.entry, self.view);
         self.view.count(self.read_at()).map_err(tree_error)
     }
 
@@ -150,7 +153,11 @@ impl Inner {
     /// The number is read before the view, so the view holds all that the number promises. A
     /// compaction that ended in between may have dropped what only the older number sees; its view
     /// says so, and the newer number is read.
-    fn latest<R>(&self, keyspace: KeyspaceId, f: impl FnOnce(&At<'_>) -> Result<R>) -> Result<R> {
+    fn latest<R>(
+        self: &Arc<Self>,
+        keyspace: KeyspaceId,
+        f: impl FnOnce(&At<'_>) -> Result<R>,
+    ) -> Result<R> {
         if self.closing.load(Ordering::Relaxed) {
             return Err(closed());
         }
@@ -160,7 +167,7 @@ impl Inner {
             let seq = self.snapshots.visible();
             let view = entry.tree.view();
             if view.oldest_readable <= seq {
-                return f(&At { view: &view, entry, seq, overlay: None });
+                return f(&At { inner: self, view: &view, entry, seq, overlay: None });
             }
             base::mark::hit(base::mark::Mark::LatestReadAgain);
         }
@@ -288,7 +295,7 @@ impl Held {
         let entry = self.trees.get(keyspace)?;
         let seq = self.moment();
         let view = entry.tree.view();
-        f(&At { view: &view, entry, seq, overlay: None })
+        f(&At { inner: &self.inner, view: &view, entry, seq, overlay: None })
     }
 }
 read_through!(Held, with);
@@ -296,5 +303,16 @@ read_through!(Held, with);
 impl Snapshot for Held {
     fn seq(&self) -> SeqNo {
         SeqNo(self.seq)
+    }
+
+    fn changed_at(&self, keyspace: KeyspaceId) -> Result<SeqNo> {
+        let newest = self.trees.get(keyspace)?.tree.newest_change();
+        let moment = self.moment();
+        // Newer changes hide which were the last that are seen here.
+        Ok(SeqNo(if newest <= moment { newest } else { moment }))
+    }
+
+    fn changed_since(&self, keyspace: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>> {
+        Ok(self.trees.get(keyspace)?.tree.changed_between(since.0, self.moment()))
     }
 }

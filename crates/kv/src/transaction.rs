@@ -54,7 +54,8 @@ impl KvTransaction {
             self.overlays.read().get(&keyspace).map(|overlay| Arc::clone(&overlay.memtable));
         let seq = self.held.moment();
         let view = entry.tree.view();
-        f(&At { view: &view, entry, seq, overlay: overlay.as_ref() })
+        let inner = &self.held.inner;
+        f(&At { inner, view: &view, entry, seq, overlay: overlay.as_ref() })
     }
 
     /// A keyspace that was there when the transaction began, or was created since: one that is new held nothing then, and may be

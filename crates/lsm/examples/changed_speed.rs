@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut levels = vec![Run::default(); 6];
     levels[5].tables.push(Table::open(&context, &meta, &shape())?);
     let version = Arc::new(Version { level0: Vec::new(), levels });
-    for changed in [0, USERS / 100, USERS / 4] {
+    for changed in [0, USERS / 10_000, USERS / 1000, USERS / 100, USERS / 4] {
         let memtable = Arc::new(Memtable::new(&shape()));
         for seq in 1..=changed {
             let mut batch = Batch::new(&shape());

@@ -10,6 +10,7 @@
 //!    never block the writer.
 //! 3. Files are reached through [`env::Env`] alone.
 
+pub(crate) mod changes;
 pub mod codec;
 pub mod compaction;
 pub mod context;

@@ -15,8 +15,11 @@ mod obsolete;
 
 pub use obsolete::ObsoleteFiles;
 
+use crate::changes::Changes;
 use crate::compaction::snapshots::Snapshots;
-use crate::compaction::{Choice, Levels, choose, choose_all, compact};
+use crate::compaction::{
+    Choice, Levels, choose, choose_all, choose_level0, compact, rows_with_level0,
+};
 use crate::context::Context;
 use crate::error::Result;
 use crate::flush::flush;
@@ -46,6 +49,9 @@ pub struct Tree {
     /// Oldest snapshot that the newest flush or compaction minded.
     oldest_snapshot: AtomicU64,
     obsolete: Mutex<ObsoleteFiles>,
+    /// Level 0 is to be merged once, be it full or not.
+    merges_level0: AtomicBool,
+    changes: Changes,
 }
 
 /// What a flush wrote.
@@ -122,6 +128,8 @@ impl Tree {
             next_run: next_run.into(),
             oldest_snapshot: 0.into(),
             obsolete: Mutex::default(),
+            merges_level0: false.into(),
+            changes: Changes::default(),
         })
     }
 
@@ -157,12 +165,27 @@ impl Tree {
 
     /// Writes rows into the active memtable, all with one sequence number, which no reader sees yet.
     pub fn insert(&self, writes: &Batch, kinds: Kinds<'_>, seq: u64) {
+        self.changes.note(&writes.keys, seq);
         self.state.load().active.insert(writes, kinds, seq);
     }
 
     /// Deletes every key of `range` older than `seq`.
     pub fn delete_range(&self, range: KeyRange, seq: u64) {
+        self.changes.note_unlisted(seq);
         self.state.load().active.delete_range(range, seq);
+    }
+
+    /// Number of the newest commit that changed a row, published or not; 0 where there was none since the tree was opened.
+    #[must_use]
+    pub fn newest_change(&self) -> u64 {
+        self.changes.newest()
+    }
+
+    /// The distinct first key words of rows that commits after `since` up to `upto` changed, ascending; `None` where that is not known. Who asks once learns of
+    /// what comes after.
+    #[must_use]
+    pub fn changed_between(&self, since: u64, upto: u64) -> Option<Vec<u64>> {
+        self.changes.between(since, upto)
     }
 
     /// Bytes of the active memtable.
@@ -261,6 +284,11 @@ impl Tree {
         oldest_readable: u64,
     ) -> Result<()> {
         let _install = self.install.lock();
+        // Tables with a number of their own are a bulk load's.
+        let loaded = edit.added.iter().map(|table| table.meta.global_seq).max().unwrap_or(0);
+        if loaded > self.changes.newest() {
+            self.changes.note_unlisted(loaded);
+        }
         let before = self.state.load().version.clone();
         let version = before
             .apply(edit, &mut |meta| Table::open(&self.context, meta, &self.shape))
@@ -288,7 +316,38 @@ impl Tree {
     #[must_use]
     pub fn choose_compaction(&self) -> Choice {
         let oldest = self.oldest_snapshot.load(Ordering::Relaxed);
-        choose(&Levels::of(&self.state.load().version), &self.context.options, oldest)
+        let levels = Levels::of(&self.state.load().version);
+        if self.merges_level0.swap(false, Ordering::AcqRel) {
+            let choice = choose_level0(&levels, &self.context.options);
+            if choice != Choice::Nothing {
+                return choice;
+            }
+        }
+        choose(&levels, &self.context.options, oldest)
+    }
+
+    /// The next compaction that is chosen merges level 0, be it full or not.
+    pub fn merge_level0_next(&self) {
+        self.merges_level0.store(true, Ordering::Release);
+    }
+
+    /// Whether [`Tree::merge_level0_next`] waits for its compaction.
+    #[must_use]
+    pub fn merges_level0_next(&self) -> bool {
+        self.merges_level0.load(Ordering::Acquire)
+    }
+
+    /// Versions in memtables.
+    #[must_use]
+    pub fn rows_in_memory(&self) -> u64 {
+        let now = self.state.load();
+        now.sealed.iter().chain([&now.active]).map(|memtable| memtable.rows()).sum()
+    }
+
+    /// Rows that a merge of level 0 reads if it has keys from everywhere.
+    #[must_use]
+    pub fn rows_with_level0(&self) -> u64 {
+        rows_with_level0(&Levels::of(&self.state.load().version), &self.context.options)
     }
 
     /// Everything into one run at the bottom; `Nothing` if it is that already. Rows in memtables

@@ -31,6 +31,7 @@ fn swarm(faults: FaultPlan) -> Swarm {
         name_order: NameOrder::Name,
         append_buffer_bytes: 512,
         torn_ppm: 0,
+        read_flush_rows: 100_000,
     }
 }
 

@@ -36,6 +36,7 @@ fn swarm(durability: Durability) -> Swarm {
         name_order: NameOrder::Name,
         append_buffer_bytes: 4096,
         torn_ppm: 0,
+        read_flush_rows: 100_000,
     }
 }
 

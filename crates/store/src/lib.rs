@@ -196,6 +196,21 @@ pub trait Scan: Send {
 pub trait Snapshot: Read {
     /// The moment.
     fn seq(&self) -> SeqNo;
+
+    /// Since when the keyspace has stood as it is read here: of two snapshots of one store, both taken since it was opened, that answer the same, the
+    /// rows are the same. At most [`Snapshot::seq`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where there is no such keyspace.
+    fn changed_at(&self, keyspace: KeyspaceId) -> Result<SeqNo>;
+
+    /// The distinct first key words of all rows that differ from what they were at an earlier answer of [`Snapshot::changed_at`], ascending, and
+    /// perhaps some that do not; `None` where that is not known: where it is too long ago, too much, or where keys are no words. Nothing is known before
+    /// the first question, and of keyspaces that nobody has asked about for long.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where there is no such keyspace.
+    fn changed_since(&self, keyspace: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>>;
 }
 
 /// A transaction: reads its snapshot overlaid with its own writes; nothing is visible to others

@@ -269,6 +269,15 @@ impl Snapshot for At {
     fn seq(&self) -> SeqNo {
         self.seq.unwrap_or_default()
     }
+
+    /// Each commit counts as a change of everything.
+    fn changed_at(&self, _: KeyspaceId) -> Result<SeqNo> {
+        Ok(Snapshot::seq(self))
+    }
+
+    fn changed_since(&self, _: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>> {
+        Ok((since == Snapshot::seq(self)).then(Vec::new))
+    }
 }
 
 impl Transaction for At {

@@ -110,6 +110,14 @@ impl Snapshot for Constants {
     fn seq(&self) -> SeqNo {
         SeqNo::ZERO
     }
+
+    fn changed_at(&self, _: KeyspaceId) -> Result<SeqNo> {
+        Ok(SeqNo::ZERO)
+    }
+
+    fn changed_since(&self, _: KeyspaceId, _: SeqNo) -> Result<Option<Vec<u64>>> {
+        Ok(Some(Vec::new()))
+    }
 }
 
 fn measure(what: &str, mut f: impl FnMut(u64)) {

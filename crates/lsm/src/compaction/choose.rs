@@ -167,6 +167,20 @@ pub fn choose(levels: &Levels, options: &TreeOptions, oldest_snapshot: u64) -> C
     }
 }
 
+/// Level 0 into the first level that it meets, though it is not full.
+#[must_use]
+pub fn choose_level0(levels: &Levels, options: &TreeOptions) -> Choice {
+    merge_level0(levels, options, levels.targets(options).0)
+}
+
+/// Rows that [`choose_level0`] would merge if level 0 had keys from everywhere.
+#[must_use]
+pub fn rows_with_level0(levels: &Levels, options: &TreeOptions) -> u64 {
+    let (base, _) = levels.targets(options);
+    let tables = levels.level0.iter().chain(&levels.deeper[..base]).flatten();
+    tables.map(|table| table.rows).sum()
+}
+
 /// Everything into one run at the bottom, unless it is that already and nothing in it is stale.
 #[must_use]
 pub fn choose_all(levels: &Levels) -> Choice {

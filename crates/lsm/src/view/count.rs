@@ -60,12 +60,14 @@ impl SuperVersion {
             let source = MemSource::seen(&**memtable, range.clone(), at.snapshot, p, CHUNK_ROWS);
             sources.push(Source::Other(Box::new(source)));
         }
-        for run in above {
+        for (number, run) in above.iter().enumerate() {
             let tables = run.tables_in(&range, at.snapshot);
-            let run = RunSource::projected(tables, range.clone(), p, Fill::Once, CHUNK_ROWS);
+            let mut run = RunSource::projected(tables, range.clone(), p, Fill::Once, CHUNK_ROWS);
+            run.is_passing = number < self.level0_runs;
             sources.push(Source::Run(Box::new(run)));
         }
         let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, Covers::default(), p)?;
+        scan.heads.set_passed(&self.passed);
         let mut count = base.rows;
         let mut keys = Keys::new(self.shape().key);
         let mut rows: Vec<bool> = Vec::new();

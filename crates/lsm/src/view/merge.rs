@@ -15,7 +15,9 @@ use super::source::{RowSource, Source};
 use crate::Result;
 use crate::rows::Rows;
 use base::{KeyRef, Keys, Shape, WORDS_MAX};
+use env::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A source and the chunk of its rows at hand.
 pub(crate) struct Head<'a> {
@@ -31,9 +33,28 @@ pub(crate) struct Head<'a> {
     words: [u64; WORDS_MAX],
 }
 
+/// Fewer are not told: those who read them would wait for each other at the number.
+const PASSED_MIN: u64 = 16;
+
+/// Rows of [`RowSource::is_passing`] sources that were read; added up elsewhere in the end, if that is asked for.
+#[derive(Debug, Default)]
+struct Passed {
+    rows: u64,
+    to: Option<Arc<AtomicU64>>,
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        if let Some(to) = self.to.as_ref().filter(|_| self.rows >= PASSED_MIN) {
+            to.fetch_add(self.rows, Relaxed);
+        }
+    }
+}
+
 /// Heads that are not at their end.
 pub(crate) struct Heads<'a> {
     pub(crate) heads: Vec<Head<'a>>,
+    passed: Passed,
     /// What the reader sees; `None` where all versions are wanted.
     snapshot: Option<u64>,
 }
@@ -64,6 +85,11 @@ impl<'a> Head<'a> {
         let decides = |snapshot| self.source.decides(&self.rows, last.as_ref(), snapshot);
         self.decides = self.len > 0 && snapshot.is_some_and(decides);
         Ok(more && self.len > 0)
+    }
+
+    /// Rows of the chunk that was just read, if they are such as to count.
+    fn passing_rows(&self) -> u64 {
+        if self.source.is_passing() { self.len as u64 } else { 0 }
     }
 
     fn load(&mut self) {
@@ -131,14 +157,21 @@ impl<'a> Heads<'a> {
         snapshot: Option<u64>,
     ) -> Result<Self> {
         let mut heads = Vec::with_capacity(sources.len());
+        let mut passed = Passed::default();
         for source in sources {
             let (rows, words) = (Rows::new(shape), [0; WORDS_MAX]);
             let mut head = Head { source, rows, at: 0, len: 0, decides: false, front: 0, words };
             if head.fill(snapshot)? {
+                passed.rows += head.passing_rows();
                 heads.push(head);
             }
         }
-        Ok(Self { heads, snapshot })
+        Ok(Self { heads, passed, snapshot })
+    }
+
+    /// What is passed is added to this number when all is read, or enough.
+    pub(crate) fn set_passed(&mut self, to: &Arc<AtomicU64>) {
+        self.passed.to = Some(Arc::clone(to));
     }
 
     /// Whether of all rows at hand the first of each key decides it.
@@ -209,7 +242,9 @@ impl<'a> Heads<'a> {
         head.at = to;
         if to < head.len {
             head.load();
-        } else if !head.fill(self.snapshot)? {
+        } else if head.fill(self.snapshot)? {
+            self.passed.rows += head.passing_rows();
+        } else {
             self.heads.remove(i);
         }
         Ok(())

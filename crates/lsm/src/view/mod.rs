@@ -40,8 +40,9 @@ pub use source::{MemSource, RowSource, RunSource};
 
 use crate::memtable::Memtable;
 use crate::table::RangeTombstone;
-use crate::version::Version;
+use crate::version::{Run, Version};
 use base::{KeyRange, KeyRef, Shape};
+use env::sync::atomic::{AtomicU64, Ordering};
 use runs::RunView;
 use std::sync::Arc;
 
@@ -58,8 +59,13 @@ pub struct SuperVersion {
     pub oldest_readable: u64,
     /// Runs that hold tables, newest first.
     runs: Vec<RunView>,
+    /// How many of them lie in level 0.
+    level0_runs: usize,
     /// Range tombstones of sealed memtables and tables.
     tombstones: Vec<RangeTombstone>,
+    /// See [`SuperVersion::passed_rows`].
+    passed: Arc<AtomicU64>,
+    passed_wanted: AtomicU64,
 }
 
 /// Whose eyes a read has.
@@ -93,8 +99,10 @@ impl SuperVersion {
         oldest_readable: u64,
     ) -> Self {
         let level0 = version.level0.iter().map(|(_, run)| run);
-        let runs = level0.chain(&version.levels).filter(|run| !run.tables.is_empty());
-        let runs: Vec<RunView> = runs.map(RunView::new).collect();
+        let view = |run: &Run| (!run.tables.is_empty()).then(|| RunView::new(run));
+        let mut runs: Vec<RunView> = level0.filter_map(view).collect();
+        let level0_runs = runs.len();
+        runs.extend(version.levels.iter().filter_map(view));
         let mut tombstones: Vec<RangeTombstone> = Vec::new();
         for memtable in sealed.iter().filter(|memtable| memtable.has_range_tombstones()) {
             tombstones.extend(memtable.range_tombstones().iter().cloned());
@@ -106,7 +114,41 @@ impl SuperVersion {
                 tombstone
             }));
         }
-        Self { active, sealed, version, oldest_readable, runs, tombstones }
+        let (passed, passed_wanted) = Default::default();
+        Self {
+            active,
+            sealed,
+            version,
+            oldest_readable,
+            runs,
+            level0_runs,
+            tombstones,
+            passed,
+            passed_wanted,
+        }
+    }
+
+    /// Rows of memtables and of level 0 that long scans of this view have merged, each as often as that was, less those that were spent: what a flush and a
+    /// merge of level 0 would have spared them.
+    #[must_use]
+    pub fn passed_rows(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    /// What was passed until now counts no more.
+    pub fn spend_passed_rows(&self) {
+        self.passed.store(0, Ordering::Relaxed);
+    }
+
+    /// So many passed rows are worth another thought, as far as was found; 0 at first.
+    #[must_use]
+    pub fn passed_rows_wanted(&self) -> u64 {
+        self.passed_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Sets [`SuperVersion::passed_rows_wanted`].
+    pub fn want_passed_rows(&self, rows: u64) {
+        self.passed_wanted.store(rows, Ordering::Relaxed);
     }
 
     /// What rows are made of.

@@ -13,6 +13,9 @@ use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// A piece of a block that is shorter goes through a chunk. (Tests have few rows.)
+const LONG_ROWS: usize = if cfg!(test) { 2 } else { 256 };
+
 /// Blocks read at once that a look-up may need, and that are kept at once.
 const KEPT_BLOCKS_MAX: usize = 4;
 
@@ -113,7 +116,13 @@ impl SuperVersion {
             sources.push(Source::Other(Box::new(source)));
         }
         self.run_sources(range, at.snapshot, projection, fill, chunk_rows, &mut sources);
-        VisibleScan::new(self.shape(), sources, at.snapshot, self.covers(at, range), projection)
+        let covers = self.covers(at, range);
+        let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, covers, projection)?;
+        // Short ones would wait for each other at the number.
+        if limit > CHUNK_ROWS {
+            scan.heads.set_passed(&self.passed);
+        }
+        Ok(scan)
     }
 
     pub(super) fn run_sources(
@@ -132,6 +141,7 @@ impl SuperVersion {
                 let plain = run.is_plain_at(snapshot);
                 let mut run = RunSource::projected(tables, range, projection, fill, chunk_rows);
                 run.is_plain = plain;
+                run.is_passing = number < self.level0_runs;
                 // Most of what a short scan finds lies in the deepest run.
                 if fill == Fill::Keep && number + 1 == self.runs.len() {
                     run.expect(chunk_rows);
@@ -161,7 +171,10 @@ impl SuperVersion {
             sources.push(Source::Other(Box::new(source(memtable))));
         }
         self.run_sources(range, snapshot, projection, Fill::Once, CHUNK_ROWS, &mut sources);
-        VisibleScan::new(self.shape(), sources, snapshot, self.covers(at, range), projection)
+        let covers = self.covers(at, range);
+        let mut scan = VisibleScan::new(self.shape(), sources, snapshot, covers, projection)?;
+        scan.heads.set_passed(&self.passed);
+        Ok(scan)
     }
 }
 
@@ -315,7 +328,7 @@ fn append_block(
 
 /// The rows that a reader sees, from merged sources.
 pub(super) struct VisibleScan<'a> {
-    heads: Heads<'a>,
+    pub(super) heads: Heads<'a>,
     shape: Shape,
     snapshot: u64,
     covers: Covers,
@@ -352,7 +365,7 @@ impl<'a> VisibleScan<'a> {
             let Some((first, second)) = self.heads.first_two() else { return Ok(()) };
             let run_end = self.heads.run_end(first, second);
             if self.heads.all_decide() {
-                self.append_decided(first, run_end, end - out.rows, out)?;
+                self.append_decided((first, second), run_end, end - out.rows, out)?;
                 continue;
             }
             let plain = self.plain_rows(first, run_end, end - out.rows);
@@ -379,11 +392,12 @@ impl<'a> VisibleScan<'a> {
     /// source has, or the one of a key that several have.
     fn append_decided(
         &mut self,
-        first: usize,
+        (first, second): (usize, Option<usize>),
         run_end: usize,
         limit: usize,
         out: &mut Batch,
     ) -> Result<()> {
+        let before = out.rows;
         let head = &self.heads.heads[first];
         let is_single = run_end > head.at;
         let end = if is_single { run_end.min(head.at.saturating_add(limit)) } else { head.at + 1 };
@@ -403,7 +417,48 @@ impl<'a> VisibleScan<'a> {
         if self.heads.heads.iter().any(|head| head.len == head.at + 1) || end == head.len {
             self.done = Some(head.rows.keys.get(end - 1));
         }
-        if is_single { self.heads.advance(first, end) } else { self.heads.skip_key(first) }
+        if !is_single {
+            return self.heads.skip_key(first);
+        }
+        if end == self.heads.heads[first].len {
+            self.append_blocks(first, second, limit - (out.rows - before), out)?;
+        }
+        self.heads.advance(first, end)
+    }
+
+    /// Appends what follows the chunk at hand of `first`, at most `limit` rows, from its blocks to the batch, where it is a plain run and long pieces of it come before
+    /// the key at hand of `second`: the way through a chunk costs as much again.
+    fn append_blocks(
+        &mut self,
+        first: usize,
+        second: Option<usize>,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let upper = second.map(|second| {
+            let head = &self.heads.heads[second];
+            head.rows.keys.get(head.at)
+        });
+        let Source::Run(run) = &mut self.heads.heads[first].source else { return Ok(()) };
+        let mut left = if run.is_plain { limit } else { 0 };
+        while left > 0 {
+            let Some((block, rows)) = run.block()? else { break };
+            let before = upper.as_ref().map_or(rows.end, |upper| block.lower_bound(upper.as_ref()));
+            let end = before.clamp(rows.start, rows.end).min(rows.start.saturating_add(left));
+            let is_last = end < rows.end;
+            if is_last && end - rows.start < LONG_ROWS {
+                break;
+            }
+            block.append_to(rows.start..end, self.projection, out);
+            left -= end - rows.start;
+            rows.start = end;
+            if is_last {
+                // The others come next, then perhaps another long piece.
+                run.chunk_rows = LONG_ROWS;
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The rows at hand that are visible as they stand: no other source has their keys, no other

@@ -22,6 +22,11 @@ pub trait RowSource: Send {
     fn is_resolved(&self) -> bool {
         false
     }
+
+    /// Whether a flush and a merge of level 0 would take the rows away from here.
+    fn is_passing(&self) -> bool {
+        false
+    }
 }
 
 /// Rows a source hands out at once, at most.
@@ -140,6 +145,10 @@ impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
     fn is_resolved(&self) -> bool {
         self.snapshot.is_some()
     }
+
+    fn is_passing(&self) -> bool {
+        self.own.is_none()
+    }
 }
 
 /// The versions of tables that follow one another, within a range, with read-ahead.
@@ -152,10 +161,13 @@ pub struct RunSource {
     range: KeyRange,
     projection: Projection,
     fill: Fill,
-    chunk_rows: usize,
+    /// Of the next chunk; the one after it is longer.
+    pub(crate) chunk_rows: usize,
     window_blocks: usize,
     /// Every row is visible as it stands to whoever reads here.
     pub(crate) is_plain: bool,
+    /// See [`RowSource::is_passing`].
+    pub(crate) is_passing: bool,
 }
 
 impl RunSource {
@@ -187,6 +199,7 @@ impl RunSource {
             chunk_rows,
             window_blocks: 1,
             is_plain: false,
+            is_passing: false,
         }
     }
 
@@ -262,6 +275,10 @@ impl RowSource for RunSource {
         rows.start = end;
         Ok(true)
     }
+
+    fn is_passing(&self) -> bool {
+        self.is_passing
+    }
 }
 
 /// A source of any kind; [`RunSource`] apart, since whole blocks can be taken from it.
@@ -285,6 +302,13 @@ impl Source<'_> {
 
     fn is_resolved(&self) -> bool {
         matches!(self, Self::Other(source) if source.is_resolved())
+    }
+
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Run(source) => source.is_passing(),
+            Self::Other(source) => source.is_passing(),
+        }
     }
 
     /// Whether each of these rows, the next after `last`, decides its key for a reader at `snapshot`: a put or a delete that is seen,

@@ -178,6 +178,8 @@ pub struct Swarm {
     pub append_buffer_bytes: usize,
     /// See [`crate::Settings`].
     pub torn_ppm: u32,
+    /// See [`KvOptions`].
+    pub read_flush_rows: u64,
 }
 
 impl Swarm {
@@ -190,6 +192,7 @@ impl Swarm {
             memtable_bytes: self.memtable_bytes,
             wal_segment_bytes: self.wal_segment_bytes,
             auto_compaction: self.auto_compaction,
+            read_flush_rows: self.read_flush_rows,
             table_folders: if self.two_folders { vec!["/more".into()] } else { vec![] },
             tree: TreeOptions {
                 table: TableOptions {
@@ -278,8 +281,8 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "names survive by {:?}, buffers of {} B, {} sectors in a million torn",
-            swarm.name_order, swarm.append_buffer_bytes, swarm.torn_ppm,
+            "names survive by {:?}, buffers of {} B, {} sectors in a million torn, flushed after {} rows passed",
+            swarm.name_order, swarm.append_buffer_bytes, swarm.torn_ppm, swarm.read_flush_rows,
         )?;
         if let Some(only) = swarm.faults.corrupt_only {
             writeln!(f, "only files called …{only}… are damaged")?;

@@ -1,0 +1,261 @@
+//! Flushes for the sake of scans.
+//!
+//! # Why
+//! A row in a memtable costs a scan some ten times as much as one at rest. Where a relation is written much, memtables fill and go to tables by
+//! themselves; where it is written now and then and read whole again and again, its rows would stay in memory for long, and each scan
+//! pays for them. So scans count what they pass of memtables and level 0, and once that costs as much as a flush and a merge of level 0 would have, both
+//! are done: at most twice the cost of knowing beforehand, whatever comes (the rent-or-buy rule; Karlin, Manasse, Rudolph and Sleator, Algorithmica 1988).
+//! `docs/decisions/0020-flushes-for-scans.md` has figures.
+//!
+//! # Invariants
+//! 1. A reader never waits for it: the work is a job.
+//! 2. It is a flush and a compaction like all others; only when they happen is decided here.
+
+use crate::inner::Inner;
+use crate::maintenance::ToldOfPanic;
+use crate::trees::Entry;
+use base::KeyspaceId;
+use base::mark::{Mark, hit};
+use env::JobKind;
+use env::sync::atomic::Ordering;
+use lsm::view::SuperVersion;
+use std::sync::Arc;
+
+/// A row of a memtable costs a flush as much as so many cost a scan.
+const SCANNED_A_FLUSHED: u64 = 2;
+
+impl Inner {
+    /// Called before a long scan of `view`: what scans before it have passed may be enough to flush.
+    #[inline]
+    pub(crate) fn flush_if_passed_often(self: &Arc<Self>, entry: &Entry, view: &SuperVersion) {
+        let passed = view.passed_rows();
+        if passed >= self.options.read_flush_rows && passed >= view.passed_rows_wanted() {
+            self.weigh_read_flush(entry, view, passed);
+        }
+    }
+
+    #[cold]
+    fn weigh_read_flush(self: &Arc<Self>, entry: &Entry, view: &SuperVersion, passed: u64) {
+        if self.options.read_only
+            || !self.options.auto_compaction
+            || entry.tree.merges_level0_next()
+            || self.check_writable().is_err()
+            || self.compaction_error.lock().is_some()
+        {
+            return view.spend_passed_rows();
+        }
+        let in_memory = entry.tree.rows_in_memory();
+        let cost = self.read_flush_cost(entry, in_memory);
+        if passed < cost {
+            return view.want_passed_rows(cost);
+        }
+        if self.read_flush_queued.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // The view may last as long as the merge waits for others; scans pay as much again before the next flush.
+        view.spend_passed_rows();
+        hit(Mark::FlushedForScans);
+        let (inner, keyspace) = (Arc::clone(self), entry.info.id);
+        let job = move || {
+            let _told = ToldOfPanic(&inner);
+            // A failure has poisoned the store, and the next writer is told.
+            let _ = inner.flush_for_scans(keyspace, in_memory > 0);
+            inner.read_flush_queued.store(false, Ordering::Release);
+            inner.release_memory();
+        };
+        self.env.spawn(JobKind::Flush, Box::new(job));
+    }
+
+    fn flush_for_scans(self: &Arc<Self>, keyspace: KeyspaceId, flushes: bool) -> store::Result<()> {
+        self.check_writable()?;
+        let merge = || {
+            // It may have been dropped meanwhile.
+            if let Ok(entry) = self.trees.load().get(keyspace) {
+                entry.tree.merge_level0_next();
+            }
+            Ok(())
+        };
+        if flushes {
+            return self.flush_all_and(merge);
+        }
+        merge()?;
+        self.queue_compaction();
+        Ok(())
+    }
+
+    /// What it costs, in rows that a scan passes: the files, what goes into them, and the merge; of other keyspaces the part that this flush has
+    /// in their next merge.
+    fn read_flush_cost(&self, entry: &Entry, in_memory: u64) -> u64 {
+        let files = self.options.read_flush_rows;
+        let cost = files + SCANNED_A_FLUSHED * in_memory + entry.tree.rows_with_level0();
+        if in_memory == 0 {
+            return cost;
+        }
+        let merges = self.options.tree.level0_runs.max(1) as u64;
+        let of_other = |other: &Arc<Entry>| match other.tree.rows_in_memory() {
+            0 => 0,
+            _ if other.info.id == entry.info.id => 0,
+            rows => files / 4 + SCANNED_A_FLUSHED * rows + other.tree.rows_with_level0() / merges,
+        };
+        cost + self.trees.load().iter().map(of_other).sum::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ordering;
+    use crate::{Kv, KvOptions};
+    use base::{Batch, ColumnShape, Key, KeyRange, KeyShape, KeyspaceId, Kind, Projection, Shape};
+    use env::{Env, MemoryEnv};
+    use std::path::Path;
+    use std::sync::Arc;
+    use store::{Durability, Kinds, NewKeyspace, Read, Store, TableWrites, WriteBatch};
+
+    fn shape() -> Shape {
+        Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Word { merge: None }] }
+    }
+
+    fn open(read_flush_rows: u64) -> (Kv, [KeyspaceId; 2]) {
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let durability = Durability::Os;
+        let options = KvOptions { durability, read_flush_rows, ..KvOptions::default() };
+        let kv = Kv::open(env, Path::new("/db"), options).unwrap();
+        let new = ["read", "other"].map(|name| NewKeyspace {
+            name: name.into(),
+            shape: shape(),
+            definition: Vec::new(),
+        });
+        let ids = kv.create_keyspaces(&new).unwrap();
+        (kv, [ids[0], ids[1]])
+    }
+
+    fn write(kv: &Kv, keyspace: KeyspaceId, keys: impl IntoIterator<Item = u64>) {
+        let mut rows = Batch::new(&shape());
+        for key in keys {
+            rows.rows += 1;
+            rows.keys.push(Key::words(&[key]).as_ref());
+            let base::Column::Words(column) = &mut rows.values[0] else { panic!("of words") };
+            column.push(Some(key));
+        }
+        let table =
+            TableWrites { keyspace, kinds: Kinds::Uniform(Kind::Put), rows, delete_ranges: vec![] };
+        kv.write(&WriteBatch { tables: vec![table] }, None).unwrap();
+    }
+
+    fn scan(read: &dyn Read, keyspace: KeyspaceId) -> usize {
+        let mut out = Batch::new(&shape());
+        let mut scan = read.scan(keyspace, KeyRange::all_words(), Projection::ALL).unwrap();
+        while scan.next_batch(1 << 20, &mut out).unwrap() {}
+        out.rows
+    }
+
+    /// Rows in memtables, in level 0 and below it.
+    fn rows(kv: &Kv, keyspace: KeyspaceId) -> [u64; 3] {
+        let trees = kv.inner.trees.load();
+        let stats = trees.get(keyspace).unwrap().tree.stats();
+        let below = stats.levels[1..].iter().map(|level| level.rows).sum();
+        [stats.memtable_rows, stats.levels[0].rows, below]
+    }
+
+    fn wait(kv: &Kv, keyspace: KeyspaceId, wanted: [u64; 3]) {
+        let inner = &kv.inner;
+        inner.progress.wait_until_timeout(20_000_000, &mut || rows(kv, keyspace) == wanted);
+        assert_eq!(rows(kv, keyspace), wanted);
+    }
+
+    #[test]
+    fn rows_that_scans_pass_again_and_again_go_where_scans_are_cheap() {
+        let (kv, [read, other]) = open(1000);
+        write(&kv, read, 0..100);
+        write(&kv, other, 0..10);
+        kv.compact().unwrap();
+        write(&kv, read, (0..100).map(|key| 3 * key));
+        write(&kv, other, 5..15);
+        assert_eq!(rows(&kv, read), [100, 0, 100]);
+        // The files cost 1000 rows, those of the other keyspace 250; what is in memory twice its rows, the merge 100, of the other's
+        // every fourth flush has one.
+        let cost = 1000 + 250 + 2 * (100 + 10) + 100 + 10 / 4;
+        for _ in 0..cost / 100 + 1 {
+            assert_eq!(scan(&kv, read), 166);
+            assert_eq!(rows(&kv, read), [100, 0, 100]);
+        }
+        assert_eq!(scan(&kv, read), 166);
+        wait(&kv, read, [0, 0, 166]);
+        wait(&kv, other, [0, 10, 10]);
+        assert_eq!((scan(&kv, read), scan(&kv, other)), (166, 15));
+    }
+
+    #[test]
+    fn counts_are_scans_of_what_changed() {
+        let (kv, [read, _]) = open(1000);
+        write(&kv, read, 0..100);
+        kv.compact().unwrap();
+        write(&kv, read, 50..150);
+        for _ in 0..20 {
+            assert_eq!(kv.count(read).unwrap(), 150);
+        }
+        wait(&kv, read, [0, 0, 150]);
+        assert_eq!(kv.count(read).unwrap(), 150);
+    }
+
+    #[test]
+    fn level_0_is_merged_for_scans_too() {
+        let (kv, [read, _]) = open(1000);
+        write(&kv, read, 0..100);
+        kv.compact().unwrap();
+        write(&kv, read, 50..150);
+        kv.flush().unwrap();
+        assert_eq!(rows(&kv, read), [0, 100, 100]);
+        for _ in 0..20 {
+            assert_eq!(scan(&kv, read), 150);
+        }
+        wait(&kv, read, [0, 0, 150]);
+    }
+
+    /// Found by review: the view of a tree with nothing in memory stays until its merge is done, and each scan queued another flush.
+    #[test]
+    fn while_a_merge_waits_scans_ask_for_no_more() {
+        let (kv, [read, other]) = open(1000);
+        write(&kv, read, 0..100);
+        kv.compact().unwrap();
+        write(&kv, read, 50..150);
+        kv.flush().unwrap();
+        let busy = kv.inner.compacting.lock();
+        for round in 0..100 {
+            write(&kv, other, round..round + 1);
+            assert_eq!(scan(&kv, read), 150);
+        }
+        kv.inner.progress.wait_until_timeout(20_000_000, &mut || {
+            !kv.inner.read_flush_queued.load(Ordering::Acquire)
+        });
+        assert_eq!(rows(&kv, other), [100, 0, 0], "nothing of the others was flushed");
+        drop(busy);
+        wait(&kv, read, [0, 0, 150]);
+    }
+
+    #[test]
+    fn a_transactions_own_rows_do_not_count() {
+        let (kv, [read, _]) = open(100);
+        write(&kv, read, 0..100);
+        kv.compact().unwrap();
+        let transaction = kv.begin(store::Isolation::Snapshot);
+        let mut rows_of = Batch::new(&shape());
+        for key in 0..1000 {
+            rows_of.rows += 1;
+            rows_of.keys.push(Key::words(&[key]).as_ref());
+            rows_of.values[0].push_null();
+        }
+        let table = TableWrites {
+            keyspace: read,
+            kinds: Kinds::Uniform(Kind::Put),
+            rows: rows_of,
+            delete_ranges: vec![],
+        };
+        transaction.write(&WriteBatch { tables: vec![table] }).unwrap();
+        for _ in 0..10 {
+            assert_eq!(scan(&*transaction, read), 1000);
+        }
+        let trees = kv.inner.trees.load();
+        assert_eq!(trees.get(read).unwrap().tree.view().passed_rows(), 0);
+    }
+}

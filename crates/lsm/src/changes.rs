@@ -1,0 +1,221 @@
+//! Which rows of a tree were changed of late, for those who keep something made of them.
+//!
+//! # Why a list beside the memtable
+//! A memtable is in the order of keys: what is newer than a moment would take a look at every entry. Who keeps something and asks from time
+//! to time what has changed since needs the last few changes only, or to learn that there were too many.
+//!
+//! # Invariants
+//! 1. A commit is noted before it is published: who reads at a moment finds all changes up to it.
+//! 2. One thread notes at a time. Any number ask.
+//! 3. Nothing is listed before somebody asks, and no longer than somebody does: a list that filled up between two questions ends.
+
+use base::Keys;
+use env::sync::Mutex;
+use env::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::VecDeque;
+
+/// Rows that are listed, at most.
+const LISTED_MAX: usize = 4096;
+
+/// The changes of a tree.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Number of the newest commit that changed something.
+    newest: AtomicU64,
+    /// Whether they are listed.
+    listing: AtomicBool,
+    list: Mutex<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    /// The list has all changes after this commit; `None` until the first one is listed.
+    after: Option<u64>,
+    /// Commit and first key word of each row.
+    changes: VecDeque<(u64, u64)>,
+    /// Somebody asked since it was last shortened.
+    is_asked: bool,
+}
+
+impl Changes {
+    /// Notes that commit `seq` writes these keys.
+    #[inline]
+    pub(crate) fn note(&self, keys: &Keys, seq: u64) {
+        let before = self.newest.fetch_max(seq, Ordering::AcqRel);
+        if self.listing.load(Ordering::Acquire) {
+            self.add(keys, seq, before);
+        }
+    }
+
+    /// Notes that commit `seq` changes what nobody lists.
+    pub(crate) fn note_unlisted(&self, seq: u64) {
+        self.newest.fetch_max(seq, Ordering::AcqRel);
+        let list = &mut *self.list.lock();
+        list.changes.clear();
+        // Also what another may be noting now.
+        list.after = list.after.map(|after| after.max(self.newest()));
+    }
+
+    #[cold]
+    fn add(&self, keys: &Keys, seq: u64, before: u64) {
+        let Keys::Words(columns) = keys else {
+            // Such keys are never listed.
+            self.listing.store(false, Ordering::Release);
+            return self.note_unlisted(seq);
+        };
+        let Some(words) = columns.first() else { return };
+        if words.len() > LISTED_MAX / 2 {
+            return self.note_unlisted(seq);
+        }
+        let list = &mut *self.list.lock();
+        // What was noted before, by one who did not see yet that it should be listed, is not here.
+        list.after.get_or_insert(before);
+        list.changes.extend(words.iter().map(|&word| (seq, word)));
+        if list.changes.len() <= LISTED_MAX {
+            return;
+        }
+        if !std::mem::take(&mut list.is_asked) {
+            *list = List::default();
+            self.listing.store(false, Ordering::Release);
+            return;
+        }
+        list.after = list.changes.get(LISTED_MAX / 2 - 1).map(|&(seq, _)| seq);
+        list.changes.drain(..LISTED_MAX / 2);
+    }
+
+    /// Number of the newest commit that changed something, published or not; 0 where there was none since the tree was opened.
+    pub(crate) fn newest(&self) -> u64 {
+        self.newest.load(Ordering::Acquire)
+    }
+
+    /// The distinct first key words of rows that commits after `since` up to `upto` changed, ascending; `None` where that is not known. From now on
+    /// changes are listed.
+    pub(crate) fn between(&self, since: u64, upto: u64) -> Option<Vec<u64>> {
+        let mut words: Vec<u64> = {
+            let list = &mut *self.list.lock();
+            list.is_asked = true;
+            self.listing.store(true, Ordering::Release);
+            if self.newest() <= since {
+                return Some(Vec::new());
+            }
+            if list.after.is_none_or(|after| after > since) {
+                return None;
+            }
+            let first = list.changes.partition_point(|&(seq, _)| seq <= since);
+            let end = list.changes.partition_point(|&(seq, _)| seq <= upto);
+            list.changes.range(first..end.max(first)).map(|&(_, word)| word).collect()
+        };
+        words.sort_unstable();
+        words.dedup();
+        Some(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn keys(words: impl IntoIterator<Item = u64>) -> Keys {
+        let words: Vec<u64> = words.into_iter().collect();
+        Keys::Words(vec![words.clone(), words])
+    }
+
+    #[test]
+    fn changes_are_known_from_the_first_question_on() {
+        let changes = Changes::default();
+        changes.note(&keys([1]), 5);
+        assert_eq!(changes.between(5, u64::MAX), Some(vec![]));
+        assert_eq!(changes.between(4, u64::MAX), None, "nobody had asked");
+        changes.note(&keys([2, 1]), 7);
+        changes.note(&keys([2, 9]), 8);
+        assert_eq!(changes.between(4, u64::MAX), None);
+        assert_eq!(changes.between(5, u64::MAX), Some(vec![1, 2, 9]));
+        assert_eq!(changes.between(6, u64::MAX), Some(vec![1, 2, 9]));
+        assert_eq!(changes.between(7, u64::MAX), Some(vec![2, 9]));
+        assert_eq!(changes.between(8, u64::MAX), Some(vec![]));
+        assert_eq!(changes.between(5, 7), Some(vec![1, 2]));
+        assert_eq!(changes.between(7, 6), Some(vec![]));
+    }
+
+    #[test]
+    fn who_asks_before_anything_changes_learns_of_the_first_change() {
+        let changes = Changes::default();
+        changes.note(&keys([1]), 5);
+        assert_eq!(changes.between(5, 5), Some(vec![]));
+        changes.note(&keys([2]), 6);
+        assert_eq!(changes.between(5, 6), Some(vec![2]));
+    }
+
+    #[test]
+    fn keys_that_are_no_words_are_never_listed() {
+        let changes = Changes::default();
+        assert_eq!(changes.between(0, 0), Some(vec![]));
+        changes.note(&Keys::Bytes(base::BytesColumn::default()), 1);
+        assert_eq!(changes.between(0, 1), None);
+        changes.note(&Keys::Bytes(base::BytesColumn::default()), 2);
+        assert!(!changes.listing.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn what_is_not_listed_makes_all_before_it_unknown() {
+        let changes = Changes::default();
+        changes.note(&keys([1]), 1);
+        assert_eq!(changes.between(0, u64::MAX), None);
+        changes.note(&keys([2]), 2);
+        changes.note_unlisted(3);
+        changes.note(&keys([4]), 4);
+        assert_eq!((changes.between(1, u64::MAX), changes.between(2, u64::MAX)), (None, None));
+        assert_eq!(changes.between(3, u64::MAX), Some(vec![4]));
+        // Many rows at once are no list.
+        changes.note(&keys(0..LISTED_MAX as u64), 5);
+        assert_eq!(
+            (changes.between(4, u64::MAX), changes.between(5, u64::MAX)),
+            (None, Some(vec![]))
+        );
+    }
+
+    #[test]
+    fn a_list_that_nobody_asks_for_ends_and_begins_again() {
+        let changes = Changes::default();
+        changes.note(&keys([1]), 1);
+        assert_eq!(changes.between(0, u64::MAX), None);
+        for seq in 2..2 + 2 * LISTED_MAX as u64 {
+            changes.note(&keys([seq]), seq);
+        }
+        assert!(!changes.listing.load(Ordering::Relaxed));
+        assert!(changes.list.lock().changes.is_empty());
+        let newest = changes.newest();
+        assert_eq!(changes.between(newest - 1, u64::MAX), None);
+        changes.note(&keys([7]), newest + 1);
+        assert_eq!(changes.between(newest, u64::MAX), Some(vec![7]));
+    }
+
+    /// Against a map of all that was ever noted: what is told is never less than there was.
+    #[test]
+    fn an_answer_is_all_there_was() {
+        let changes = Changes::default();
+        let mut all: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        let mut state = 7_u64;
+        let mut known = 0;
+        for seq in 1..4000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let rows = [1, 2, 40, 3000][(state >> 33) as usize % 97 / 32];
+            let words: Vec<u64> = (0..rows).map(|i| (state >> 40) % 50 + i).collect();
+            changes.note(&keys(words.clone()), seq);
+            all.insert(seq, words);
+            if state >> 60 < 3 {
+                let since = seq.saturating_sub((state >> 50) % 200);
+                let mut want: Vec<u64> =
+                    all.range(since + 1..).flat_map(|(_, words)| words).copied().collect();
+                want.sort_unstable();
+                want.dedup();
+                if let Some(found) = changes.between(since, u64::MAX) {
+                    assert_eq!(found, want);
+                    known += usize::from(!want.is_empty());
+                }
+            }
+        }
+        assert!(known > 100, "{known} answers");
+    }
+}
