@@ -30,7 +30,6 @@ use crate::stored::Columns;
 use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
-use base::SeqNo;
 pub use carried::Carried;
 use env::Env;
 use env::sync::{Mutex, RwLock};
@@ -49,7 +48,7 @@ use session::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use store::{ErrorKind, Read, Store, Transaction};
+use store::{ErrorKind, Read, Snapshot, Store, Transaction};
 use syntax::{Script, SystemOp};
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
@@ -80,7 +79,7 @@ pub struct Engine {
     next_id: AtomicU64,
     memory_bytes_max: u64,
     projections: Projections,
-    tries: Tries,
+    pub(crate) tries: Tries,
     helpers: Helpers,
     host: Option<Arc<dyn Host>>,
     callbacks: Callbacks,
@@ -329,14 +328,14 @@ impl Engine {
         let interner = Arc::<Interner>::default();
         let watch = self.watch(run, cancelled);
         // A follower's snapshot that is taken while it moves on may see less than its number says.
-        let moment = (!self.store.is_read_only()).then(|| snapshot.seq());
+        let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
         let relations = relations.clone();
         self.run_query(
             query,
             plan,
             relations,
             read,
-            moment,
+            lasting,
             &interner,
             run.parameters,
             &watch,
@@ -352,7 +351,7 @@ impl Engine {
         plan: &Plan,
         relations: Vec<Relation>,
         read: &dyn Read,
-        moment: Option<SeqNo>,
+        lasting: Option<&dyn Snapshot>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
         watch: &Watch<'_>,
@@ -367,7 +366,8 @@ impl Engine {
         if let Some(seconds) = options.sleep_s {
             self.sleep(seconds, watch)?;
         }
-        let kept = moment.map(|moment| crate::fixed::Kept { cache: &self.projections, moment });
+        let kept =
+            lasting.map(|snapshot| crate::fixed::Kept { cache: &self.projections, snapshot });
         let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host.as_deref() };
         let is_ordered = !query.options.order.is_empty();
         let enough = match (options.limit, is_ordered) {
@@ -395,7 +395,8 @@ impl Engine {
                 ));
                 running.profile = analysis.as_ref().map(|_| Profile::default());
                 running.helpers = Some(&self.helpers);
-                running.kept_tries = moment.map(|moment| KeptTries { cache: &self.tries, moment });
+                running.kept_tries =
+                    lasting.map(|snapshot| KeptTries { cache: &self.tries, snapshot });
                 running.run(enough)?;
                 running.take_result()
             }

@@ -1,9 +1,8 @@
 //! What was made of stored relations and is kept from query to query while they stay as they are.
 //!
-//! # Why by the moment of the whole store
-//! The store numbers its commits. A snapshot of the same number sees the same rows, so what was made at it is right without looking
-//! at one row. Any commit, of any relation, ends that: what is asked again and again between changes gains, and under a stream of
-//! writes nothing is lost but the moment in which it is put here.
+//! # Why by a moment
+//! The store numbers its commits, and tells which was the last to change a relation ([`store::Snapshot::changed_at`]). Where a snapshot has the same
+//! answer, what was made is right without looking at one row. Commits to other relations end nothing.
 //!
 //! # Invariants
 //! 1. No cell of an interner is kept: interners live as long as a query.
@@ -15,9 +14,11 @@ use env::sync::Mutex;
 /// What something is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The relation.
+    /// The relation, which says what the numbers of columns mean.
     pub keyspace: KeyspaceId,
-    /// Its columns, in order.
+    /// Where its rows were read: the same, an index or a reverse.
+    pub path: KeyspaceId,
+    /// The relation's columns, in order.
     pub columns: Vec<usize>,
 }
 
@@ -53,9 +54,30 @@ impl<V: Clone> Kept<V> {
         Some(value)
     }
 
-    /// Lets go of what is older than a moment.
-    pub(crate) fn forget_before(&self, moment: SeqNo) {
-        self.things.lock().retain(|one| one.moment >= moment);
+    /// What was made of this last up to a moment, and when.
+    pub(crate) fn up_to(&self, key: &Key, moment: SeqNo) -> Option<(SeqNo, V)> {
+        let things = self.things.lock();
+        let older = things.iter().filter(|one| one.key == *key && one.moment <= moment);
+        older.max_by_key(|one| one.moment).map(|one| (one.moment, one.value.clone()))
+    }
+
+    /// Lets go of what `is_wanted` refuses.
+    pub(crate) fn retain(&self, is_wanted: impl Fn(&Key) -> bool) {
+        self.things.lock().retain(|one| is_wanted(&one.key));
+    }
+
+    /// Takes away what was made of this last up to a moment, and tells when; what is older goes.
+    pub(crate) fn take(&self, key: &Key, moment: SeqNo) -> Option<(SeqNo, V)> {
+        let mut things = self.things.lock();
+        let is_older = |one: &Thing<V>| one.key == *key && one.moment <= moment;
+        let newest = things.extract_if(.., |one| is_older(one)).max_by_key(|one| one.moment)?;
+        Some((newest.moment, newest.value))
+    }
+
+    /// All that is kept; what was asked for last comes last.
+    #[cfg(test)]
+    pub(crate) fn values(&self) -> Vec<V> {
+        self.things.lock().iter().map(|one| one.value.clone()).collect()
     }
 
     /// Keeps what was made of this at a moment, unless it is too large.
@@ -82,7 +104,7 @@ mod tests {
     use super::*;
 
     fn key(keyspace: u32) -> Key {
-        Key { keyspace: KeyspaceId(keyspace), columns: vec![0, 1] }
+        Key { keyspace: KeyspaceId(keyspace), path: KeyspaceId(keyspace), columns: vec![0, 1] }
     }
 
     #[test]
@@ -102,6 +124,24 @@ mod tests {
         assert_eq!(kept.get(&key(1), SeqNo(7)), None);
         kept.put(key(1), SeqNo(7), 'a', 10);
         assert_eq!(kept.get(&key(1), SeqNo(8)), Some('b'));
+    }
+
+    #[test]
+    fn what_is_taken_is_the_newest_up_to_a_moment() {
+        let kept = Kept::new(100);
+        kept.put(key(1), SeqNo(8), 'c', 10);
+        kept.put(key(1), SeqNo(5), 'b', 10);
+        kept.put(key(2), SeqNo(5), 'd', 10);
+        assert_eq!(kept.take(&key(1), SeqNo(4)), None);
+        assert_eq!(kept.up_to(&key(1), SeqNo(7)), Some((SeqNo(5), 'b')));
+        assert_eq!(kept.take(&key(1), SeqNo(7)), Some((SeqNo(5), 'b')));
+        assert_eq!(kept.up_to(&key(1), SeqNo(7)), None);
+        assert_eq!(kept.take(&key(1), SeqNo(7)), None);
+        assert_eq!(kept.take(&key(1), SeqNo(9)), Some((SeqNo(8), 'c')));
+        kept.retain(|one| *one != key(1));
+        assert_eq!(kept.get(&key(2), SeqNo(5)), Some('d'));
+        kept.retain(|one| *one != key(2));
+        assert_eq!(kept.get(&key(2), SeqNo(5)), None);
     }
 
     #[test]

@@ -36,6 +36,18 @@ pub(crate) struct StoredRelation {
     pub paths: Vec<StoredPath>,
 }
 
+impl StoredRelation {
+    /// The path on which all rows are read for a trie of these columns.
+    pub(crate) fn read_for(&self, columns: &[usize]) -> &StoredPath {
+        let covering = self.paths.iter().filter(|path| path.covers(columns));
+        let in_order = |path: &&StoredPath| {
+            path.columns.iter().zip(columns).take_while(|(a, b)| a == b).count()
+        };
+        // The first of equals: the relation itself, unless an index is in the right order.
+        covering.rev().max_by_key(in_order).unwrap_or(&self.paths[0])
+    }
+}
+
 /// What a query reads by a name with `*`.
 #[derive(Clone, Debug)]
 pub(crate) enum Relation {

@@ -316,6 +316,43 @@ impl StoredPath {
         self.cells(&batch, 0..batch.rows, &places, interner)
     }
 
+    /// Whether the first key word of a row is its value of this column.
+    pub(crate) fn begins_with(&self, column: usize) -> bool {
+        matches!(self.shape.key, KeyShape::Words(_)) && self.columns.first() == Some(&column)
+    }
+
+    /// Values of the first column as cells. (Its [`StoredPath::begins_with`] holds.)
+    ///
+    /// # Errors
+    /// A word that is none of its type.
+    pub(crate) fn first_cells(&self, words: &[u64], interner: &Interner) -> Result<Vec<Cell>> {
+        let mut cells = Vec::with_capacity(words.len());
+        self.word_cells(0, words.iter().map(|&word| Some(word)), interner, &mut cells)?;
+        Ok(cells)
+    }
+
+    /// The wanted columns of all rows whose first key word is one of these; `offsets` is extended by where the rows of each end.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn groups(
+        &self,
+        read: &dyn Read,
+        words: &[u64],
+        wanted: &[usize],
+        interner: &Interner,
+        offsets: &mut Vec<usize>,
+    ) -> Result<Columns> {
+        let places = self.places(wanted);
+        let mut batch = Batch::new(&self.shape);
+        let mut starts = Vec::with_capacity(words.len() + 1);
+        let projection = self.projection(&places);
+        read.prefix_many(self.keyspace, words, projection, &mut starts, &mut batch)?;
+        let before = offsets.last().copied().unwrap_or(0);
+        offsets.extend(starts.iter().skip(1).map(|&start| before + start as usize));
+        self.cells(&batch, 0..batch.rows, &places, interner)
+    }
+
     /// All key columns are known: at most one row a key.
     fn probe_whole(
         &self,

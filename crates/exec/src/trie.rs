@@ -7,7 +7,8 @@
 //! the extension by intersection of generic join (Ngo, Ré and Rudra, SIGMOD Record 2013).
 //!
 //! # Layout
-//! Compressed sparse rows. The first column is no column but a place in `offsets`, by its number where it holds whole numbers that lie close
+//! Compressed sparse rows, and beside them the groups of first values whose rows have changed since: what is kept while a relation changes is mended,
+//! not made anew. The first column is no column but a place in `offsets`, by its number where it holds whole numbers that lie close
 //! together, by a hash table elsewhere; the others stand row after row.
 //!
 //! # Invariants
@@ -18,16 +19,30 @@
 use crate::cell::{Cell, small_range};
 use hashbrown::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Rows that a trie may have.
 pub(crate) const ROWS_MAX: usize = u32::MAX as usize - 1;
+
+/// Rows of the base for one of a patch or one first value in it, at least ...
+const PATCHED_SHARE: usize = 8;
+/// ... where that makes more than this, and less than this: a patch is copied when a query that runs has the trie too.
+const PATCHED_MIN: usize = 1 << 10;
+const PATCHED_MAX: usize = 1 << 15;
 
 /// Below this many rows from the start a list is walked, not halved.
 const WALKED: usize = 8;
 
 /// Rows in the order of their columns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Trie {
+    base: Arc<Base>,
+    patch: Patch,
+}
+
+/// What a trie was made of.
+#[derive(Debug)]
+struct Base {
     first: First,
     /// Where the rows of each first value begin; one more at the end.
     offsets: Vec<u32>,
@@ -35,6 +50,53 @@ pub(crate) struct Trie {
     rest: Vec<Vec<Cell>>,
     rows: usize,
     are_words: bool,
+}
+
+/// The rows of some first values, in place of those that the base has.
+#[derive(Clone, Debug, Default)]
+struct Patch {
+    groups: HashMap<Cell, (u32, u32), foldhash::fast::FixedState>,
+    /// Columns like those of the base. What was replaced again stays.
+    rest: Vec<Vec<Cell>>,
+    rows: usize,
+}
+
+impl Patch {
+    /// Forgets rows that were replaced again.
+    fn shrink(&mut self) {
+        let mut rest = vec![Vec::new(); self.rest.len()];
+        let mut rows = 0;
+        for group in self.groups.values_mut() {
+            let range = group.0 as usize..group.1 as usize;
+            for (to, from) in rest.iter_mut().zip(&self.rest) {
+                to.extend_from_slice(&from[range.clone()]);
+            }
+            *group = (rows as u32, (rows + range.len()) as u32);
+            rows += range.len();
+        }
+        (self.rest, self.rows) = (rest, rows);
+    }
+}
+
+/// Rows that were found in a trie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rows {
+    range: Range<usize>,
+    is_patched: bool,
+}
+
+impl Rows {
+    /// How many.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
 }
 
 /// How the place of a first value is found.
@@ -93,36 +155,122 @@ impl Trie {
                 *column = sorted;
             }
         }
-        let mut trie = Self { first, offsets, rest, rows, are_words };
-        trie.sort_groups();
-        trie
+        let sorting = &mut Sorting::default();
+        for group in offsets.windows(2) {
+            sort_group(&mut rest, group[0] as usize..group[1] as usize, sorting);
+        }
+        let base = Base { first, offsets, rest, rows, are_words };
+        Self { base: Arc::new(base), patch: Patch::default() }
     }
 
-    /// Sorts the rows of each first value by the other columns.
-    fn sort_groups(&mut self) {
-        let (mut order, mut sorted) = (Vec::new(), Vec::new());
-        for place in 0..self.offsets.len() - 1 {
-            let rows = self.offsets[place] as usize..self.offsets[place + 1] as usize;
-            let rest = &self.rest;
-            let words = |row: usize| rest.iter().map(move |column| column[row].word());
-            let before = |a: usize, b: usize| words(a).cmp(words(b));
-            if rows.clone().skip(1).all(|row| before(row - 1, row).is_le()) {
-                continue;
-            }
-            order.clear();
-            order.extend(rows.clone());
-            order.sort_by(|&a, &b| before(a, b));
-            for column in &mut self.rest {
-                sorted.clear();
-                sorted.extend(order.iter().map(|&row| column[row]));
-                column[rows.clone()].copy_from_slice(&sorted);
-            }
+    /// Puts other rows in the place of those of some first values: of value `i` those from `offsets[i]` to `offsets[i + 1]` of `rest`, which holds the
+    /// other columns. `false` where a cell is no word, or where so much has changed that making the trie anew is better; it is then of no use.
+    pub(crate) fn patch(&mut self, firsts: &[Cell], offsets: &[usize], rest: &[Vec<Cell>]) -> bool {
+        let patch = &mut self.patch;
+        if !firsts.iter().chain(rest.iter().flatten()).all(|cell| cell.is_word()) {
+            return false;
         }
+        patch.rest.resize(self.base.rest.len(), Vec::new());
+        for (own, more) in patch.rest.iter_mut().zip(rest) {
+            own.extend_from_slice(more);
+        }
+        let (before, sorting) = (patch.rows, &mut Sorting::default());
+        for (&first, group) in firsts.iter().zip(offsets.windows(2)) {
+            let rows = before + group[0]..before + group[1];
+            patch.groups.insert(first, (rows.start as u32, rows.end as u32));
+            sort_group(&mut patch.rest, rows, sorting);
+        }
+        patch.rows += offsets.last().copied().unwrap_or(0);
+        let most = self.patched_max();
+        let patch = &mut self.patch;
+        if patch.rows + patch.groups.len() <= most {
+            return true;
+        }
+        patch.shrink();
+        // So much room that the next time is some changes away.
+        patch.rows + patch.groups.len() <= most / 4 * 3
+    }
+
+    /// Rows of a patch and first values in it, at most.
+    fn patched_max(&self) -> usize {
+        (self.base.rows / PATCHED_SHARE).clamp(PATCHED_MIN, PATCHED_MAX)
+    }
+
+    /// Whether so many rows are too many to be put in the place of others.
+    pub(crate) fn is_too_much(&self, rows: usize) -> bool {
+        rows > self.patched_max()
+    }
+
+    /// Rows of these first values.
+    pub(crate) fn rows_of(&self, firsts: &[Cell]) -> usize {
+        firsts.iter().map(|&first| self.group(first).len()).sum()
     }
 
     /// The rows whose first column is this.
     #[inline]
-    pub(crate) fn group(&self, first: Cell) -> Range<usize> {
+    fn group(&self, first: Cell) -> Rows {
+        if !self.patch.groups.is_empty()
+            && let Some(&(start, end)) = self.patch.groups.get(&first)
+        {
+            return Rows { range: start as usize..end as usize, is_patched: true };
+        }
+        Rows { range: self.base.group(first), is_patched: false }
+    }
+
+    /// The rows whose first columns are `key`, which is at least one.
+    #[inline]
+    pub(crate) fn find(&self, key: impl Iterator<Item = Cell>) -> Rows {
+        let mut key = key;
+        let Some(first) = key.next() else { return Rows { range: 0..0, is_patched: false } };
+        let mut rows = self.group(first);
+        for (column, cell) in self.rest(&rows).iter().zip(key) {
+            if rows.is_empty() {
+                break;
+            }
+            let start = rows.range.start + before(&column[rows.range.clone()], cell.word());
+            let equal = after(&column[start..rows.range.end], cell.word());
+            rows.range = start..start + equal;
+        }
+        rows
+    }
+
+    fn rest(&self, rows: &Rows) -> &[Vec<Cell>] {
+        if rows.is_patched { &self.patch.rest } else { &self.base.rest }
+    }
+
+    /// Column `i` of the relation's columns that the trie was made of, in some rows; the first has no cells of its own.
+    #[inline]
+    pub(crate) fn column(&self, i: usize, rows: &Rows) -> &[Cell] {
+        &self.rest(rows)[i - 1][rows.range.clone()]
+    }
+
+    /// First values whose rows were put in the place of others.
+    #[cfg(test)]
+    pub(crate) fn patched(&self) -> usize {
+        self.patch.groups.len()
+    }
+
+    /// Whether it means the same in every query.
+    pub(crate) fn are_words(&self) -> bool {
+        self.base.are_words
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let columns =
+            |rest: &[Vec<Cell>]| rest.iter().map(|column| 8 * column.capacity()).sum::<usize>();
+        let sparse = match &self.base.first {
+            First::Dense(_) => 0,
+            First::Sparse(known) => 17 * known.capacity(),
+        };
+        let patch = 17 * self.patch.groups.capacity() + columns(&self.patch.rest);
+        (sparse + 4 * self.base.offsets.capacity() + columns(&self.base.rest) + patch) as u64
+    }
+}
+
+impl Base {
+    #[inline]
+    fn group(&self, first: Cell) -> Range<usize> {
         let place = match &self.first {
             First::Dense(base) => match first.as_small_int() {
                 Some(int) => usize::try_from(int.wrapping_sub(*base)).unwrap_or(usize::MAX),
@@ -139,43 +287,30 @@ impl Trie {
             _ => 0..0,
         }
     }
+}
 
-    /// The rows whose first columns are `key`.
-    #[inline]
-    pub(crate) fn find(&self, key: impl Iterator<Item = Cell>) -> Range<usize> {
-        let mut key = key;
-        let Some(first) = key.next() else { return 0..self.rows };
-        let mut rows = self.group(first);
-        for (column, cell) in self.rest.iter().zip(key) {
-            if rows.is_empty() {
-                break;
-            }
-            let start = rows.start + before(&column[rows.clone()], cell.word());
-            let equal = after(&column[start..rows.end], cell.word());
-            rows = start..start + equal;
-        }
-        rows
+/// Memory for a sort.
+#[derive(Default)]
+struct Sorting {
+    order: Vec<usize>,
+    sorted: Vec<Cell>,
+}
+
+/// Sorts some rows by all columns.
+fn sort_group(columns: &mut [Vec<Cell>], rows: Range<usize>, sorting: &mut Sorting) {
+    let words = |row: usize| columns.iter().map(move |column| column[row].word());
+    let before = |a: usize, b: usize| words(a).cmp(words(b));
+    if rows.clone().skip(1).all(|row| before(row - 1, row).is_le()) {
+        return;
     }
-
-    /// Column `i` of the relation's columns that the trie was made of; the first has no cells of its own.
-    #[inline]
-    pub(crate) fn column(&self, i: usize) -> &[Cell] {
-        &self.rest[i - 1]
-    }
-
-    /// Whether it means the same in every query.
-    pub(crate) fn are_words(&self) -> bool {
-        self.are_words
-    }
-
-    /// About how many bytes it takes.
-    pub(crate) fn bytes(&self) -> u64 {
-        let sparse = match &self.first {
-            First::Dense(_) => 0,
-            First::Sparse(known) => 17 * known.capacity(),
-        };
-        let rest: usize = self.rest.iter().map(|column| 8 * column.capacity()).sum();
-        (sparse + 4 * self.offsets.capacity() + rest) as u64
+    let Sorting { order, sorted } = sorting;
+    order.clear();
+    order.extend(rows.clone());
+    order.sort_by(|&a, &b| before(a, b));
+    for column in columns {
+        sorted.clear();
+        sorted.extend(order.iter().map(|&row| column[row]));
+        column[rows.clone()].copy_from_slice(sorted);
     }
 }
 
@@ -244,6 +379,7 @@ pub(crate) fn intersect(lists: &mut [&[Cell]], mut found: impl FnMut(Cell, u64))
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::Interner;
     use proptest::prelude::*;
 
     fn cell(value: i64) -> Cell {
@@ -252,6 +388,38 @@ mod tests {
             5 => Cell::plain_float(value as f64).unwrap(),
             _ => Cell::small_int(value).unwrap(),
         }
+    }
+
+    #[test]
+    fn a_trie_of_which_much_has_changed_is_to_be_made_anew() {
+        let ints = |range: Range<i64>| range.map(cell).collect::<Vec<_>>();
+        let rows = 16 * PATCHED_MIN as i64;
+        let mut trie = Trie::new(vec![ints(0..rows), ints(0..rows)]);
+        let patch = |trie: &mut Trie, at: i64, count: i64| {
+            let offsets: Vec<usize> = (0..=count as usize).collect();
+            trie.patch(&ints(at..at + count), &offsets, &[ints(0..count)])
+        };
+        // A row and its place count both.
+        assert!(patch(&mut trie, 0, rows / 16 - 1));
+        assert!(patch(&mut trie, 0, 1), "a row that was changed twice");
+        assert!(!patch(&mut trie, 0, 2));
+        // What is replaced again and again is one group all the time.
+        let mut trie = Trie::new(vec![ints(0..rows), ints(0..rows)]);
+        for round in 0..1000 {
+            assert!(trie.patch(
+                &[cell(5), cell(round % 7)],
+                &[0, 9, 10],
+                &[ints(round..round + 10)]
+            ));
+            let there = trie.find([cell(5)].into_iter());
+            let mut want =
+                if round % 7 == 5 { ints(round + 9..round + 10) } else { ints(round..round + 9) };
+            want.sort_unstable_by_key(|cell| cell.word());
+            assert_eq!(trie.column(1, &there), want);
+        }
+        let text = Interner::default().text("longer than a word holds");
+        let mut trie = Trie::new(vec![ints(0..9), ints(0..9)]);
+        assert!(!trie.patch(&[cell(1)], &[0, 1], &[vec![text]]));
     }
 
     proptest! {
@@ -275,11 +443,61 @@ mod tests {
                 .map(|i| columns[2][i].word())
                 .collect();
             let found = trie.find([a, b].into_iter());
-            let mut third: Vec<u64> = trie.column(2)[found].iter().map(|cell| cell.word()).collect();
+            let mut third: Vec<u64> =
+                trie.column(2, &found).iter().map(|cell| cell.word()).collect();
             by_two.sort_unstable();
             third.sort_unstable();
             prop_assert_eq!(third, by_two);
-            prop_assert_eq!(trie.find(std::iter::empty()).len(), rows.len());
+        }
+
+        #[test]
+        fn a_trie_that_was_mended_is_the_trie_of_what_is_there_now(
+            rows in prop::collection::vec((0_i64..12, 0_i64..9, 0_i64..3), 0..60),
+            changes in prop::collection::vec(
+                (0_i64..15, prop::collection::vec((0_i64..9, 0_i64..3), 0..5)),
+                1..12,
+            ),
+            at_once in 1_usize..4,
+            stretch in prop::sample::select(vec![1_i64, 1_000_000]),
+        ) {
+            let of = |rows: &[(i64, i64, i64)]| vec![
+                rows.iter().map(|row| cell(row.0 * stretch)).collect::<Vec<_>>(),
+                rows.iter().map(|row| cell(row.1)).collect(),
+                rows.iter().map(|row| cell(row.2)).collect(),
+            ];
+            let mut rows = rows;
+            let mut mended = Trie::new(of(&rows));
+            let first = mended.clone();
+            for changes in changes.chunks(at_once) {
+                let (mut firsts, mut offsets) = (Vec::new(), vec![0]);
+                let mut anew: Vec<(i64, i64, i64)> = Vec::new();
+                for (value, group) in changes {
+                    if firsts.contains(&cell(value * stretch)) {
+                        continue;
+                    }
+                    rows.retain(|row| row.0 != *value);
+                    rows.extend(group.iter().map(|pair| (*value, pair.0, pair.1)));
+                    anew.extend(group.iter().map(|pair| (*value, pair.0, pair.1)));
+                    firsts.push(cell(value * stretch));
+                    offsets.push(anew.len());
+                }
+                prop_assert!(mended.patch(&firsts, &offsets, &of(&anew)[1..]));
+                let made = Trie::new(of(&rows));
+                let all = |trie: &Trie, key: &[Cell]| {
+                    let found = trie.find(key.iter().copied());
+                    [1, 2].map(|column| {
+                        trie.column(column, &found).iter().map(|cell| cell.word()).collect::<Vec<_>>()
+                    })
+                };
+                for a in -1..16 {
+                    let a = cell(a * stretch);
+                    prop_assert_eq!(all(&mended, &[a]), all(&made, &[a]));
+                    for b in 0..9 {
+                        prop_assert_eq!(all(&mended, &[a, cell(b)]), all(&made, &[a, cell(b)]));
+                    }
+                }
+            }
+            prop_assert!(first.patch.groups.is_empty(), "who has the one before sees no change");
         }
 
         #[test]

@@ -801,9 +801,7 @@ fn a_stopped_query_and_one_that_holds_too_much_end() {
     let stopped = engine().run_with(&script, &run).unwrap_err();
     assert!(matches!(stopped, quipu_exec::Error::Stopped(_)), "{stopped}");
 
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let small = Engine::new(Arc::new(store), env, 1 << 18);
+    let small = common::engine_of(2, 1 << 18);
     let complete = "v[x] := x in int_range(40) e[a, b] := v[a], v[b], a != b
         s[] <- [[0]] g[] <- [[1]]
         ?[] <~ KShortestPathYen(e[], s[], g[], k: 100000)";

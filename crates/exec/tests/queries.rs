@@ -1,17 +1,13 @@
 //! What scripts answer, where it once went wrong: found by comparing answers with other engines of the language.
 
-use env::MemoryEnv;
-use kv::{Kv, KvOptions};
-use quipu_exec::{Engine, Parameters};
-use std::path::Path;
-use std::sync::Arc;
+mod common;
+
+use quipu_exec::Parameters;
 
 /// Runs scripts that are separated by lines of `---` on one database; the rows or the error of the last are as expected.
 #[track_caller]
 fn check(scripts: &str, expected: &str) {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    let engine = common::engine_of(2, 1 << 30);
     let scripts: Vec<&str> = scripts.split("---").collect();
     let mut answer = String::new();
     for (i, script) in scripts.iter().enumerate() {
@@ -226,9 +222,7 @@ fn of_what_is_returned_the_first_is_the_result_and_all_is_computed() {
 
 #[test]
 fn what_debug_names_is_handed_to_the_host() {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    let engine = common::engine_of(2, 1 << 30);
     let told = env::sync::Mutex::new(Vec::new());
     let debug = |name: &str, rows: &quipu_exec::Output| {
         told.lock().push((name.to_owned(), rows.row(0)));

@@ -106,16 +106,14 @@ impl Body<'_> {
             return self.hand_on(at, input.gather_weighted(&rows, weights, live), query, emit);
         }
         let place = |column: usize| join.columns.iter().position(|&one| one == column);
-        let from: Vec<(&[Cell], usize)> = outputs
-            .iter()
-            .filter_map(|&(column, var)| Some((trie.column(place(column)?), var)))
-            .collect();
+        let from: Vec<(usize, usize)> =
+            outputs.iter().filter_map(|&(column, var)| Some((place(column)?, var))).collect();
         let mut found: Vec<Vec<Cell>> = vec![Vec::new(); from.len()];
         for row in 0..input.rows {
-            let range = trie.find(join.key(row));
-            rows.extend(std::iter::repeat_n(row as u32, range.len()));
-            for (found, (column, _)) in found.iter_mut().zip(&from) {
-                found.extend_from_slice(&column[range.clone()]);
+            let there = trie.find(join.key(row));
+            rows.extend(std::iter::repeat_n(row as u32, there.len()));
+            for (found, &(column, _)) in found.iter_mut().zip(&from) {
+                found.extend_from_slice(trie.column(column, &there));
             }
             if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
                 let mut output = input.gather(&rows, live);
@@ -150,8 +148,8 @@ impl Body<'_> {
         for row in 0..input.rows {
             lists.clear();
             for join in joins {
-                let range = join.trie.find(join.key(row));
-                lists.push(&join.trie.column(join.keys.columns.len())[range]);
+                let there = join.trie.find(join.key(row));
+                lists.push(join.trie.column(join.keys.columns.len(), &there));
             }
             let weight = input.weight(row);
             match self.duplicates {

@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn key(keyspace: u32) -> Key {
-        Key { keyspace: KeyspaceId(keyspace), columns: vec![0, 1] }
+        Key { keyspace: KeyspaceId(keyspace), path: KeyspaceId(keyspace), columns: vec![0, 1] }
     }
 
     #[test]

@@ -9,9 +9,9 @@ use crate::host::Host;
 use crate::kept::Key;
 use crate::query::{Query, Relation};
 use crate::watch::Watch;
-use base::SeqNo;
 use model::Value;
 use plan::{FixedInput, FixedUse, PredicateKind, Source};
+use store::Snapshot;
 use syntax::Span;
 
 /// Rows between two questions whether the query goes on.
@@ -40,7 +40,7 @@ pub(crate) struct Kept<'e> {
     /// Of the engine.
     pub cache: &'e Projections,
     /// What the query sees, without changes of its own.
-    pub moment: SeqNo,
+    pub snapshot: &'e dyn Snapshot,
 }
 
 /// Rows of cells in columns, to be computed over.
@@ -269,11 +269,12 @@ impl Call<'_, '_> {
             return self.project(self.edges(is_weighted, lone)?);
         };
         let interner = self.query.interner;
-        let projection = match kept.cache.get(&key, kept.moment, interner) {
+        let moment = kept.snapshot.changed_at(key.keyspace)?;
+        let projection = match kept.cache.get(&key, moment, interner) {
             Some(projection) => projection,
             None => {
                 let projection = self.project(self.edges(is_weighted, &[])?)?;
-                kept.cache.put(key, kept.moment, projection, interner)
+                kept.cache.put(key, moment, projection, interner)
             }
         };
         let mut strangers = Vec::new();
@@ -299,11 +300,8 @@ impl Call<'_, '_> {
         let wanted = if is_weighted { 3 } else { 2 };
         let columns: Vec<usize> = input.columns.iter().copied().take(wanted).collect();
         let is_graph = columns.len() >= 2;
-        // A plan may be older than the removal of its relation. Rows would tell; what is kept would not.
-        if let Some(all) = path.prefix(&[], self.query.interner) {
-            self.query.read.estimate(path.keyspace, &all)?;
-        }
-        Ok(is_graph.then_some((kept, Key { keyspace: path.keyspace, columns })))
+        Ok(is_graph
+            .then_some((kept, Key { keyspace: path.keyspace, path: path.keyspace, columns })))
     }
 
     /// The graph of these edges.
