@@ -330,7 +330,9 @@ class Bench:
             if not can(name, query) or (query, name, 1) in self.errors or (query, name) in self.slow:
                 continue
             if first:
-                few = 1 if MIXED.get(query, query) in UNBOUND else 3 if query not in MIXED else 2
+                few = 2 if query in MIXED else 3
+                if MIXED.get(query, query) in UNBOUND:
+                    few = 1
                 probe = self.request(name, query, users[:few], 1)
                 if probe is None:
                     continue

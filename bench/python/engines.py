@@ -25,11 +25,31 @@ NAMES = ["quipu", "rocksdb", "lmdb", "leveldb", "dict"]
 
 
 class Engine(ABC):
-    """A folder of values and of counters."""
+    """A folder of counters."""
 
     @abstractmethod
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
         """Opens or creates it."""
+
+    @abstractmethod
+    def add_many(self, keys: Ids) -> None:
+        """Adds one to the number of each key, as often as it is named."""
+
+    @abstractmethod
+    def counts(self, keys: Ids) -> list[int]:
+        """Numbers of keys, 0 where there is none."""
+
+    def flush(self) -> None:
+        """Writes what is only in memory, where there is such a call."""
+        return
+
+    def close(self) -> None:
+        """Ends."""
+        return
+
+
+class Store(Engine):
+    """A folder of values and of counters."""
 
     @abstractmethod
     def put_many(self, keys: Ids, values: list[bytes]) -> None:
@@ -55,24 +75,8 @@ class Engine(ABC):
     def remove(self, key: int) -> None:
         """Forgets a key."""
 
-    @abstractmethod
-    def add_many(self, keys: Ids) -> None:
-        """Adds one to the number of each key, as often as it is named."""
 
-    @abstractmethod
-    def counts(self, keys: Ids) -> list[int]:
-        """Numbers of keys, 0 where there is none."""
-
-    def flush(self) -> None:
-        """Writes what is only in memory, where there is such a call."""
-        return
-
-    def close(self) -> None:
-        """Ends."""
-        return
-
-
-class Quipu(Engine):
+class Quipu(Store):
     """Ours."""
 
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
@@ -102,7 +106,7 @@ class Quipu(Engine):
 
     def scan(self, start: int, count: int) -> int:
         """How many bytes the next so many values have."""
-        return sum(len(value) for _, value in self.blobs.scan(start, count).rows())
+        return sum(len(value) for _, value in islice(self.blobs.items(start), count))
 
     def remove(self, key: int) -> None:
         """Forgets a key."""
@@ -125,7 +129,7 @@ class Quipu(Engine):
         self.database.close()
 
 
-class Bytes(Engine):
+class Bytes(Store):
     """What the engines of byte strings have in common: counters are read, added to and written, a batch at a time."""
 
     @abstractmethod
@@ -352,26 +356,6 @@ class Dict(Engine):
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
         """Nothing yet."""
         self.numbers: Counter[int] = Counter()
-
-    def put_many(self, keys: Ids, values: list[bytes]) -> None:
-        """Not asked."""
-        raise NotImplementedError
-
-    def get(self, key: int) -> bytes | None:
-        """Not asked."""
-        raise NotImplementedError
-
-    def put(self, key: int, value: bytes) -> None:
-        """Not asked."""
-        raise NotImplementedError
-
-    def scan(self, start: int, count: int) -> int:
-        """Not asked."""
-        raise NotImplementedError
-
-    def remove(self, key: int) -> None:
-        """Not asked."""
-        raise NotImplementedError
 
     def add_many(self, keys: Ids) -> None:
         """Adds one to the number of each key, as often as it is named."""

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from engines import ENGINES, KEY, NAMES, Engine, Ids
+from engines import ENGINES, KEY, NAMES, Engine, Ids, Store
 
 VALUE = 1024
 LOADED = 10_000
@@ -75,22 +75,20 @@ class Rows:
         self.lines[name] = {"rate": entries / spent, "p99_us": p99 * 1e6, "max_us": max(times) * 1e6}
 
 
-def blobs(engine: Engine, rows: Rows, records: int, seed: int) -> None:
+def blobs(engine: Store, rows: Rows, records: int, seed: int) -> None:
     """The workloads of values."""
     draw = np.random.default_rng(seed)
     loads = [np.arange(at, min(at + LOADED, records), dtype=np.uint64) for at in range(0, records, LOADED)]
-    made: list[list[bytes]] = []
-
-    def load(i: int) -> int:
-        engine.put_many(loads[i], made[i])
-        return len(loads[i])
-
     # Values are made outside of the time; a part at a time, for they are the memory's size.
     times: list[dict[str, float]] = []
     for i, keys in enumerate(loads):
-        made = [[]] * i + [[value_of(key, 0) for key in keys.tolist()]]
-        last = i + 1 == len(loads)
-        rows.time("init", 1, lambda _, i=i: load(i), engine.flush if last else None)
+        made = [value_of(key, 0) for key in keys.tolist()]
+
+        def load(_: int, keys: Ids = keys, made: list[bytes] = made) -> int:
+            engine.put_many(keys, made)
+            return len(keys)
+
+        rows.time("init", 1, load, engine.flush if i + 1 == len(loads) else None)
         times.append(rows.lines["init"])
     spent = sum(len(keys) / line["rate"] for keys, line in zip(loads, times, strict=True))
     longest = [line["max_us"] for line in times]
@@ -177,7 +175,7 @@ def serve(args: argparse.Namespace) -> None:
     """One engine's round."""
     rows = Rows(args.cap_s)
     engine = ENGINES[args.serve](args.scratch, args.cache_mib << 20, args.direct)
-    if args.serve != "dict":
+    if isinstance(engine, Store):
         blobs(engine, rows, args.records, args.seed)
     counters(engine, rows, args.items, args.seed)
     engine.close()

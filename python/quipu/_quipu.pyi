@@ -712,6 +712,15 @@ class Blobs:
             count: How many.
             backward: From ``start`` down, or from the last.
         """
+    def items(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> Iterator[tuple[Any, bytes]]:
+        """Return an iterator over pairs of keys and values from ``start`` on and below ``stop``, as of now.
+
+        ``None`` is no bound. The quickest way to look at many values one by one; ``range`` is the one to Arrow.
+
+        Args:
+            start: The first key, or the one after which the first comes.
+            stop: The key before which it ends.
+        """
     def range(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> TableStream:
         """Return a stream of all blobs from ``start`` on and below ``stop``, as of now; ``None`` is no bound.
 

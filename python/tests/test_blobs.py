@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,6 +115,55 @@ def test_scans_go_both_ways(b: quipu.Blobs) -> None:
     assert b.scan(100, 5).rows() == []
     rows = [row for table in b.range(8) for row in table]
     assert rows == [(8, b"8"), (9, b"9")]
+
+
+def test_items_are_pairs_in_the_order_of_keys(db: quipu.Database, b: quipu.Blobs) -> None:
+    values = {key: bytes([key % 256]) * (key % 3000) for key in range(1500)}
+    b.put_many(list(values), list(values.values()))
+    b[1500] = b"x" * (3 << 20)
+    assert list(b.items()) == [*values.items(), (1500, b"x" * (3 << 20))]
+    assert [key for key, _ in b.items(1498)] == [1498, 1499, 1500]
+    assert [key for key, _ in b.items(5, 8)] == [5, 6, 7]
+    assert list(b.items(5, 5)) == []
+    items = b.items()
+    assert iter(items) is items
+    first = next(items)
+    b.clear()
+    assert [first, *items] == [*values.items(), (1500, b"x" * (3 << 20))]
+    with pytest.raises(StopIteration):
+        next(items)
+    signed = db.blobs("signed", key="i64")
+    signed.put_many([-1, 1], [b"a", b"b"])
+    assert list(signed.items()) == [(-1, b"a"), (1, b"b")]
+    texts = db.blobs("items of texts", key="str")
+    texts["ä"] = b""
+    assert list(texts.items()) == [("ä", b"")]
+
+
+def test_one_iterator_may_be_shared_by_threads(b: quipu.Blobs) -> None:
+    b.put_many(range(5000), [b"%d" % key for key in range(5000)])
+    items = b.items()
+    found: list[list[tuple[int, bytes]]] = [[], [], [], []]
+
+    def take(into: list[tuple[int, bytes]]) -> None:
+        into.extend(items)
+
+    threads = [threading.Thread(target=take, args=(into,)) for into in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(pair for each in found for pair in each) == [(key, b"%d" % key) for key in range(5000)]
+
+
+def test_a_loop_over_a_table_makes_its_rows_as_it_goes(b: quipu.Blobs) -> None:
+    b.put_many(range(1000), [b"%d" % key for key in range(1000)])
+    table = b.scan(0, 1000)
+    assert list(table) == table.rows() == [(key, b"%d" % key) for key in range(1000)]
+    first, second = iter(table), iter(table)
+    assert next(first) == next(second) == (0, b"0")
+    assert len(list(first)) == 999
+    assert list(b.scan(2000)) == []
 
 
 def test_a_stream_is_of_the_moment_it_began(b: quipu.Blobs) -> None:

@@ -1,6 +1,7 @@
 //! `Blobs`: byte strings by key, for Python.
 
 use crate::arrays;
+use crate::blob_items::BlobItems;
 use crate::blob_stream::{BlobReader, BlobWriter};
 use crate::columns::{KEY, column};
 use crate::error::OrRaise;
@@ -285,6 +286,19 @@ impl Blobs {
             more.then(|| record_batch(rows)).transpose()
         };
         Ok(TableStream::new(empty, Box::new(next)))
+    }
+
+    #[pyo3(signature = (start=None, stop=None))]
+    fn items(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<BlobItems> {
+        let scan = with_range(self.blobs.def().key, start, stop, |start, stop| {
+            py.detach(|| self.blobs.range(start, stop)).or_raise()
+        })?;
+        Ok(BlobItems::new(scan))
     }
 
     #[pyo3(signature = (count, *, seed=0))]

@@ -10,6 +10,7 @@
 
 mod arrays;
 mod backup;
+mod blob_items;
 mod blob_stream;
 mod blobs;
 mod callback;

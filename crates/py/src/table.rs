@@ -6,17 +6,21 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
-    StructArray, UInt64Array,
+    Array, ArrayRef, Float64Array, Int64Array, LargeBinaryArray, RecordBatch, RecordBatchIterator,
+    RecordBatchReader, StringArray, StructArray, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 use quipu::{Edges, VertexColumn, Weights};
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows asked of a scan at once.
 const ROWS_A_BATCH: usize = 1 << 16;
+/// Tuples made at once for a loop.
+const ROWS_MADE: usize = 64;
 /// Rows that a notebook shows.
 const ROWS_SHOWN: usize = 10;
 
@@ -105,21 +109,20 @@ impl Table {
     }
 
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
+        let mut rows = Vec::with_capacity(self.rows);
         for batch in &self.batches {
-            for row in 0..batch.num_rows() {
-                list.append(tuple(py, batch, row)?)?;
-            }
+            push_tuples(py, batch, 0..batch.num_rows(), &mut rows)?;
         }
-        Ok(list)
+        PyList::new(py, rows)
     }
 
     fn __len__(&self) -> usize {
         self.rows
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.rows(py)?.call_method0("__iter__")
+    fn __iter__(&self) -> TableRows {
+        let batches = self.batches.iter().rev().cloned().collect();
+        TableRows { batches, at: 0, made: VecDeque::new() }
     }
 
     pub(crate) fn __arrow_c_schema__<'py>(
@@ -168,19 +171,17 @@ impl Table {
             html.push_str(&format!("<th>{}</th>", escape(&name)));
         }
         html.push_str("</tr>");
-        let mut shown = 0;
-        'all: for batch in &self.batches {
-            for row in 0..batch.num_rows() {
-                if shown == ROWS_SHOWN {
-                    break 'all;
-                }
-                html.push_str("<tr>");
-                for value in tuple(py, batch, row)?.iter() {
-                    html.push_str(&format!("<td>{}</td>", escape(&value.str()?.to_string())));
-                }
-                html.push_str("</tr>");
-                shown += 1;
+        let mut shown = Vec::new();
+        for batch in &self.batches {
+            let more = batch.num_rows().min(ROWS_SHOWN - shown.len());
+            push_tuples(py, batch, 0..more, &mut shown)?;
+        }
+        for row in shown {
+            html.push_str("<tr>");
+            for value in row.iter() {
+                html.push_str(&format!("<td>{}</td>", escape(&value.str()?.to_string())));
             }
+            html.push_str("</tr>");
         }
         html.push_str(&format!("</table><p>{} rows</p>", self.rows));
         Ok(html)
@@ -191,32 +192,91 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn tuple<'py>(py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-    let mut values: Vec<Bound<'py, PyAny>> = Vec::with_capacity(batch.num_columns());
-    for column in batch.columns() {
-        values.push(match column.data_type() {
-            DataType::UInt64 => {
-                column.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any()
-            }
-            DataType::Int64 => {
-                column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any()
-            }
-            DataType::Float64 => {
-                column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any()
-            }
-            DataType::LargeBinary => {
-                let value = column.as_binary::<i64>();
-                match value.is_null(row) {
-                    true => py.None().into_bound(py),
-                    false => PyBytes::new(py, value.value(row)).into_any(),
-                }
-            }
-            _ => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
-        });
+/// The values of a column, which are of one of the types that tables here have.
+enum Values<'b> {
+    U64(&'b [u64]),
+    I64(&'b [i64]),
+    F64(&'b [f64]),
+    Binary(&'b LargeBinaryArray),
+    Text(&'b StringArray),
+}
+
+impl<'b> Values<'b> {
+    fn of(column: &'b ArrayRef) -> Self {
+        use arrow_array::cast::AsArray;
+        use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+        match column.data_type() {
+            DataType::UInt64 => Self::U64(column.as_primitive::<UInt64Type>().values()),
+            DataType::Int64 => Self::I64(column.as_primitive::<Int64Type>().values()),
+            DataType::Float64 => Self::F64(column.as_primitive::<Float64Type>().values()),
+            DataType::LargeBinary => Self::Binary(column.as_binary()),
+            _ => Self::Text(column.as_string()),
+        }
     }
-    PyTuple::new(py, values)
+
+    fn object<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self {
+            Self::U64(words) => words[row].into_pyobject(py)?.into_any(),
+            Self::I64(ints) => ints[row].into_pyobject(py)?.into_any(),
+            Self::F64(floats) => floats[row].into_pyobject(py)?.into_any(),
+            Self::Binary(values) if values.is_null(row) => py.None().into_bound(py),
+            Self::Binary(values) => PyBytes::new(py, values.value(row)).into_any(),
+            Self::Text(texts) => texts.value(row).into_pyobject(py)?.into_any(),
+        })
+    }
+}
+
+/// Appends some rows of a batch as tuples.
+fn push_tuples<'py>(
+    py: Python<'py>,
+    batch: &RecordBatch,
+    rows: Range<usize>,
+    out: &mut impl Extend<Bound<'py, PyTuple>>,
+) -> PyResult<()> {
+    let columns: Vec<Values<'_>> = batch.columns().iter().map(Values::of).collect();
+    let mut row_values = Vec::with_capacity(columns.len());
+    for row in rows {
+        for column in &columns {
+            row_values.push(column.object(py, row)?);
+        }
+        out.extend([PyTuple::new(py, row_values.drain(..))?]);
+    }
+    Ok(())
+}
+
+/// The rows of a table, made when a loop comes to them.
+/// (No lock: tuples are made in here, and the interpreter may run anything meanwhile.)
+#[pyclass(module = "quipu")]
+struct TableRows {
+    /// Those not looked at yet, the last one first.
+    batches: Vec<RecordBatch>,
+    /// How many rows of the one at hand are made.
+    at: usize,
+    made: VecDeque<Py<PyTuple>>,
+}
+
+#[pymethods]
+impl TableRows {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Self { batches, at, made } = self;
+        while made.is_empty() {
+            let Some(batch) = batches.last() else { return Ok(None) };
+            let end = batch.num_rows().min(*at + ROWS_MADE);
+            let mut tuples = Vec::with_capacity(end - *at);
+            push_tuples(py, batch, *at..end, &mut tuples)?;
+            made.extend(tuples.into_iter().map(Bound::unbind));
+            *at = end;
+            if end == batch.num_rows() {
+                batches.pop();
+                *at = 0;
+            }
+        }
+        Ok(made.pop_front().map(|tuple| tuple.into_bound(py)))
+    }
 }
 
 pub(crate) fn arrow_error(error: ArrowError) -> PyErr {

@@ -1,0 +1,91 @@
+//! Keys and values one after the other, for Python's loops.
+//!
+//! # Why beside `TableStream`
+//! A table holds its rows in memory of its own, and each value is copied from there once more. A loop looks at a pair at a time: here rows are read
+//! into memory that is used again.
+
+use crate::error::OrRaise;
+use env::sync::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use quipu::{BlobRows, BlobScan, VertexColumn};
+
+/// Rows that are read at once, at most ...
+const ROWS_MAX: usize = 256;
+/// ... and bytes of their values, about: where these are many, the next time half as many rows are read.
+const BYTES: usize = 1 << 20;
+
+/// An iterator over pairs of keys and values, as of the moment it was made.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct BlobItems(Mutex<Items>);
+
+struct Items {
+    /// Nothing at the end.
+    scan: Option<BlobScan>,
+    rows: BlobRows,
+    keys: VertexColumn,
+    /// The row that comes next.
+    at: usize,
+    /// Rows to be read next.
+    wanted: usize,
+}
+
+impl BlobItems {
+    pub(crate) fn new(scan: BlobScan) -> Self {
+        let rows = BlobRows::new(scan.key_type());
+        let keys = VertexColumn::U64(Vec::new());
+        Self(Mutex::new(Items { scan: Some(scan), rows, keys, at: 0, wanted: 1 }))
+    }
+}
+
+impl Items {
+    /// Reads the next rows, if none is at hand. (Another thread may have.)
+    fn fill(&mut self) -> quipu::Result<()> {
+        let Some(scan) = self.scan.as_mut().filter(|_| self.at == self.rows.len()) else {
+            return Ok(());
+        };
+        self.at = 0;
+        let more = scan.next_rows(self.wanted, &mut self.rows);
+        if !matches!(more, Ok(true)) {
+            // What a failed read left is not handed out.
+            self.scan = None;
+            self.rows = BlobRows::default();
+            return more.map(drop);
+        }
+        self.keys = self.rows.keys()?;
+        let is_much = self.rows.values().heap.len() > BYTES;
+        self.wanted =
+            if is_much { self.wanted.div_ceil(2) } else { (4 * self.wanted).min(ROWS_MAX) };
+        Ok(())
+    }
+}
+
+type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl BlobItems {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Pair<'py>>> {
+        let mut items = self.0.lock();
+        while items.at == items.rows.len() {
+            if items.scan.is_none() {
+                return Ok(None);
+            }
+            drop(items);
+            // Without the interpreter's lock while this one is held for long: who waits for it here may have that one.
+            py.detach(|| self.0.lock().fill()).or_raise()?;
+            items = self.0.lock();
+        }
+        let at = items.at;
+        items.at += 1;
+        let key = match &items.keys {
+            VertexColumn::U64(words) => words[at].into_pyobject(py)?.into_any(),
+            VertexColumn::I64(ints) => ints[at].into_pyobject(py)?.into_any(),
+            VertexColumn::Str(texts) => PyString::from_bytes(py, texts.get(at))?.into_any(),
+        };
+        Ok(Some((key, PyBytes::new(py, items.rows.value(at)))))
+    }
+}
