@@ -5,8 +5,8 @@
 
 mod common;
 
-use base::{KeyspaceId, Kind};
-use common::{both, create, options, scan, table, weight};
+use base::{KeyspaceId, Kind, SeqNo};
+use common::{both, create, delete_range, options, scan, table, weight};
 use env::Env;
 use env::model::{ModelEnv, explore};
 use env::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,60 @@ fn open(memtable_bytes: u64) -> (Arc<ModelEnv>, Arc<Kv>, Arc<[KeyspaceId]>) {
     let kv = Kv::open(Arc::clone(&env) as Arc<dyn Env>, Path::new("/db"), options).unwrap();
     let ids = create(&kv, &["out", "in"]).unwrap();
     (env, Arc::new(kv), ids.into())
+}
+
+/// What a reader keeps of a keyspace, and since when it stands.
+type Kept = (SeqNo, Vec<(u64, u64, u64)>);
+
+/// Reads a keyspace as somebody does who keeps what he read before and reads anew what has changed, and sees that this is all there is.
+fn read_on(kv: &Kv, keyspace: KeyspaceId, kept: &mut Option<Kept>) {
+    let snapshot = kv.snapshot();
+    let now = snapshot.changed_at(keyspace).unwrap();
+    let all = scan(&*snapshot, keyspace).unwrap();
+    if let Some((at, rows)) = kept.take() {
+        if at == now {
+            assert_eq!(rows, all, "as it was at {at:?}");
+        } else if let Some(changed) = snapshot.changed_since(keyspace, at).unwrap() {
+            let is_changed = |row: &(u64, u64, u64)| changed.contains(&row.0);
+            let unchanged = rows.into_iter().filter(|row| !is_changed(row));
+            let mut mended: Vec<_> = all.iter().copied().filter(is_changed).collect();
+            mended.extend(unchanged);
+            mended.sort_unstable();
+            assert_eq!(mended, all, "since {at:?}, now {now:?}: {changed:?}");
+        }
+    }
+    *kept = Some((now, all));
+}
+
+#[test]
+fn who_reads_anew_what_is_told_to_have_changed_has_all_there_is() {
+    explore("changes since", || {
+        let (_env, kv, ids) = open(1500);
+        let mut threads: Vec<_> = (0..2_u64)
+            .map(|me| {
+                let (kv, ids) = (Arc::clone(&kv), Arc::clone(&ids));
+                thread::spawn(move || {
+                    kv.write(&both(&ids, Kind::Put, &[(me, 1, 1), (2, me, 1)]), None).unwrap();
+                    kv.write(&both(&ids, Kind::Merge, &[(2, 2, 1)]), None).unwrap();
+                    if me == 0 {
+                        kv.write(&delete_range(ids[0], 1, 2), None).unwrap();
+                        kv.flush().unwrap();
+                    }
+                    kv.write(&both(&ids, Kind::Delete, &[(me, 1, 0)]), None).unwrap();
+                })
+            })
+            .collect();
+        threads.extend((0..2).map(|_| {
+            let (kv, ids) = (Arc::clone(&kv), Arc::clone(&ids));
+            thread::spawn(move || {
+                let mut kept = None;
+                (0..5).for_each(|_| read_on(&kv, ids[0], &mut kept));
+            })
+        }));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let mut kept = None;
+        (0..2).for_each(|_| read_on(&kv, ids[0], &mut kept));
+    });
 }
 
 /// Number of the log's write that holds the commit with this number.
