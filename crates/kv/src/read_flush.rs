@@ -21,8 +21,8 @@ use env::sync::atomic::Ordering;
 use lsm::view::SuperVersion;
 use std::sync::Arc;
 
-/// A row of a memtable costs a flush as much as so many cost a scan.
-const SCANNED_A_FLUSHED: u64 = 2;
+/// So many rows cost a merge as much as one costs a scan that passes it; one row costs a flush about that. (`lsm/examples/compaction_speed`.)
+const MERGED_A_PASSED: u64 = 2;
 
 impl Inner {
     /// Called before a long scan of `view`: what scans before it have passed may be enough to flush.
@@ -87,15 +87,16 @@ impl Inner {
     /// in their next merge.
     fn read_flush_cost(&self, entry: &Entry, in_memory: u64) -> u64 {
         let files = self.options.read_flush_rows;
-        let cost = files + SCANNED_A_FLUSHED * in_memory + entry.tree.rows_with_level0();
+        let cost = files + in_memory + entry.tree.rows_with_level0() / MERGED_A_PASSED;
         if in_memory == 0 {
             return cost;
         }
-        let merges = self.options.tree.level0_runs.max(1) as u64;
+        let flushes_a_merge = self.options.tree.level0_runs.max(1) as u64;
+        let share = MERGED_A_PASSED * flushes_a_merge;
         let of_other = |other: &Arc<Entry>| match other.tree.rows_in_memory() {
             0 => 0,
             _ if other.info.id == entry.info.id => 0,
-            rows => files / 4 + SCANNED_A_FLUSHED * rows + other.tree.rows_with_level0() / merges,
+            rows => files / 4 + rows + other.tree.rows_with_level0() / share,
         };
         cost + self.trees.load().iter().map(of_other).sum::<u64>()
     }
@@ -172,9 +173,9 @@ mod tests {
         write(&kv, read, (0..100).map(|key| 3 * key));
         write(&kv, other, 5..15);
         assert_eq!(rows(&kv, read), [100, 0, 100]);
-        // The files cost 1000 rows, those of the other keyspace 250; what is in memory twice its rows, the merge 100, of the other's
+        // The files cost 1000 rows, those of the other keyspace 250; what is in memory its rows, the merge half of its, of the other's
         // every fourth flush has one.
-        let cost = 1000 + 250 + 2 * (100 + 10) + 100 + 10 / 4;
+        let cost = 1000 + 250 + (100 + 10) + 100 / 2 + 10 / 2 / 4;
         for _ in 0..cost / 100 + 1 {
             assert_eq!(scan(&kv, read), 166);
             assert_eq!(rows(&kv, read), [100, 0, 100]);

@@ -34,7 +34,7 @@ impl BlobItems {
     pub(crate) fn new(scan: BlobScan) -> Self {
         let rows = BlobRows::new(scan.key_type());
         let keys = VertexColumn::U64(Vec::new());
-        Self(Mutex::new(Items { scan: Some(scan), rows, keys, at: 0, wanted: 1 }))
+        Self(Mutex::new(Items { scan: Some(scan), rows, keys, at: 0, wanted: 4 }))
     }
 }
 
@@ -55,7 +55,7 @@ impl Items {
         self.keys = self.rows.keys()?;
         let is_much = self.rows.values().heap.len() > BYTES;
         self.wanted =
-            if is_much { self.wanted.div_ceil(2) } else { (4 * self.wanted).min(ROWS_MAX) };
+            if is_much { self.wanted.div_ceil(2) } else { (8 * self.wanted).min(ROWS_MAX) };
         Ok(())
     }
 }
