@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use quipu_exec::{Engine, Parameters};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const VALUES: i64 = 60;
 
@@ -119,4 +120,54 @@ proptest! {
             prop_assert_eq!(run(&engine, query), run(&new(), query), "{}", query);
         }
     }
+}
+
+/// Sets a flag in the end.
+struct Tell<'a>(&'a AtomicBool);
+
+impl Drop for Tell<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Each commit moves something from one row to another, so the sum of all stays: of any mixture of two moments it would not.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
+fn queries_beside_a_writer_see_one_moment_each() {
+    const ROWS: i64 = 400;
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let options = KvOptions { read_flush_rows: 3000, ..KvOptions::default() };
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), options).unwrap();
+    let engine = Engine::new(Arc::new(store), env, 1 << 28);
+    let create = format!("?[k, v] := k in int_range({ROWS}), v = 0 :create r {{k: Int => v: Int}}");
+    run(&engine, &create);
+    let sum = format!("?[sum(v), count(k)] := k in int_range({ROWS}), *r[k, v]");
+    let (is_over, asked) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let read = || {
+            while !is_over.load(Ordering::Relaxed) {
+                let found = run(&engine, &sum);
+                assert_eq!(found, [[Value::Float(0.0), Value::Int(ROWS)]]);
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let readers: Vec<_> = (0..3).map(|_| scope.spawn(read)).collect();
+        // Also where this thread panics.
+        let told = Tell(&is_over);
+        let mut i = 0;
+        while i < 600 || asked.load(Ordering::Relaxed) < 300 {
+            i += 1;
+            let (from, to) = (i * 7 % ROWS, (i * 11 + 1) % ROWS);
+            if from != to {
+                let moved = "?[k, v] := moved[k, d], *r[k, old], v = old + d :put r {k => v}";
+                run(&engine, &format!("moved[k, d] <- [[{from}, {}], [{to}, {i}]] {moved}", -i));
+            }
+            if readers.iter().any(|reader| reader.is_finished()) {
+                break; // with a panic
+            }
+        }
+        drop(told);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
 }
