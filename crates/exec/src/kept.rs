@@ -1,4 +1,4 @@
-//! What was made of stored relations and is kept from query to query while they stay as they are.
+//! What was made of stored relations and is kept from query to query: as long as they stay as they are, or until it is mended.
 //!
 //! # Why by a moment
 //! The store numbers its commits, and tells which was the last to change a relation ([`store::Snapshot::changed_at`]). Where a snapshot has the same
@@ -124,6 +124,17 @@ mod tests {
         assert_eq!(kept.get(&key(1), SeqNo(7)), None);
         kept.put(key(1), SeqNo(7), 'a', 10);
         assert_eq!(kept.get(&key(1), SeqNo(8)), Some('b'));
+    }
+
+    /// Found by review: who looked at the newer one and then takes may get the older one.
+    #[test]
+    fn of_two_of_one_key_the_newer_may_go_first() {
+        let kept = Kept::new(100);
+        kept.put(key(1), SeqNo(11), 'b', 40);
+        kept.put(key(1), SeqNo(10), 'a', 40);
+        assert_eq!(kept.up_to(&key(1), SeqNo(12)), Some((SeqNo(11), 'b')));
+        kept.put(key(2), SeqNo(12), 'c', 60);
+        assert_eq!(kept.take(&key(1), SeqNo(12)), Some((SeqNo(10), 'a')));
     }
 
     #[test]

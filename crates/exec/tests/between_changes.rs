@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const VALUES: i64 = 60;
 
 /// Some need many look-ups, so that tries are made; some bind what no key begins with; one is answered by an index.
-const QUERIES: [&str; 8] = [
+const QUERIES: [&str; 9] = [
     "?[a, b, c] := a in int_range(70), *f[a, b, c]",
     "?[a, b, d] := a in int_range(70), *e[a, b], *f[b, _, d]",
     "?[count(a)] := *e[a, b], *e[b, c], *e[a, c]",
@@ -20,6 +20,7 @@ const QUERIES: [&str; 8] = [
     // The index by its own name, whose columns are numbered the other way round.
     "?[a, b] := a in int_range(70), *f:by_b{a, b}",
     "?[a] := a in int_range(70), not *e{a}",
+    "?[a, t] := a in int_range(70), *texts[a, t]",
     "?[c, a] := c in int_range(10), *f{a, c}",
     "?[count(a), count_unique(c)] := a in int_range(70), *e[a, b], *e[b, c]",
 ];
@@ -32,6 +33,8 @@ enum Step {
     Put(Vec<(i64, i64, i64)>),
     Update(i64, i64),
     Remove(i64),
+    /// A text of so many letters: from seven on it is no word.
+    Text(i64, usize),
     /// So many rows that nobody lists them.
     Many(i64),
     Replace(i64),
@@ -48,6 +51,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => prop::collection::vec(triple, 1..4).prop_map(Step::Put),
         2 => (0..VALUES, 0..9_i64).prop_map(|(a, c)| Step::Update(a, c)),
         2 => (0..VALUES).prop_map(Step::Remove),
+        3 => (0..VALUES, prop::sample::select(vec![0, 3, 6, 6, 6, 9])).prop_map(|(a, n)| Step::Text(a, n)),
         1 => (0..9_i64).prop_map(Step::Many),
         1 => (1..VALUES).prop_map(Step::Replace),
         1 => Just(Step::Flush),
@@ -82,6 +86,7 @@ proptest! {
         run(&engine, "?[a, b] := a in int_range(60), x in int_range(6), b = (a * 7 + x * x) % 60 :create e {a: Int, b: Int}");
         run(&engine, "?[a, b, c] := a in int_range(60), b = a % 13, c = a % 9 :create f {a: Int => b: Int, c: Int}");
         run(&engine, "::index create f:by_b {b}");
+        run(&engine, "?[a, t] := a in int_range(60), t = 'short' :create texts {a: Int => t: String}");
         for step in steps {
             match step {
                 Step::Ask(query) => {
@@ -103,6 +108,10 @@ proptest! {
                 }
                 Step::Remove(a) => {
                     run(&engine, &format!("?[a] <- [[{a}]] :rm f {{a}}"));
+                }
+                Step::Text(a, letters) => {
+                    let text = "x".repeat(letters);
+                    run(&engine, &format!("?[a, t] <- [[{a}, '{text}']] :put texts {{a => t}}"));
                 }
                 Step::Many(c) => {
                     let script = format!("?[a, b, c] := a in int_range(100, 5100), b = a % 70, c = {c} :put f {{a => b, c}}");

@@ -41,8 +41,13 @@ impl Inner {
             || entry.tree.merges_level0_next()
             || self.check_writable().is_err()
             || self.compaction_error.lock().is_some()
+            // Of a keyspace that was dropped nothing is flushed, whoever still reads it.
+            || self.trees.load().get(entry.info.id).is_err()
         {
             return view.spend_passed_rows();
+        }
+        if self.read_flush_queued.load(Ordering::Acquire) {
+            return;
         }
         let in_memory = entry.tree.rows_in_memory();
         let cost = self.read_flush_cost(entry, in_memory);
@@ -61,6 +66,7 @@ impl Inner {
             // A failure has poisoned the store, and the next writer is told.
             let _ = inner.flush_for_scans(keyspace, in_memory > 0);
             inner.read_flush_queued.store(false, Ordering::Release);
+            inner.progress.notify();
             inner.release_memory();
         };
         self.env.spawn(JobKind::Flush, Box::new(job));
@@ -222,10 +228,12 @@ mod tests {
         write(&kv, read, 50..150);
         kv.flush().unwrap();
         let busy = kv.inner.compacting.lock();
+        let passed = || kv.inner.trees.load().get(read).unwrap().tree.view().passed_rows();
         for round in 0..100 {
             write(&kv, other, round..round + 1);
             assert_eq!(scan(&kv, read), 150);
         }
+        assert!(passed() < 3000, "what was passed is spent");
         kv.inner.progress.wait_until_timeout(20_000_000, &mut || {
             !kv.inner.read_flush_queued.load(Ordering::Acquire)
         });

@@ -45,14 +45,20 @@ impl Items {
             return Ok(());
         };
         self.at = 0;
-        let more = scan.next_rows(self.wanted, &mut self.rows);
-        if !matches!(more, Ok(true)) {
+        let keys = match scan.next_rows(self.wanted, &mut self.rows) {
+            Ok(true) => self.rows.keys().map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
+        match keys {
+            Ok(Some(keys)) => self.keys = keys,
             // What a failed read left is not handed out.
-            self.scan = None;
-            self.rows = BlobRows::default();
-            return more.map(drop);
+            end => {
+                self.scan = None;
+                self.rows = BlobRows::default();
+                return end.map(drop);
+            }
         }
-        self.keys = self.rows.keys()?;
         let is_much = self.rows.values().heap.len() > BYTES;
         self.wanted =
             if is_much { self.wanted.div_ceil(2) } else { (8 * self.wanted).min(ROWS_MAX) };

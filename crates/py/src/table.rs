@@ -122,7 +122,7 @@ impl Table {
 
     fn __iter__(&self) -> TableRows {
         let batches = self.batches.iter().rev().cloned().collect();
-        TableRows { batches, at: 0, made: VecDeque::new() }
+        TableRows(env::sync::Mutex::new(RowsLeft { batches, at: 0, made: VecDeque::new() }))
     }
 
     pub(crate) fn __arrow_c_schema__<'py>(
@@ -245,14 +245,29 @@ fn push_tuples<'py>(
 }
 
 /// The rows of a table, made when a loop comes to them.
-/// (No lock: tuples are made in here, and the interpreter may run anything meanwhile.)
-#[pyclass(module = "quipu")]
-struct TableRows {
+#[pyclass(module = "quipu", frozen)]
+struct TableRows(env::sync::Mutex<RowsLeft>);
+
+struct RowsLeft {
     /// Those not looked at yet, the last one first.
     batches: Vec<RecordBatch>,
-    /// How many rows of the one at hand are made.
+    /// How many rows of the one at hand are made, or being made.
     at: usize,
     made: VecDeque<Py<PyTuple>>,
+}
+
+impl RowsLeft {
+    /// The next rows to be made.
+    fn next_rows(&mut self) -> Option<(RecordBatch, Range<usize>)> {
+        let batch = self.batches.last()?.clone();
+        let rows = self.at..batch.num_rows().min(self.at + ROWS_MADE);
+        self.at = rows.end;
+        if rows.end == batch.num_rows() {
+            self.batches.pop();
+            self.at = 0;
+        }
+        Some((batch, rows))
+    }
 }
 
 #[pymethods]
@@ -261,21 +276,21 @@ impl TableRows {
         slf
     }
 
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Self { batches, at, made } = self;
-        while made.is_empty() {
-            let Some(batch) = batches.last() else { return Ok(None) };
-            let end = batch.num_rows().min(*at + ROWS_MADE);
-            let mut tuples = Vec::with_capacity(end - *at);
-            push_tuples(py, batch, *at..end, &mut tuples)?;
-            made.extend(tuples.into_iter().map(Bound::unbind));
-            *at = end;
-            if end == batch.num_rows() {
-                batches.pop();
-                *at = 0;
-            }
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        loop {
+            let (batch, rows) = {
+                let left = &mut *self.0.lock();
+                if let Some(tuple) = left.made.pop_front() {
+                    return Ok(Some(tuple.into_bound(py)));
+                }
+                let Some(next) = left.next_rows() else { return Ok(None) };
+                next
+            };
+            // Not while the lock is held: the interpreter may run anything where tuples are made.
+            let mut tuples = Vec::with_capacity(rows.len());
+            push_tuples(py, &batch, rows, &mut tuples)?;
+            self.0.lock().made.extend(tuples.into_iter().map(Bound::unbind));
         }
-        Ok(made.pop_front().map(|tuple| tuple.into_bound(py)))
     }
 }
 
