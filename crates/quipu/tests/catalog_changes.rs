@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use quipu::{
-    CounterOptions, Database, Durability, Error, ErrorKind, Frame, Isolation, Options, Parameters,
-    Tx, Value,
+    BlobOptions, CounterOptions, Database, Durability, Error, ErrorKind, Frame, GraphOptions,
+    Isolation, Options, Parameters, Tx, Value,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn options() -> Options {
     Options { threads: 1, durability: Durability::Os, ..Options::default() }
@@ -279,4 +280,30 @@ fn what_was_done_is_there_when_the_database_is_opened_again() {
         assert_eq!(ask(&db, "?[k] := *u[k]").unwrap(), ["[9]"], "{durability:?}");
         assert_eq!(keyspaces(&db), ["t", "u"]);
     }
+}
+
+/// Found by a run on a full disk: the check listed a graph, which was gone when it came to it.
+#[test]
+fn a_check_beside_graphs_that_come_and_go_finds_nothing_wrong() {
+    let db = memory();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for name in ["passing", "also-passing"] {
+                    db.graph(name, GraphOptions::default()).unwrap().upsert(1, 2, None).unwrap();
+                    db.blobs(&format!("blobs-{name}"), BlobOptions::default()).unwrap();
+                }
+                for name in ["also-passing", "passing"] {
+                    db.drop_graph(name).unwrap();
+                    db.drop_entry(&format!("blobs-{name}")).unwrap();
+                }
+            }
+        });
+        let checked: Vec<_> = (0..60).map(|_| db.check(&|_, _| true).map(drop)).collect();
+        is_over.store(true, Ordering::Relaxed);
+        for one in checked {
+            one.unwrap();
+        }
+    });
 }
