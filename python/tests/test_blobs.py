@@ -137,7 +137,7 @@ def test_items_are_pairs_in_the_order_of_keys(db: quipu.Database, b: quipu.Blobs
     signed = db.blobs("signed", key="i64")
     signed.put_many([-1, 1], [b"a", b"b"])
     assert list(signed.items()) == [(-1, b"a"), (1, b"b")]
-    texts = db.blobs("items of texts", key="str")
+    texts = db.blobs("texts", key="str")
     texts["ä"] = b""
     assert list(texts.items()) == [("ä", b"")]
 
