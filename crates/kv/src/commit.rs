@@ -215,8 +215,21 @@ fn insert(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u6
 
 /// Bytes of the byte strings in these rows.
 fn value_bytes(tables: &[Cow<'_, TableWrites>]) -> u64 {
-    let values = tables.iter().flat_map(|table| &table.rows.values);
-    values.filter_map(base::Column::as_bytes).map(|column| column.heap.len() as u64).sum()
+    tables.iter().map(|table| values_bytes(&table.rows)).sum()
+}
+
+fn values_bytes(rows: &Batch) -> u64 {
+    let strings = rows.values.iter().filter_map(base::Column::as_bytes);
+    strings.map(|column| column.heap.len() as u64).sum()
+}
+
+/// What a write takes in memory, as far as it matters to a limit.
+pub(crate) fn bytes(table: &TableWrites) -> u64 {
+    let keys = match &table.rows.keys {
+        base::Keys::Words(words) => 8 * words.len() * table.rows.rows,
+        base::Keys::Bytes(keys) => keys.heap.len(),
+    };
+    keys as u64 + values_bytes(&table.rows) + 64 * table.rows.rows as u64
 }
 
 /// As [`insert`], row by row with time for readers in between: for [`Switch::HalfCommitVisible`].

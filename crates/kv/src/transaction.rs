@@ -10,21 +10,82 @@ use crate::normalise::normalise;
 use crate::reader::{At, Held, closed, read_through};
 use crate::trees::Entry;
 use base::sabotage::{Switch, is_on};
-use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo};
+use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo, Shape};
 use env::sync::RwLock;
 use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
 use std::sync::Arc;
 use store::{
     Error, ErrorKind, Isolation, Kinds, Read, Result, Scan, TableWrites, Transaction, WriteBatch,
 };
 
+/// A first write of so few rows waits to be read before it goes to a memtable: most transactions write once and commit.
+const ONCE_ROWS_MAX: usize = 64;
+
 /// Own writes of one keyspace.
-struct Overlay {
-    memtable: Arc<Memtable>,
-    /// Number of the newest write: later ones win.
-    writes: u64,
+enum Overlay {
+    /// The only write so far, in key order; nobody has read it.
+    Once(TableWrites),
+    /// Writes that are read through the overlay.
+    Memtable {
+        memtable: Arc<Memtable>,
+        /// Number of the newest write: later ones win.
+        writes: u64,
+    },
+}
+
+impl Overlay {
+    fn new(shape: &Shape) -> Self {
+        Self::Memtable { memtable: Arc::new(Memtable::new(shape)), writes: 0 }
+    }
+
+    fn write(&mut self, table: &TableWrites, shape: &Shape) {
+        self.settle(shape);
+        let Self::Memtable { memtable, writes } = self else { return };
+        for range in &table.delete_ranges {
+            *writes += 1;
+            memtable.delete_range(range.clone(), *writes);
+        }
+        if table.rows.rows > 0 {
+            *writes += 1;
+            let table = normalise(table, shape);
+            crate::convert::with_kinds(&table.kinds, |kinds| {
+                memtable.insert(&table.rows, kinds, *writes);
+            });
+        }
+    }
+
+    /// Puts a write that waits into a memtable.
+    fn settle(&mut self, shape: &Shape) {
+        if let Self::Once(_) = self
+            && let Self::Once(table) = std::mem::replace(self, Self::new(shape))
+        {
+            self.write(&table, shape);
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Once(table) => crate::commit::bytes(table),
+            Self::Memtable { memtable, .. } => memtable.bytes(),
+        }
+    }
+
+    /// All of it, each key once, in key order.
+    fn into_writes(self, keyspace: KeyspaceId) -> TableWrites {
+        match self {
+            Self::Once(table) => table,
+            Self::Memtable { memtable, .. } => {
+                let (rows, kinds) = memtable.fold();
+                let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
+                let delete_ranges = memtable.deleted_ranges();
+                TableWrites { keyspace, kinds: Kinds::PerRow(kinds), rows, delete_ranges }
+            }
+        }
+    }
 }
 
 /// A transaction of the native engine.
@@ -50,12 +111,26 @@ impl KvTransaction {
             return Err(closed());
         }
         let entry = &self.entry(keyspace)?;
-        let overlay =
-            self.overlays.read().get(&keyspace).map(|overlay| Arc::clone(&overlay.memtable));
+        let overlay = self.overlay(keyspace, &entry.info.shape);
         let seq = self.held.moment();
         let view = entry.tree.view();
         let inner = &self.held.inner;
         f(&At { inner, view: &view, entry, seq, overlay: overlay.as_ref() })
+    }
+
+    /// Own writes of a keyspace, to be read.
+    fn overlay(&self, keyspace: KeyspaceId, shape: &Shape) -> Option<Arc<Memtable>> {
+        match self.overlays.read().get(&keyspace)? {
+            Overlay::Memtable { memtable, .. } => return Some(Arc::clone(memtable)),
+            Overlay::Once(_) => {}
+        }
+        let mut overlays = self.overlays.write();
+        let overlay = overlays.get_mut(&keyspace)?;
+        overlay.settle(shape);
+        match overlay {
+            Overlay::Memtable { memtable, .. } => Some(Arc::clone(memtable)),
+            Overlay::Once(_) => None,
+        }
     }
 
     /// A keyspace that was there when the transaction began, or was created since: one that is new held nothing then, and may be
@@ -80,16 +155,16 @@ impl KvTransaction {
         })
     }
 
-    /// Everything written, each key once, in key order.
-    fn batch(&self) -> Result<WriteBatch> {
-        let mut batch = WriteBatch::default();
-        for (&keyspace, overlay) in &*self.overlays.read() {
-            let shape = &self.entry(keyspace)?.info.shape;
-            let (rows, kinds) = overlay.memtable.fold();
-            let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
-            let delete_ranges = overlay.memtable.deleted_ranges();
-            let table = TableWrites { keyspace, kinds: Kinds::PerRow(kinds), rows, delete_ranges };
-            debug_assert!(matches!(normalise(&table, shape), std::borrow::Cow::Borrowed(_)));
+    /// Everything written, each key once, in key order; nothing of it is left here.
+    fn take_batch(&self) -> Result<WriteBatch> {
+        let overlays = std::mem::take(&mut *self.overlays.write());
+        let mut batch = WriteBatch { tables: Vec::with_capacity(overlays.len()) };
+        for (keyspace, overlay) in overlays {
+            let table = overlay.into_writes(keyspace);
+            debug_assert!(matches!(
+                normalise(&table, &self.entry(keyspace)?.info.shape),
+                Cow::Borrowed(_)
+            ));
             batch.tables.push(table);
         }
         Ok(batch)
@@ -237,22 +312,15 @@ impl Transaction for KvTransaction {
             let entry = &self.entry(table.keyspace)?;
             crate::commit::check_shape(table, entry)?;
             let shape = &entry.info.shape;
-            let overlay = overlays
-                .entry(table.keyspace)
-                .or_insert_with(|| Overlay { memtable: Arc::new(Memtable::new(shape)), writes: 0 });
-            for range in &table.delete_ranges {
-                overlay.writes += 1;
-                overlay.memtable.delete_range(range.clone(), overlay.writes);
-            }
-            if table.rows.rows > 0 {
-                overlay.writes += 1;
-                let table = normalise(table, shape);
-                crate::convert::with_kinds(&table.kinds, |kinds| {
-                    overlay.memtable.insert(&table.rows, kinds, overlay.writes);
-                });
+            match overlays.entry(table.keyspace) {
+                Slot::Occupied(mut overlay) => overlay.get_mut().write(table, shape),
+                Slot::Vacant(slot) if table.rows.rows <= ONCE_ROWS_MAX => {
+                    slot.insert(Overlay::Once(normalise(table, shape).into_owned()));
+                }
+                Slot::Vacant(slot) => slot.insert(Overlay::new(shape)).write(table, shape),
             }
         }
-        let bytes: u64 = overlays.values().map(|overlay| overlay.memtable.bytes()).sum();
+        let bytes: u64 = overlays.values().map(Overlay::bytes).sum();
         let limit = self.held.inner.options.transaction_bytes_max;
         if bytes > limit {
             return Err(Error::new(
@@ -267,7 +335,7 @@ impl Transaction for KvTransaction {
     }
 
     fn commit(self: Box<Self>) -> Result<SeqNo> {
-        let batch = self.batch()?;
+        let batch = self.take_batch()?;
         if batch.is_empty() {
             return Ok(SeqNo(self.held.seq));
         }
