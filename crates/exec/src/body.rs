@@ -416,7 +416,8 @@ impl<'p> Body<'p> {
     }
 }
 
-fn span_of(step: &Step) -> Span {
+/// Where a step is written, if it is known.
+pub(crate) fn span_of(step: &Step) -> Span {
     match step {
         Step::Filter(plan::Expr::Call(_, _, span))
         | Step::Member { list: plan::Expr::Call(_, _, span), .. } => *span,

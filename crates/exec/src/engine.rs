@@ -19,6 +19,7 @@ use crate::callback::Callbacks;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
+use crate::expr::Computer;
 use crate::fixed::Projections;
 use crate::host::{Host, Run};
 use crate::output::Output;
@@ -375,12 +376,15 @@ impl Engine {
             (Some(limit), false) => limit.saturating_add(options.offset).max(1),
             _ => usize::MAX,
         };
-        let looked_up = match (&analysis, Lookup::of(plan, &relations)) {
-            (None, Some(lookup)) => lookup.rows(read, interner, &given, enough, watch)?,
-            _ => None,
+        let short = match &analysis {
+            None => {
+                let computer = Computer { interner, parameters: &given, ambient: &ambient };
+                short(plan, &relations, read, &computer, enough, watch)?
+            }
+            Some(_) => None,
         };
         let mut running = None;
-        let Columns { rows, columns } = match looked_up {
+        let Columns { rows, columns } = match short {
             Some(found) => found,
             None => {
                 let running = running.insert(Query::new(
@@ -496,6 +500,24 @@ impl Engine {
             None => false,
         }
     }
+}
+
+/// The rows of a plan that needs neither tables nor batches; `None` where it is none such.
+fn short(
+    plan: &Plan,
+    relations: &[Relation],
+    read: &dyn Read,
+    computer: &Computer<'_>,
+    enough: usize,
+    watch: &Watch<'_>,
+) -> Result<Option<Columns>> {
+    watch.check(0)?;
+    let found = match Lookup::of(plan, relations) {
+        Some(lookup) => lookup.rows(read, computer, enough)?,
+        None => crate::constant::rows_of(plan, computer)?,
+    };
+    watch.check(computer.interner.bytes())?;
+    Ok(found)
 }
 
 /// Takes a script off the list when it is done.

@@ -10,6 +10,7 @@ mod bindings;
 mod body;
 mod callback;
 mod cell;
+mod constant;
 mod engine;
 mod error;
 mod explain;

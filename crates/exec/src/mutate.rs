@@ -16,6 +16,8 @@ use base::{Batch, Kind};
 use hashbrown::HashMap;
 use model::{Type, Value};
 use relation::{KeyColumn, Schema, ValueColumn};
+use std::borrow::Cow;
+use std::sync::OnceLock;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
 
@@ -72,7 +74,15 @@ struct Change {
     new: std::result::Result<Vec<Value>, Vec<Value>>,
 }
 
-/// Where each column of a relation gets its values.
+/// Where the columns of a relation get their values from rows with these headers.
+#[derive(Clone)]
+pub(crate) struct Sources {
+    headers: Vec<String>,
+    of: Vec<Source>,
+}
+
+/// Where a column of a relation gets its values.
+#[derive(Clone)]
 enum Source {
     /// A column of the rows.
     Column(usize),
@@ -94,6 +104,8 @@ pub(crate) struct Writer<'w> {
     pub target: &'w Target,
     /// Defaults of the relation's columns, by name.
     pub defaults: &'w [(String, plan::Expr)],
+    /// Where the columns get their values, of this mutation, once that is known.
+    pub sources: &'w OnceLock<Sources>,
     /// Whether what was done to each row is wanted, by `:returning` or by a trigger.
     pub returning: bool,
 }
@@ -107,10 +119,8 @@ impl Writer<'_> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
         let sources = self.sources(mutation, given)?;
-        let mut rows = Vec::with_capacity(given.rows);
-        for row in 0..given.rows {
-            rows.push(self.row(&sources, given, row)?);
-        }
+        let rows = (0..given.rows).map(|row| self.row(&sources.of, given, row));
+        let rows = rows.collect::<Result<Vec<_>>>()?;
         let numbers = match self.target.dictionary {
             Some(dictionary) => {
                 let texts = rows.iter().flat_map(|row| row[..keys].iter().flatten());
@@ -122,10 +132,19 @@ impl Writer<'_> {
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
         let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
         let looks = has_indexes || !is_blind || self.returning;
-        let old = match looks {
-            true => self.old_rows(&rows, numbers.as_ref())?,
-            false => vec![None; rows.len()],
-        };
+        if !looks {
+            let change = |row: Vec<Option<Value>>| {
+                let new = match mutation.op {
+                    MutationOp::Rm => Err(self.filler(&row)?),
+                    _ => Ok(row.into_iter().map(|value| value.unwrap_or(Value::Null)).collect()),
+                };
+                Ok(Change { old: None, new })
+            };
+            let changes = rows.into_iter().map(change).collect::<Result<_>>()?;
+            self.write_changes(changes, numbers, has_indexes, mutation)?;
+            return Ok(Returned::new());
+        }
+        let old = self.old_rows(&rows, numbers.as_ref())?;
         // Rows in their order, each seeing what those of its key before it did; of each key, only the last is written.
         let mut changes: Vec<Change> = Vec::with_capacity(rows.len());
         let mut changed: HashMap<Vec<Cell>, usize> = HashMap::new();
@@ -137,12 +156,9 @@ impl Writer<'_> {
         };
         let mut returned = Returned::new();
         for (row, old) in rows.iter().zip(old) {
-            let mut before = None;
-            if looks {
-                let key = row[..keys].iter().flatten().map(|value| self.interner.cell(value));
-                let place = *changed.entry(key.collect()).or_insert(changes.len());
-                before = (place < changes.len()).then_some(place);
-            }
+            let key = row[..keys].iter().flatten().map(|value| self.interner.cell(value));
+            let place = *changed.entry(key.collect()).or_insert(changes.len());
+            let before = (place < changes.len()).then_some(place);
             let first = before.map_or_else(|| old.clone(), |place| changes[place].old.clone());
             let old = match before {
                 Some(place) => changes[place].new.clone().ok(),
@@ -245,7 +261,20 @@ impl Writer<'_> {
         self.write(true, Kind::Delete, deletes)
     }
 
-    fn sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Vec<Source>> {
+    /// Where the columns get their values, found out once for rows with the same headers.
+    fn sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Cow<'_, Sources>> {
+        if let Some(kept) = self.sources.get().filter(|kept| kept.headers == given.headers) {
+            return Ok(Cow::Borrowed(kept));
+        }
+        let of = self.find_sources(mutation, given)?;
+        let found = Sources { headers: given.headers.to_vec(), of };
+        Ok(match self.sources.set(found) {
+            Ok(()) => self.sources.get().map(Cow::Borrowed).expect("it was set"),
+            Err(found) => Cow::Owned(found),
+        })
+    }
+
+    fn find_sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Vec<Source>> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
         let of_keys_only =
@@ -299,36 +328,32 @@ impl Writer<'_> {
     }
 
     fn row(&self, sources: &[Source], given: &Given<'_>, row: usize) -> Result<Vec<Option<Value>>> {
-        let value = |source: &Source| {
-            Ok(match source {
-                Source::Column(column) => Some(self.interner.value(given.columns[*column][row])),
+        let schema = &self.target.schema;
+        let value = |(place, source): (usize, &Source)| {
+            let value = match source {
+                Source::Column(column) => self.interner.value(given.columns[*column][row]),
                 Source::Default(expr) => {
                     // Computed for each row: a default may be random.
                     let compiled = self.computer.compile(expr)?;
-                    Some(self.interner.value(self.computer.compute(&compiled, &NoRows, 0)?))
+                    self.interner.value(self.computer.compute(&compiled, &NoRows, 0)?)
                 }
-                Source::Kept => None,
-            })
-        };
-        let row = sources.iter().map(value).collect::<Result<Vec<_>>>()?;
-        let schema = &self.target.schema;
-        row.into_iter()
-            .enumerate()
-            .map(|(place, value)| match (value, place.checked_sub(schema.keys.len())) {
-                (Some(value), None) => {
+                Source::Kept => return Ok(None),
+            };
+            match place.checked_sub(schema.keys.len()) {
+                None => {
                     let key = &schema.keys[place];
                     self.coerce(&key.column_type, &key.name, value).map(Some)
                 }
-                (Some(Value::Null), Some(value)) if schema.values[value].nullable => {
+                Some(place) if schema.values[place].nullable && value == Value::Null => {
                     Ok(Some(Value::Null))
                 }
-                (Some(value), Some(place)) => {
+                Some(place) => {
                     let column = &schema.values[place];
                     self.coerce(&column.column_type, &column.name, value).map(Some)
                 }
-                (None, _) => Ok(None),
-            })
-            .collect()
+            }
+        };
+        sources.iter().enumerate().map(value).collect()
     }
 
     fn coerce(&self, of: &Type, name: &str, value: Value) -> Result<Value> {

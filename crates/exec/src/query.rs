@@ -346,7 +346,7 @@ impl<'a> Query<'a> {
                     });
                 }
                 PredicateKind::Constant(data) => {
-                    let rows = self.constant_rows(data, definition)?;
+                    let rows = crate::constant::columns(data, definition, &self.computer())?;
                     self.fill(predicate, rows.len(), &rows)?;
                 }
                 PredicateKind::Fixed(fixed) => {
@@ -546,42 +546,6 @@ impl<'a> Query<'a> {
             used.args.iter().map(|arg| computer.known(arg)).collect::<Result<Vec<Value>>>()
         });
         Ok(Groups::new(aggregates, args.collect::<Result<_>>()?, span, self.ambient.random()))
-    }
-
-    fn constant_rows(
-        &self,
-        data: &plan::Expr,
-        definition: &plan::Predicate,
-    ) -> Result<Vec<Vec<Cell>>> {
-        let rows = self.computer().known(data)?;
-        let wrong = |what: &str| {
-            let hint = "write rows as lists in a list: [[1, 'a'], [2, 'b']]";
-            Error::hinted(what, definition.span, hint)
-        };
-        let Value::List(rows) = rows else {
-            return Err(wrong("a constant rule needs a list of rows"));
-        };
-        let arity = match (definition.columns.len(), rows.first()) {
-            (0, Some(Value::List(first))) => first.len(),
-            (named, _) => named,
-        };
-        let mut columns = vec![Vec::with_capacity(rows.len()); arity];
-        for row in rows {
-            let Value::List(items) = row else {
-                return Err(wrong("a row of a constant rule is a list"));
-            };
-            if items.len() != arity {
-                return Err(wrong(&format!(
-                    "rule `{}` has {arity} columns, a row has {}",
-                    definition.name,
-                    items.len()
-                )));
-            }
-            for (column, item) in columns.iter_mut().zip(items) {
-                column.push(self.interner.take(item));
-            }
-        }
-        Ok(columns)
     }
 }
 

@@ -42,6 +42,15 @@ const QUERIES: &[(&str, &str)] = &[
     ("?[a, b]", "*deep{c: $id, a, b}"),
     ("?[a, b, d]", "*deep{c: $id, a, b, d}"),
     ("?[b]", "*deep{c: $id, a: 1, b}"),
+    ("?[a, c]", "*one{k: $id, a}, c = (a ~ 0) + 1"),
+    ("?[k, a, b]", "k = $id, *one{k, a: before, b}, a = mod((before ~ 0) + 1, 5)"),
+    ("?[j, id, c]", "id = $id, *two{k: id, j, a}, c = [id, j, a]"),
+    ("?[c]", "*two{k: $id, j, a}, c = j + a"),
+    ("?[j, c, d]", "*two{k: $id, j, a}, c = a * 2, d = c + j, c != 4"),
+    ("?[a, j]", "*two{k: $id, j, a}, a > 2"),
+    ("?[j]", "*two{k: $id, j, a}, mod(j, 7) == a"),
+    ("?[k, c]", "*one{k, a, b: $id}, c = a ~ -1, c < 8"),
+    ("?[k, a]", "k = 5, *one{k, a}, a == $id"),
     ("?[x]", "*pairs[x, x], x = $id"),
     ("?[k]", "not *pairs[$id, 2], k = $id"),
 ];
@@ -113,4 +122,51 @@ fn one_look_in_a_transaction_sees_what_the_script_did() {
                   { ?[k, j] <- [[9, 5]] :rm pairs {k, j} }
                   { ?[j] := *pairs[$id, j] }";
     assert_eq!(rows(&ask(&engine, script, &Value::Int(9))), [[Value::Int(1)]]);
+}
+
+/// Rows of constant rules; `$id` is a value, `$row` a list of two, `$rows` a list of such lists.
+const CONSTANTS: &[&str] = &[
+    "[]",
+    "[[1, 'a']]",
+    "[[$id, 'a']]",
+    "[[$id, $id + 1]]",
+    "[$row]",
+    "[$row, [2, $id], [1, 2]]",
+    "$rows",
+    "[[2, 'b'], [1, 'a'], [2, 'b'], [1.0, null]]",
+    "[[2, $id], [1, $id], [2, $id]]",
+    "[[[1, $id], {'a': 1}], ['a longer text than six bytes', -0.0]]",
+];
+
+const WRONG_CONSTANTS: &[(&str, &str)] = &[
+    ("[[1, 2, $id]]", "has 2 columns, a row has 3"),
+    ("[[1, 2], [$id]]", "has 2 columns, a row has 1"),
+    ("[[$id, 1], 3]", "a row of a constant rule is a list"),
+    ("$id", "a constant rule needs a list of rows"),
+    ("[[$id, $id / 'x']]", "expected numbers"),
+];
+
+#[test]
+fn a_constant_rule_alone_answers_as_one_that_another_reads() {
+    let engine = engine_of(2, 1 << 30);
+    let row = |a, b: &str| Value::List(vec![Value::Int(a), Value::Str(b.to_owned())]);
+    let parameters: Parameters = [
+        ("id".to_owned(), Value::Int(7)),
+        ("row".to_owned(), row(1, "x")),
+        ("rows".to_owned(), Value::List(vec![row(3, "c"), row(1, "x"), row(3, "c")])),
+    ]
+    .into();
+    for options in ["", ":order -b, a :limit 1", ":order -b", ":offset 1"] {
+        for data in CONSTANTS {
+            let ask = |script: &str| engine.run(script, &parameters).unwrap();
+            let alone = ask(&format!("?[a, b] <- {data} {options}"));
+            let read = ask(&format!("r[a, b] <- {data}\n?[a, b] := r[a, b] {options}"));
+            assert_eq!(rows(&alone), rows(&read), "{data} {options}");
+            assert_eq!(alone.headers, read.headers);
+        }
+    }
+    for (data, why) in WRONG_CONSTANTS {
+        let error = engine.run(&format!("?[a, b] <- {data}"), &parameters).unwrap_err();
+        assert!(error.to_string().contains(why), "{data}: {error}");
+    }
 }

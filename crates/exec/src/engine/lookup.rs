@@ -1,4 +1,4 @@
-//! Queries that are one look at a stored relation: the row of a key, or the rows whose keys begin with what is known.
+//! Queries that are one look at a stored relation: the row of a key, or the rows whose keys begin with what is known, and what is computed of them.
 //!
 //! # Why
 //! The store answers such a query in a microsecond or less. Tables, batches of bindings and a sink for its rows would take several times as long;
@@ -8,12 +8,14 @@
 //! 1. The rows are those that the plan's steps find, each once: the head has every key column that is not known.
 //! 2. Few rows are read. Where there are more, the plan's steps begin anew: they look at the clock and at the memory that they hold.
 
+use crate::bindings::Bindings;
+use crate::body::span_of;
 use crate::cell::{Cell, Interner};
 use crate::error::Result;
+use crate::expr::Computer;
 use crate::query::Relation;
 use crate::stored::{Columns, SHORT_ROWS, StoredPath};
 use crate::stored_keys::as_kind_of;
-use crate::watch::Watch;
 use plan::{Expr, Plan, Planned, PredicateKind, Step};
 use store::Read;
 
@@ -26,6 +28,18 @@ pub(super) struct Lookup<'p> {
     wanted: Vec<usize>,
     /// What stands in each column of the head.
     head: Vec<Place>,
+    /// What is computed of the rows, and asked of them.
+    then: &'p [Planned],
+    /// Variables that are known, and those that are read.
+    vars: Vars<'p>,
+}
+
+/// Which variables what is known and what is read are.
+struct Vars<'p> {
+    known: &'p [usize],
+    read: &'p [(usize, usize)],
+    /// Of all of the rule.
+    number: usize,
 }
 
 /// A column of the key whose value is known.
@@ -42,6 +56,8 @@ enum Place {
     Read(usize),
     /// Entry of what is known, as it is given.
     Known(usize),
+    /// A variable that is computed.
+    Computed(usize),
 }
 
 impl<'p> Lookup<'p> {
@@ -56,7 +72,10 @@ impl<'p> Lookup<'p> {
         if rule.predicate != program.entry || !is_inline || definition.is_aggregated() {
             return None;
         }
-        let (last, given) = planned.first.as_ref()?.steps.split_last()?;
+        let steps = &planned.first.as_ref()?.steps;
+        let look = steps.iter().position(|step| matches!(step.step, Step::Stored { .. }))?;
+        let (given, rest) = steps.split_at(look);
+        let (look, then) = rest.split_first()?;
         let Step::Stored {
             stored,
             path: number,
@@ -67,7 +86,7 @@ impl<'p> Lookup<'p> {
             outputs,
             at: None,
             negated: false,
-        } = &last.step
+        } = &look.step
         else {
             return None;
         };
@@ -79,6 +98,7 @@ impl<'p> Lookup<'p> {
         if prefix.is_empty()
             || !checks.is_empty()
             || !given.iter().all(says_key)
+            || !then.iter().all(is_of_row)
             || !path.covers(&wanted)
         {
             return None;
@@ -92,29 +112,31 @@ impl<'p> Lookup<'p> {
         }
         let place = |var: &usize| {
             let read = outputs.iter().position(|(_, output)| output == var).map(Place::Read);
-            read.or_else(|| prefix.iter().position(|known| known == var).map(Place::Known))
+            let known = || prefix.iter().position(|known| known == var).map(Place::Known);
+            let is_computed = |step: &Planned| matches!(&step.step, Step::Assign { var: other, .. } if other == var);
+            let computed = || then.iter().any(is_computed).then_some(Place::Computed(*var));
+            read.or_else(known).or_else(computed)
         };
         let head: Vec<Place> = rule.head.iter().map(place).collect::<Option<_>>()?;
         let keys = path.columns.get(prefix.len()..path.schema.keys.len())?;
         let tells_apart = |column: &usize| {
             head.iter().any(|place| matches!(place, Place::Read(i) if wanted[*i] == *column))
         };
-        keys.iter().all(tells_apart).then_some(Self { path, known, wanted, head })
+        let vars = Vars { known: prefix, read: outputs, number: rule.variables.len() };
+        keys.iter().all(tells_apart).then_some(Self { path, known, wanted, head, then, vars })
     }
 
-    /// The rows, or the first `enough` of them; `None` where there are too many to be read at once.
+    /// The rows, or at least the first `enough` of them; `None` where there are too many to be read at once.
     ///
     /// # Errors
-    /// Those of the store; what stops the query.
+    /// Those of the store; what an expression fails with.
     pub(super) fn rows(
         &self,
         read: &dyn Read,
-        interner: &Interner,
-        parameters: &[Cell],
+        computer: &Computer<'_>,
         enough: usize,
-        watch: &Watch<'_>,
     ) -> Result<Option<Columns>> {
-        watch.check(0)?;
+        let Computer { interner, parameters, .. } = *computer;
         let given: Vec<Cell> =
             self.known.iter().map(|known| known.cell(parameters, interner)).collect();
         let mut sought = given.clone();
@@ -123,18 +145,58 @@ impl<'p> Lookup<'p> {
                 *cell = as_kind_of(of, &[*cell], interner)[0];
             }
         }
+        // Which rows are kept, nobody knows before they are read.
+        let enough = if self.then.is_empty() { enough } else { usize::MAX };
         let rows_max = enough.min(SHORT_ROWS);
         let found = self.path.few(read, &sought, &self.wanted, rows_max, interner)?;
         if found.rows == SHORT_ROWS && enough > SHORT_ROWS {
             return Ok(None);
         }
-        watch.check(interner.bytes())?;
+        if !self.then.is_empty() {
+            return self.computed(found, &given, computer).map(Some);
+        }
         let Columns { rows, columns } = found;
         let column = |place: &Place| match *place {
             Place::Read(i) => columns[i].clone(),
             Place::Known(i) => vec![given[i]; rows],
+            Place::Computed(_) => unreachable!("nothing is computed"),
         };
         Ok(Some(Columns { rows, columns: self.head.iter().map(column).collect() }))
+    }
+
+    /// The rows that are found, with what is computed of them, without those that do not fulfil a condition.
+    fn computed(&self, found: Columns, given: &[Cell], computer: &Computer<'_>) -> Result<Columns> {
+        let mut all = Bindings::unit(self.vars.number);
+        all.rows = found.rows;
+        for (&(_, var), column) in self.vars.read.iter().zip(found.columns) {
+            all.columns[var] = column;
+        }
+        for (&var, &cell) in self.vars.known.iter().zip(given) {
+            all.columns[var] = vec![cell; all.rows];
+        }
+        for Planned { step, live, .. } in self.then {
+            match step {
+                Step::Assign { var, value, .. } => {
+                    let value = computer.compile(value)?;
+                    let cells = (0..all.rows).map(|row| computer.compute(&value, &all, row));
+                    all.columns[*var] = cells.collect::<Result<_>>()?;
+                }
+                Step::Filter(condition) => {
+                    let compiled = computer.compile(condition)?;
+                    let kept = computer.select(&compiled, &all, span_of(step))?;
+                    if kept.len() < all.rows {
+                        all = all.gather(&kept, live);
+                    }
+                }
+                _ => unreachable!("what is not of one row is no look"),
+            }
+        }
+        let column = |place: &Place| match *place {
+            Place::Read(i) => all.columns[self.vars.read[i].1].clone(),
+            Place::Known(i) => all.columns[self.vars.known[i]].clone(),
+            Place::Computed(var) => all.columns[var].clone(),
+        };
+        Ok(Columns { rows: all.rows, columns: self.head.iter().map(column).collect() })
     }
 }
 
@@ -146,6 +208,11 @@ impl Known<'_> {
             Expr::Var(_) | Expr::Call(..) => unreachable!("only known values are looked for"),
         }
     }
+}
+
+/// Whether a step computes something of each row, or keeps it or not.
+fn is_of_row(step: &Planned) -> bool {
+    matches!(step.step, Step::Assign { compare: false, .. } | Step::Filter(_))
 }
 
 /// The value that a step says a variable is, if that is known without computing it.

@@ -14,13 +14,14 @@
 //!    come to it.
 
 use super::PLAN_AGE_US;
+use crate::mutate::Sources;
 use crate::query::Relation;
 use crate::target::Target;
 use env::sync::Mutex;
 use plan::Plan;
 use relation::Settings;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use syntax::{Script, Span};
 
 /// Under what something was found out.
@@ -41,6 +42,8 @@ pub(super) struct Aim {
     pub(super) settings: Settings,
     /// Defaults by column: those that the script says, then those of the relation.
     pub(super) defaults: Vec<(String, plan::Expr)>,
+    /// Where the columns get their values.
+    pub(super) sources: OnceLock<Sources>,
 }
 
 /// A script that was parsed before.

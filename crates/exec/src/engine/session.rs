@@ -20,7 +20,7 @@ use base::KeyspaceId;
 use model::Value;
 use relation::{Access, Entry, Names, Schema};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::{ErrorKind, Read, Transaction};
 use syntax::{Ident, MutationOp, Script, Span, SystemOp};
 
@@ -211,7 +211,7 @@ impl Session<'_> {
         triggers: &[String],
         returning: bool,
     ) -> Result<Returned> {
-        let Aim { target, defaults, .. } = aim;
+        let Aim { target, defaults, sources, .. } = aim;
         let ambient = EnvAmbient(&*self.engine.env);
         self.has_numbered |= target.dictionary.is_some();
         if let Some(main) = target.paths.first()
@@ -230,6 +230,7 @@ impl Session<'_> {
             },
             target,
             defaults,
+            sources,
             returning: (returning || !triggers.is_empty() || is_told)
                 && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
         };
@@ -334,7 +335,7 @@ impl Session<'_> {
         let mut target = Target::of(catalog, self.read(), &entry)?;
         target.call(&mutation.relation.text);
         let defaults = self.defaults(mutation, &target.schema)?;
-        Ok(Aim { target, settings, defaults })
+        Ok(Aim { target, settings, defaults, sources: OnceLock::new() })
     }
 
     /// A relation's settings, if they let it be changed so. What is not there yet has the usual ones.

@@ -1,0 +1,123 @@
+//! The rows of a constant rule.
+
+use crate::cell::Cell;
+use crate::error::{Error, Result};
+use crate::expr::{Computer, NoRows};
+use crate::stored::Columns;
+use crate::table::Table;
+use model::Value;
+use plan::{Expr, Plan, Predicate, PredicateKind};
+
+/// The rows of a plan that is a constant rule and nothing else, each once and in order: what small changes write. `None` where the plan is more.
+///
+/// # Errors
+/// As [`columns`].
+pub(crate) fn rows_of(plan: &Plan, computer: &Computer<'_>) -> Result<Option<Columns>> {
+    let entry = plan.program.entry;
+    let [group] = &plan.groups[..] else { return Ok(None) };
+    let definition = &plan.program.predicates[entry];
+    let PredicateKind::Constant(data) = &definition.kind else { return Ok(None) };
+    if group.group.predicates != [entry] {
+        return Ok(None);
+    }
+    let columns = columns(data, definition, computer)?;
+    let rows = columns.first().map_or(0, Vec::len);
+    if rows <= 1 {
+        return Ok(Some(Columns { rows, columns }));
+    }
+    let mut table = Table::set(columns.len());
+    let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+    (0..rows).for_each(|row| {
+        table.insert(&slices, row);
+    });
+    Ok(Some(Columns { rows: table.rows(), columns: table.into_sorted_columns() }))
+}
+
+/// The rows as they are written, a column each.
+///
+/// # Errors
+/// Values that are no list of lists, rows of another length than the head, and what expressions fail with.
+pub(crate) fn columns(
+    data: &Expr,
+    definition: &Predicate,
+    computer: &Computer<'_>,
+) -> Result<Vec<Vec<Cell>>> {
+    let mut rows = Rows { definition, expected: 0, columns: None };
+    match data {
+        // Item by item, so that no list of lists is made to be taken apart.
+        Expr::Const(Value::List(all)) => {
+            rows.expected = all.len();
+            for row in all {
+                rows.push_value(row, computer)?;
+            }
+        }
+        Expr::Call(function, all, _) if function.name == LIST => {
+            rows.expected = all.len();
+            for row in all {
+                match row {
+                    Expr::Call(function, items, _) if function.name == LIST => {
+                        let cell = |item| computer.compute(&computer.compile(item)?, &NoRows, 0);
+                        rows.push(items.len(), items.iter().map(cell))?;
+                    }
+                    row => rows.push_value(&computer.known(row)?, computer)?,
+                }
+            }
+        }
+        data => {
+            let Value::List(all) = computer.known(data)? else {
+                return Err(rows.wrong("a constant rule needs a list of rows"));
+            };
+            rows.expected = all.len();
+            for row in &all {
+                rows.push_value(row, computer)?;
+            }
+        }
+    }
+    Ok(rows.columns.unwrap_or_else(|| vec![Vec::new(); definition.columns.len()]))
+}
+
+/// The function that makes lists.
+const LIST: &str = "list";
+
+/// Rows that were found so far.
+struct Rows<'d> {
+    definition: &'d Predicate,
+    /// How many rows there will be.
+    expected: usize,
+    /// None before the first row, which tells how many where the head does not.
+    columns: Option<Vec<Vec<Cell>>>,
+}
+
+impl Rows<'_> {
+    fn push_value(&mut self, row: &Value, computer: &Computer<'_>) -> Result<()> {
+        match row {
+            Value::List(items) => {
+                self.push(items.len(), items.iter().map(|item| Ok(computer.interner.cell(item))))
+            }
+            _ => Err(self.wrong("a row of a constant rule is a list")),
+        }
+    }
+
+    fn push(&mut self, len: usize, cells: impl Iterator<Item = Result<Cell>>) -> Result<()> {
+        let arity = match (&self.columns, self.definition.columns.len()) {
+            (Some(columns), _) => columns.len(),
+            (None, 0) => len,
+            (None, named) => named,
+        };
+        if len != arity {
+            let name = &self.definition.name;
+            return Err(self.wrong(&format!("rule `{name}` has {arity} columns, a row has {len}")));
+        }
+        let make = || (0..arity).map(|_| Vec::with_capacity(self.expected)).collect();
+        let columns: &mut Vec<Vec<Cell>> = self.columns.get_or_insert_with(make);
+        for (column, cell) in columns.iter_mut().zip(cells) {
+            column.push(cell?);
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        let hint = "write rows as lists in a list: [[1, 'a'], [2, 'b']]";
+        Error::hinted(what, self.definition.span, hint)
+    }
+}
