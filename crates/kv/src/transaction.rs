@@ -15,8 +15,6 @@ use env::sync::RwLock;
 use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as Slot;
 use std::sync::Arc;
 use store::{
     Error, ErrorKind, Isolation, Kinds, Read, Result, Scan, TableWrites, Transaction, WriteBatch,
@@ -88,11 +86,20 @@ impl Overlay {
     }
 }
 
+/// Where a keyspace's writes are, or would be.
+fn place(
+    overlays: &[(KeyspaceId, Overlay)],
+    keyspace: KeyspaceId,
+) -> std::result::Result<usize, usize> {
+    overlays.binary_search_by_key(&keyspace, |(id, _)| *id)
+}
+
 /// A transaction of the native engine.
 pub(crate) struct KvTransaction {
     held: Held,
     isolation: Isolation,
-    overlays: RwLock<BTreeMap<KeyspaceId, Overlay>>,
+    /// By keyspace. Most transactions write to one or two: a map's node would take longer to make than what is written.
+    overlays: RwLock<Vec<(KeyspaceId, Overlay)>>,
     reads: RwLock<Vec<(KeyspaceId, KeyRange)>>,
 }
 
@@ -120,12 +127,17 @@ impl KvTransaction {
 
     /// Own writes of a keyspace, to be read.
     fn overlay(&self, keyspace: KeyspaceId, shape: &Shape) -> Option<Arc<Memtable>> {
-        match self.overlays.read().get(&keyspace)? {
-            Overlay::Memtable { memtable, .. } => return Some(Arc::clone(memtable)),
-            Overlay::Once(_) => {}
+        {
+            let overlays = self.overlays.read();
+            if let Overlay::Memtable { memtable, .. } =
+                &overlays[place(&overlays, keyspace).ok()?].1
+            {
+                return Some(Arc::clone(memtable));
+            }
         }
         let mut overlays = self.overlays.write();
-        let overlay = overlays.get_mut(&keyspace)?;
+        let place = place(&overlays, keyspace).ok()?;
+        let (_, overlay) = &mut overlays[place];
         overlay.settle(shape);
         match overlay {
             Overlay::Memtable { memtable, .. } => Some(Arc::clone(memtable)),
@@ -312,15 +324,21 @@ impl Transaction for KvTransaction {
             let entry = &self.entry(table.keyspace)?;
             crate::commit::check_shape(table, entry)?;
             let shape = &entry.info.shape;
-            match overlays.entry(table.keyspace) {
-                Slot::Occupied(mut overlay) => overlay.get_mut().write(table, shape),
-                Slot::Vacant(slot) if table.rows.rows <= ONCE_ROWS_MAX => {
-                    slot.insert(Overlay::Once(normalise(table, shape).into_owned()));
+            let place = match place(&overlays, table.keyspace) {
+                Ok(place) => place,
+                Err(place) if table.rows.rows <= ONCE_ROWS_MAX => {
+                    let once = Overlay::Once(normalise(table, shape).into_owned());
+                    overlays.insert(place, (table.keyspace, once));
+                    continue;
                 }
-                Slot::Vacant(slot) => slot.insert(Overlay::new(shape)).write(table, shape),
-            }
+                Err(place) => {
+                    overlays.insert(place, (table.keyspace, Overlay::new(shape)));
+                    place
+                }
+            };
+            overlays[place].1.write(table, shape);
         }
-        let bytes: u64 = overlays.values().map(Overlay::bytes).sum();
+        let bytes: u64 = overlays.iter().map(|(_, overlay)| overlay.bytes()).sum();
         let limit = self.held.inner.options.transaction_bytes_max;
         if bytes > limit {
             return Err(Error::new(
