@@ -5,14 +5,19 @@ use crate::error::{Error, Result};
 use crate::expr::{Computer, NoRows};
 use crate::stored::Columns;
 use crate::table::Table;
+use crate::watch::Watch;
 use model::Value;
 use plan::{Expr, Plan, Predicate, PredicateKind};
 
 /// The rows of a plan that is a constant rule and nothing else, each once and in order: what small changes write. `None` where the plan is more.
 ///
 /// # Errors
-/// As [`columns`].
-pub(crate) fn rows_of(plan: &Plan, computer: &Computer<'_>) -> Result<Option<Columns>> {
+/// As [`columns`]; what stops the query.
+pub(crate) fn rows_of(
+    plan: &Plan,
+    computer: &Computer<'_>,
+    watch: &Watch<'_>,
+) -> Result<Option<Columns>> {
     let entry = plan.program.entry;
     let [group] = &plan.groups[..] else { return Ok(None) };
     let definition = &plan.program.predicates[entry];
@@ -25,11 +30,14 @@ pub(crate) fn rows_of(plan: &Plan, computer: &Computer<'_>) -> Result<Option<Col
     if rows <= 1 {
         return Ok(Some(Columns { rows, columns }));
     }
+    let besides = computer.interner.bytes();
+    watch.check(besides + (columns.len() * rows * size_of::<Cell>()) as u64)?;
     let mut table = Table::set(columns.len());
     let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
     (0..rows).for_each(|row| {
         table.insert(&slices, row);
     });
+    watch.check(besides + table.bytes())?;
     Ok(Some(Columns { rows: table.rows(), columns: table.into_sorted_columns() }))
 }
 

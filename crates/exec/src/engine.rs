@@ -514,7 +514,7 @@ fn short(
     watch.check(0)?;
     let found = match Lookup::of(plan, relations) {
         Some(lookup) => lookup.rows(read, computer, enough)?,
-        None => crate::constant::rows_of(plan, computer)?,
+        None => crate::constant::rows_of(plan, computer, watch)?,
     };
     watch.check(computer.interner.bytes())?;
     Ok(found)

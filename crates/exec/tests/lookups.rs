@@ -170,3 +170,30 @@ fn a_constant_rule_alone_answers_as_one_that_another_reads() {
         assert!(error.to_string().contains(why), "{data}: {error}");
     }
 }
+
+/// Found by review.
+#[test]
+fn of_rows_beyond_a_limit_nothing_is_computed() {
+    let engine = engine();
+    for k in [2, 255, 256, 257] {
+        let script = "?[j, c] := *two{k: $id, j, a}, c = if(j > 1, j + 'x', j) :limit 1";
+        assert_eq!(rows(&ask(&engine, script, &Value::Int(k))), [[Value::Int(0), Value::Int(0)]]);
+        let script = "?[c, j] := *two{k: $id, j, a}, c = -j, j >= 0 :limit 1";
+        assert_eq!(ask(&engine, script, &Value::Int(k)).rows, 1);
+        let script =
+            "?[j] := *two{k: $id, j, a}, mod(j, 256) == 255 or mod(j, 256) == 2 :limit 256";
+        let found = rows(&ask(&engine, script, &Value::Int(k)));
+        let wanted = (0..k).filter(|j| j % 256 == 255 || j % 256 == 2);
+        assert_eq!(found, wanted.map(|j| vec![Value::Int(j)]).collect::<Vec<_>>(), "{k}");
+    }
+}
+
+/// Found by review.
+#[test]
+fn the_rows_of_a_constant_rule_count_as_memory() {
+    let engine = engine_of(1, 1 << 20);
+    let rows: Vec<String> = (0..100_000).map(|i| format!("[{i}, 1]")).collect();
+    let script = format!("?[a, b] <- [{}]", rows.join(","));
+    let error = engine.run(&script, &Parameters::new()).unwrap_err();
+    assert!(matches!(error, quipu_exec::Error::Limit(_)), "{error}");
+}

@@ -229,7 +229,8 @@ pub(crate) fn bytes(table: &TableWrites) -> u64 {
         base::Keys::Words(words) => 8 * words.len() * table.rows.rows,
         base::Keys::Bytes(keys) => keys.heap.len(),
     };
-    keys as u64 + values_bytes(&table.rows) + 64 * table.rows.rows as u64
+    let parts = table.rows.rows + 2 * table.delete_ranges.len();
+    keys as u64 + values_bytes(&table.rows) + 64 * parts as u64
 }
 
 /// As [`insert`], row by row with time for readers in between: for [`Switch::HalfCommitVisible`].

@@ -136,6 +136,11 @@ impl<'p> Lookup<'p> {
         computer: &Computer<'_>,
         enough: usize,
     ) -> Result<Option<Columns>> {
+        // How many rows are to be read for so few that are kept, nobody knows.
+        let keeps_all = |step: &Planned| matches!(step.step, Step::Assign { .. });
+        if enough <= SHORT_ROWS && !self.then.iter().all(keeps_all) {
+            return Ok(None);
+        }
         let Computer { interner, parameters, .. } = *computer;
         let given: Vec<Cell> =
             self.known.iter().map(|known| known.cell(parameters, interner)).collect();
@@ -145,8 +150,6 @@ impl<'p> Lookup<'p> {
                 *cell = as_kind_of(of, &[*cell], interner)[0];
             }
         }
-        // Which rows are kept, nobody knows before they are read.
-        let enough = if self.then.is_empty() { enough } else { usize::MAX };
         let rows_max = enough.min(SHORT_ROWS);
         let found = self.path.few(read, &sought, &self.wanted, rows_max, interner)?;
         if found.rows == SHORT_ROWS && enough > SHORT_ROWS {
