@@ -19,6 +19,9 @@ use syntax::{Ident, Span};
 /// Rows that are read at once.
 const CHUNK_ROWS: usize = 65_536;
 
+/// So often a relation is looked for again that is dropped and made anew while it is compared.
+const AGAIN_MAX: usize = 8;
+
 /// A set of keys, told apart from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
@@ -83,36 +86,55 @@ impl Engine {
         Ok(mended)
     }
 
-    /// Tells of each index what its relation says it holds, and what it holds.
+    /// Tells of each index what its relation says it holds, and what it holds. What is dropped meanwhile is left out.
     fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, &StoredPath, Sums, Sums)) -> Result<()> {
         for entry in self.catalog().list()? {
-            let Entry::Relation(schema, keyspace) = &entry else { continue };
-            if schema.name.contains(':') {
-                continue;
-            }
-            let snapshot = self.store().snapshot();
-            let paths = stored_paths(self.catalog(), &*snapshot, &entry)?;
-            let indexes = &paths[1..];
-            if indexes.is_empty() {
-                continue;
-            }
-            let mut wanted = vec![Sums::default(); indexes.len()];
-            each_batch(&*snapshot, *keyspace, &paths[0], &mut |rows| {
-                for (sums, path) in wanted.iter_mut().zip(indexes) {
-                    sums.add(&index_rows(schema, rows, path).map_err(of_store)?);
+            let mut now = Some(entry);
+            for again in 0.. {
+                let Some(entry) = now.take() else { break };
+                match self.sums_of_indexes(&entry) {
+                    // It may have been dropped since it was listed, and made anew.
+                    Err(error) if error.kind() == ErrorKind::InvalidInput && again < AGAIN_MAX => {
+                        now = self.catalog().find(entry.name())?;
+                    }
+                    found => {
+                        for (path, wanted, found) in found? {
+                            tell(&entry, &path, wanted, found);
+                        }
+                    }
                 }
-                Ok(())
-            })?;
-            for (wanted, path) in wanted.into_iter().zip(indexes) {
-                let mut found = Sums::default();
-                each_batch(&*snapshot, path.keyspace, path, &mut |rows| {
-                    found.add(rows);
-                    Ok(())
-                })?;
-                tell(&entry, path, wanted, found);
             }
         }
         Ok(())
+    }
+
+    /// Of each index of a relation what the relation says it holds, and what it holds.
+    fn sums_of_indexes(&self, entry: &Entry) -> Result<Vec<(StoredPath, Sums, Sums)>> {
+        let Entry::Relation(schema, keyspace) = entry else { return Ok(Vec::new()) };
+        if schema.name.contains(':') {
+            return Ok(Vec::new());
+        }
+        let snapshot = self.store().snapshot();
+        let paths = stored_paths(self.catalog(), &*snapshot, entry)?;
+        let indexes = &paths[1..];
+        if indexes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut all: Vec<_> =
+            indexes.iter().map(|path| (path.clone(), Sums::default(), Sums::default())).collect();
+        each_batch(&*snapshot, *keyspace, &paths[0], &mut |rows| {
+            for (path, wanted, _) in &mut all {
+                wanted.add(&index_rows(schema, rows, path).map_err(of_store)?);
+            }
+            Ok(())
+        })?;
+        for (path, _, found) in &mut all {
+            each_batch(&*snapshot, path.keyspace, path, &mut |rows| {
+                found.add(rows);
+                Ok(())
+            })?;
+        }
+        Ok(all)
     }
 }
 

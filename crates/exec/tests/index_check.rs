@@ -8,6 +8,7 @@ use quipu_exec::{Engine, IndexCheck, Parameters};
 use relation::Catalog;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use store::{Isolation, Kinds, Store, TableWrites, WriteBatch};
 
 fn run(engine: &Engine, script: &str) {
@@ -77,4 +78,39 @@ fn an_index_without_a_row_or_with_another_one_is_no_sound_index() {
     assert_eq!(engine.check_indexes().unwrap().1, Vec::<String>::new());
     let output = engine.run("?[count(k)] := *r{k, v: 99}", &Parameters::new()).unwrap();
     assert_eq!(output.value(0, 0), Value::Int(0));
+}
+
+/// What is dropped or made while indexes are compared is no failure, and no index that differs.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a thread of the test")]
+fn indexes_that_come_and_go_beside_a_check_are_nothing_wrong() {
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    run(&engine, "?[k, v] := k in int_range(100), v = k % 7 :create stays {k: Int => v: Int}");
+    run(&engine, "::index create stays:by_v {v}");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                run(
+                    &engine,
+                    "?[k, v] := k in int_range(9), v = k % 2 :create r {k: Int => v: Int}",
+                );
+                run(&engine, "::index create r:by_v {v}");
+                run(&engine, "?[k, v] := k in int_range(5), v = k :put r {k => v}");
+                run(&engine, "::index drop r:by_v");
+                run(&engine, "::remove r");
+            }
+        });
+        for _ in 0..20_000 {
+            let outcome = engine.check_indexes();
+            done.store(outcome.is_err(), Relaxed);
+            let (sound, problems) = outcome.unwrap();
+            done.store(!problems.is_empty(), Relaxed);
+            assert_eq!(problems, Vec::<String>::new());
+            assert!(sound.iter().any(|index| index.name == "stays:by_v"), "{sound:?}");
+        }
+        done.store(true, Relaxed);
+    });
 }
