@@ -2,12 +2,13 @@
 
 use crate::cell::Cell;
 use crate::error::{Error, Result};
-use crate::expr::{Computer, NoRows};
+use crate::expr::Computer;
 use crate::stored::Columns;
 use crate::table::Table;
 use crate::watch::Watch;
 use model::Value;
 use plan::{Expr, Plan, Predicate, PredicateKind};
+use std::borrow::Cow;
 
 /// The rows of a plan that is a constant rule and nothing else, each once and in order: what small changes write. `None` where the plan is more.
 ///
@@ -32,11 +33,7 @@ pub(crate) fn rows_of(
     }
     let besides = computer.interner.bytes();
     watch.check(besides + (columns.len() * rows * size_of::<Cell>()) as u64)?;
-    let mut table = Table::set(columns.len());
-    let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
-    (0..rows).for_each(|row| {
-        table.insert(&slices, row);
-    });
+    let table = Table::set(columns.len()).with_rows(&columns, rows);
     watch.check(besides + table.bytes())?;
     Ok(Some(Columns { rows: table.rows(), columns: table.into_sorted_columns() }))
 }
@@ -51,41 +48,33 @@ pub(crate) fn columns(
     computer: &Computer<'_>,
 ) -> Result<Vec<Vec<Cell>>> {
     let mut rows = Rows { definition, expected: 0, columns: None };
-    match data {
+    if let Some(all) = data.list_items() {
         // Item by item, so that no list of lists is made to be taken apart.
-        Expr::Const(Value::List(all)) => {
-            rows.expected = all.len();
-            for row in all {
-                rows.push_value(row, computer)?;
-            }
-        }
-        Expr::Call(function, all, _) if function.name == LIST => {
-            rows.expected = all.len();
-            for row in all {
-                match row {
-                    Expr::Call(function, items, _) if function.name == LIST => {
-                        let cell = |item| computer.compute(&computer.compile(item)?, &NoRows, 0);
-                        rows.push(items.len(), items.iter().map(cell))?;
-                    }
-                    row => rows.push_value(&computer.known(row)?, computer)?,
+        rows.expected = all.len();
+        for row in all {
+            match row.list_items() {
+                Some(items) => {
+                    let cells = items.iter().map(|item| computer.known_cell(item));
+                    rows.push(items.len(), cells)?;
                 }
+                None => rows.push_value(&computer.known(row)?, computer)?,
             }
         }
-        data => {
-            let Value::List(all) = computer.known(data)? else {
-                return Err(rows.wrong("a constant rule needs a list of rows"));
-            };
-            rows.expected = all.len();
-            for row in &all {
-                rows.push_value(row, computer)?;
-            }
+    } else {
+        let all = match data {
+            Expr::Const(all) => Cow::Borrowed(all),
+            data => Cow::Owned(computer.known(data)?),
+        };
+        let Value::List(all) = &*all else {
+            return Err(rows.wrong("a constant rule needs a list of rows"));
+        };
+        rows.expected = all.len();
+        for row in all {
+            rows.push_value(row, computer)?;
         }
     }
     Ok(rows.columns.unwrap_or_else(|| vec![Vec::new(); definition.columns.len()]))
 }
-
-/// The function that makes lists.
-const LIST: &str = "list";
 
 /// Rows that were found so far.
 struct Rows<'d> {

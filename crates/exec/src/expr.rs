@@ -147,8 +147,15 @@ impl Computer<'_> {
     /// # Errors
     /// Those of its functions.
     pub(crate) fn known(&self, expr: &Expr) -> Result<Value> {
-        let cell = self.compute(&self.compile(expr)?, &NoRows, 0)?;
-        Ok(self.interner.value(cell))
+        Ok(self.interner.value(self.known_cell(expr)?))
+    }
+
+    /// The same, as a cell.
+    ///
+    /// # Errors
+    /// Those of its functions.
+    pub(crate) fn known_cell(&self, expr: &Expr) -> Result<Cell> {
+        self.compute(&self.compile(expr)?, &NoRows, 0)
     }
 
     /// The value in one row.

@@ -19,9 +19,6 @@ use syntax::{Ident, Span};
 /// Rows that are read at once.
 const CHUNK_ROWS: usize = 65_536;
 
-/// So often a relation is looked for again that is dropped and made anew while it is compared.
-const AGAIN_MAX: usize = 8;
-
 /// A set of keys, told apart from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
@@ -89,20 +86,12 @@ impl Engine {
     /// Tells of each index what its relation says it holds, and what it holds. What is dropped meanwhile is left out.
     fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, &StoredPath, Sums, Sums)) -> Result<()> {
         for entry in self.catalog().list()? {
-            let mut now = Some(entry);
-            for again in 0.. {
-                let Some(entry) = now.take() else { break };
-                match self.sums_of_indexes(&entry) {
-                    // It may have been dropped since it was listed, and made anew.
-                    Err(error) if error.kind() == ErrorKind::InvalidInput && again < AGAIN_MAX => {
-                        now = self.catalog().find(entry.name())?;
-                    }
-                    found => {
-                        for (path, wanted, found) in found? {
-                            tell(&entry, &path, wanted, found);
-                        }
-                    }
-                }
+            let compared = self
+                .catalog()
+                .if_there(entry.name(), |now| Ok((now.clone(), self.sums_of_indexes(now)?)))?;
+            let Some((entry, all)) = compared else { continue };
+            for (path, wanted, found) in all {
+                tell(&entry, &path, wanted, found);
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
-use crate::expr::{Computer, NoRows};
+use crate::expr::Computer;
 use crate::numbers::Numbers;
 use crate::stored::StoredPath;
 use crate::target::Target;
@@ -332,11 +332,8 @@ impl Writer<'_> {
         let value = |(place, source): (usize, &Source)| {
             let value = match source {
                 Source::Column(column) => self.interner.value(given.columns[*column][row]),
-                Source::Default(expr) => {
-                    // Computed for each row: a default may be random.
-                    let compiled = self.computer.compile(expr)?;
-                    self.interner.value(self.computer.compute(&compiled, &NoRows, 0)?)
-                }
+                // Computed for each row: a default may be random.
+                Source::Default(expr) => self.computer.known(expr)?,
                 Source::Kept => return Ok(None),
             };
             match place.checked_sub(schema.keys.len()) {

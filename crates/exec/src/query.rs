@@ -530,11 +530,8 @@ impl<'a> Query<'a> {
     }
 
     fn fill(&mut self, predicate: usize, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {
-        let mut table = Table::set(arity);
-        let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
-        for row in 0..columns.first().map_or(0, Vec::len) {
-            table.insert(&slices, row);
-        }
+        let rows = columns.first().map_or(0, Vec::len);
+        let table = Table::set(arity).with_rows(columns, rows);
         self.check_rows(&table)?;
         self.set_table(predicate, table);
         Ok(())

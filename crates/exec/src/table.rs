@@ -161,6 +161,15 @@ impl Table {
         is_new
     }
 
+    /// The same with these rows, each once.
+    pub(crate) fn with_rows(mut self, columns: &[Vec<Cell>], rows: usize) -> Self {
+        let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+        for row in 0..rows {
+            self.insert(&slices, row);
+        }
+        self
+    }
+
     /// Appends the rows of a set that are not there.
     pub(crate) fn insert_all(&mut self, set: &Self) {
         let columns = set.columns();

@@ -1,6 +1,9 @@
 //! An index that does not hold what its relation says is found.
 
+mod common;
+
 use base::{Batch, Kind, Projection};
+use common::engine_of;
 use env::MemoryEnv;
 use kv::{Kv, KvOptions};
 use model::Value;
@@ -84,9 +87,7 @@ fn an_index_without_a_row_or_with_another_one_is_no_sound_index() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a thread of the test")]
 fn indexes_that_come_and_go_beside_a_check_are_nothing_wrong() {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(2));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let engine = Engine::new(Arc::new(store), env, 1 << 30);
+    let engine = engine_of(2, 1 << 30);
     run(&engine, "?[k, v] := k in int_range(100), v = k % 7 :create stays {k: Int => v: Int}");
     run(&engine, "::index create stays:by_v {v}");
     let done = AtomicBool::new(false);

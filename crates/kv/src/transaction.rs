@@ -28,47 +28,54 @@ enum Overlay {
     /// The only write so far, in key order; nobody has read it.
     Once(TableWrites),
     /// Writes that are read through the overlay.
-    Memtable {
-        memtable: Arc<Memtable>,
-        /// Number of the newest write: later ones win.
-        writes: u64,
-    },
+    Read(Writes),
 }
 
-impl Overlay {
+/// Own writes of one keyspace, to be read.
+struct Writes {
+    memtable: Arc<Memtable>,
+    /// Number of the newest write: later ones win.
+    newest: u64,
+}
+
+impl Writes {
     fn new(shape: &Shape) -> Self {
-        Self::Memtable { memtable: Arc::new(Memtable::new(shape)), writes: 0 }
+        Self { memtable: Arc::new(Memtable::new(shape)), newest: 0 }
     }
 
-    fn write(&mut self, table: &TableWrites, shape: &Shape) {
-        self.settle(shape);
-        let Self::Memtable { memtable, writes } = self else { return };
+    fn add(&mut self, table: &TableWrites, shape: &Shape) {
         for range in &table.delete_ranges {
-            *writes += 1;
-            memtable.delete_range(range.clone(), *writes);
+            self.newest += 1;
+            self.memtable.delete_range(range.clone(), self.newest);
         }
         if table.rows.rows > 0 {
-            *writes += 1;
+            self.newest += 1;
             let table = normalise(table, shape);
             crate::convert::with_kinds(&table.kinds, |kinds| {
-                memtable.insert(&table.rows, kinds, *writes);
+                self.memtable.insert(&table.rows, kinds, self.newest);
             });
         }
     }
+}
 
-    /// Puts a write that waits into a memtable.
-    fn settle(&mut self, shape: &Shape) {
-        if let Self::Once(_) = self
-            && let Self::Once(table) = std::mem::replace(self, Self::new(shape))
-        {
-            self.write(&table, shape);
+impl Overlay {
+    /// The writes where they can be read; one that waits goes there now.
+    fn readable(&mut self, shape: &Shape) -> &mut Writes {
+        if let Self::Once(table) = self {
+            let mut writes = Writes::new(shape);
+            writes.add(table, shape);
+            *self = Self::Read(writes);
+        }
+        match self {
+            Self::Read(writes) => writes,
+            Self::Once(_) => unreachable!("it waits no more"),
         }
     }
 
     fn bytes(&self) -> u64 {
         match self {
             Self::Once(table) => crate::commit::bytes(table),
-            Self::Memtable { memtable, .. } => memtable.bytes(),
+            Self::Read(writes) => writes.memtable.bytes(),
         }
     }
 
@@ -76,7 +83,7 @@ impl Overlay {
     fn into_writes(self, keyspace: KeyspaceId) -> TableWrites {
         match self {
             Self::Once(table) => table,
-            Self::Memtable { memtable, .. } => {
+            Self::Read(Writes { memtable, .. }) => {
                 let (rows, kinds) = memtable.fold();
                 let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
                 let delete_ranges = memtable.deleted_ranges();
@@ -129,20 +136,13 @@ impl KvTransaction {
     fn overlay(&self, keyspace: KeyspaceId, shape: &Shape) -> Option<Arc<Memtable>> {
         {
             let overlays = self.overlays.read();
-            if let Overlay::Memtable { memtable, .. } =
-                &overlays[place(&overlays, keyspace).ok()?].1
-            {
-                return Some(Arc::clone(memtable));
+            if let Overlay::Read(writes) = &overlays[place(&overlays, keyspace).ok()?].1 {
+                return Some(Arc::clone(&writes.memtable));
             }
         }
         let mut overlays = self.overlays.write();
         let place = place(&overlays, keyspace).ok()?;
-        let (_, overlay) = &mut overlays[place];
-        overlay.settle(shape);
-        match overlay {
-            Overlay::Memtable { memtable, .. } => Some(Arc::clone(memtable)),
-            Overlay::Once(_) => None,
-        }
+        Some(Arc::clone(&overlays[place].1.readable(shape).memtable))
     }
 
     /// A keyspace that was there when the transaction began, or was created since: one that is new held nothing then, and may be
@@ -324,19 +324,19 @@ impl Transaction for KvTransaction {
             let entry = &self.entry(table.keyspace)?;
             crate::commit::check_shape(table, entry)?;
             let shape = &entry.info.shape;
-            let place = match place(&overlays, table.keyspace) {
-                Ok(place) => place,
-                Err(place) if table.rows.rows <= ONCE_ROWS_MAX => {
-                    let once = Overlay::Once(normalise(table, shape).into_owned());
-                    overlays.insert(place, (table.keyspace, once));
-                    continue;
-                }
+            match place(&overlays, table.keyspace) {
+                Ok(place) => overlays[place].1.readable(shape).add(table, shape),
                 Err(place) => {
-                    overlays.insert(place, (table.keyspace, Overlay::new(shape)));
-                    place
+                    let overlay = if table.rows.rows <= ONCE_ROWS_MAX {
+                        Overlay::Once(normalise(table, shape).into_owned())
+                    } else {
+                        let mut writes = Writes::new(shape);
+                        writes.add(table, shape);
+                        Overlay::Read(writes)
+                    };
+                    overlays.insert(place, (table.keyspace, overlay));
                 }
-            };
-            overlays[place].1.write(table, shape);
+            }
         }
         let bytes: u64 = overlays.iter().map(|(_, overlay)| overlay.bytes()).sum();
         let limit = self.held.inner.options.transaction_bytes_max;

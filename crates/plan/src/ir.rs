@@ -213,6 +213,15 @@ impl Expr {
         }
     }
 
+    /// The items of a list that is written as one, and not yet known as a whole.
+    #[must_use]
+    pub fn list_items(&self) -> Option<&[Self]> {
+        match self {
+            Self::Call(function, items, _) if function.name == "list" => Some(items),
+            _ => None,
+        }
+    }
+
     /// Whether all its variables are among these.
     #[must_use]
     pub fn is_bound(&self, bound: &[bool]) -> bool {

@@ -618,13 +618,7 @@ fn column_name(item: &HeadItem) -> String {
 }
 
 fn first_row_len(data: &Expr) -> Option<usize> {
-    fn items(expr: &Expr) -> Option<&[Expr]> {
-        match expr {
-            Expr::Call(function, items, _) if function.name == "list" => Some(items),
-            _ => None,
-        }
-    }
-    Some(items(items(data)?.first()?)?.len())
+    Some(data.list_items()?.first()?.list_items()?.len())
 }
 
 fn same_aggregate(a: &Option<AggregateUse>, b: &Option<AggregateUse>) -> bool {

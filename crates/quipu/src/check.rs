@@ -9,7 +9,7 @@ use crate::options::Options;
 use base::Corruption;
 use env::{Env, RealEnv, RealOptions};
 use exec::IndexCheck;
-use relation::Entry;
+use relation::{Catalog, Entry};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,9 +106,6 @@ impl fmt::Display for Unsound {
 
 impl std::error::Error for Unsound {}
 
-/// How often something is checked again that was dropped and made anew meanwhile.
-const CHECKED_AGAIN_MAX: usize = 100;
-
 /// The report of a check of files, whether it ended in an error or not.
 fn report_of(checked: Result<CheckReport>) -> Result<CheckReport> {
     match checked {
@@ -146,24 +143,11 @@ impl Database {
         check.judged()
     }
 
-    /// What is checked may be dropped since it was listed, and perhaps made anew: then it is checked again, or left out.
-    fn check_if_there<T>(&self, name: &str, check: impl Fn() -> Result<T>) -> Result<Option<T>> {
-        for _ in 0..CHECKED_AGAIN_MAX {
-            match check() {
-                Err(error) if error.kind() == ErrorKind::InvalidInput => {}
-                done => return done.map(Some),
-            }
-            if !self.list()?.iter().any(|entry| entry.name() == name) {
-                return Ok(None);
-            }
-        }
-        check().map(Some)
-    }
-
     fn check_graphs(&self, check: &mut Check, bytes: u64, progress: Progress<'_>) -> Result<()> {
         let stats = self.store().stats();
         let rows: u64 = stats.keyspaces.iter().map(|(_, stats)| stats.disk_rows).sum();
         let mut before = 0;
+        let catalog = Catalog::new(Arc::clone(self.store()));
         for def in self.graphs()? {
             let name = def.name.clone();
             let done = AtomicU64::new(before);
@@ -172,7 +156,7 @@ impl Database {
                 let share = (before + some).min(rows) as f64 / rows.max(1) as f64;
                 progress(bytes + (share * bytes as f64) as u64, 2 * bytes)
             };
-            let checked = self.check_if_there(&name, || {
+            let checked = catalog.if_there(&name, |_| {
                 self.require_graph(&name)?.check_with(Some(self.env()), &told)
             });
             before = done.into_inner();
@@ -195,7 +179,7 @@ impl Database {
         }
         for entry in self.list()? {
             let Entry::Blobs(def, _) = entry else { continue };
-            match self.check_if_there(&def.name, || self.require_blobs(&def.name)?.check()) {
+            match catalog.if_there(&def.name, |_| self.require_blobs(&def.name)?.check()) {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     if found.unused > 0 {

@@ -8,7 +8,12 @@ use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{KeyspaceInfo, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
+use store::{
+    ErrorKind, KeyspaceInfo, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch,
+};
+
+/// How often an entry is looked at again that was dropped and made anew meanwhile.
+const AGAIN_MAX: usize = 100;
 
 /// Something with a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +149,21 @@ impl Catalog {
             Definition::Blobs(def, BlobsPart::Rows) => Entry::Blobs(def, info.id),
             Definition::Blobs(def, part) => Entry::Relation(def.part_schema(part), info.id),
         }))
+    }
+
+    /// What `look` finds of an entry; `None` where it is dropped meanwhile. Where it is made anew, it is looked at again.
+    ///
+    /// # Errors
+    /// As [`Catalog::find`], and those of `look`: one of [`store::ErrorKind::InvalidInput`] where it lasts.
+    pub fn if_there<T>(&self, name: &str, look: impl Fn(&Entry) -> Result<T>) -> Result<Option<T>> {
+        for again in 0..=AGAIN_MAX {
+            let Some(entry) = self.find(name)? else { break };
+            match look(&entry) {
+                Err(error) if error.kind() == ErrorKind::InvalidInput && again < AGAIN_MAX => {}
+                done => return done.map(Some),
+            }
+        }
+        Ok(None)
     }
 
     /// Creates a relation.

@@ -26,18 +26,19 @@ pub(super) struct Lookup<'p> {
     known: Vec<Known<'p>>,
     /// Columns of the relation that are read.
     wanted: Vec<usize>,
-    /// What stands in each column of the head.
-    head: Vec<Place>,
     /// What is computed of the rows, and asked of them.
     then: &'p [Planned],
-    /// Variables that are known, and those that are read.
+    /// The variables.
     vars: Vars<'p>,
 }
 
-/// Which variables what is known and what is read are.
+/// Which variables of the rule are what.
 struct Vars<'p> {
+    /// What is known, in the key's order.
     known: &'p [usize],
+    /// Columns that are read, and what they are.
     read: &'p [(usize, usize)],
+    head: &'p [usize],
     /// Of all of the rule.
     number: usize,
 }
@@ -47,17 +48,6 @@ struct Known<'p> {
     value: &'p Expr,
     /// The column's type, where numbers are looked for as its kind of number.
     of: Option<&'p model::Type>,
-}
-
-/// What stands in a column of the head.
-#[derive(Clone, Copy)]
-enum Place {
-    /// Entry of what is read.
-    Read(usize),
-    /// Entry of what is known, as it is given.
-    Known(usize),
-    /// A variable that is computed.
-    Computed(usize),
 }
 
 impl<'p> Lookup<'p> {
@@ -110,20 +100,13 @@ impl<'p> Lookup<'p> {
             let value = given.iter().find_map(|step| value_of(step, *var))?;
             known.push(Known { value, of });
         }
-        let place = |var: &usize| {
-            let read = outputs.iter().position(|(_, output)| output == var).map(Place::Read);
-            let known = || prefix.iter().position(|known| known == var).map(Place::Known);
-            let is_computed = |step: &Planned| matches!(&step.step, Step::Assign { var: other, .. } if other == var);
-            let computed = || then.iter().any(is_computed).then_some(Place::Computed(*var));
-            read.or_else(known).or_else(computed)
-        };
-        let head: Vec<Place> = rule.head.iter().map(place).collect::<Option<_>>()?;
         let keys = path.columns.get(prefix.len()..path.schema.keys.len())?;
         let tells_apart = |column: &usize| {
-            head.iter().any(|place| matches!(place, Place::Read(i) if wanted[*i] == *column))
+            outputs.iter().any(|(read, var)| read == column && rule.head.contains(var))
         };
-        let vars = Vars { known: prefix, read: outputs, number: rule.variables.len() };
-        keys.iter().all(tells_apart).then_some(Self { path, known, wanted, head, then, vars })
+        let number = rule.variables.len();
+        let vars = Vars { known: prefix, read: outputs, head: &rule.head, number };
+        keys.iter().all(tells_apart).then_some(Self { path, known, wanted, then, vars })
     }
 
     /// The rows, or at least the first `enough` of them; `None` where there are too many to be read at once.
@@ -155,16 +138,7 @@ impl<'p> Lookup<'p> {
         if found.rows == SHORT_ROWS && enough > SHORT_ROWS {
             return Ok(None);
         }
-        if !self.then.is_empty() {
-            return self.computed(found, &given, computer).map(Some);
-        }
-        let Columns { rows, columns } = found;
-        let column = |place: &Place| match *place {
-            Place::Read(i) => columns[i].clone(),
-            Place::Known(i) => vec![given[i]; rows],
-            Place::Computed(_) => unreachable!("nothing is computed"),
-        };
-        Ok(Some(Columns { rows, columns: self.head.iter().map(column).collect() }))
+        self.computed(found, &given, computer).map(Some)
     }
 
     /// The rows that are found, with what is computed of them, without those that do not fulfil a condition.
@@ -194,12 +168,8 @@ impl<'p> Lookup<'p> {
                 _ => unreachable!("what is not of one row is no look"),
             }
         }
-        let column = |place: &Place| match *place {
-            Place::Read(i) => all.columns[self.vars.read[i].1].clone(),
-            Place::Known(i) => all.columns[self.vars.known[i]].clone(),
-            Place::Computed(var) => all.columns[var].clone(),
-        };
-        Ok(Columns { rows: all.rows, columns: self.head.iter().map(column).collect() })
+        let columns = self.vars.head.iter().map(|&var| all.columns[var].clone()).collect();
+        Ok(Columns { rows: all.rows, columns })
     }
 }
 

@@ -13,6 +13,7 @@ use crate::mutate::{Given, Returned, Writer, schema_of};
 use crate::output::Output;
 use crate::query::Relation;
 use crate::stored::StoredPath;
+use crate::table::Table;
 use crate::target::Target;
 use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
@@ -152,7 +153,7 @@ impl Blocks for Session<'_> {
 
     fn keep(&mut self, name: &str, output: &Output) {
         let keys = output.columns.len();
-        let table = table_of(&output.columns, output.rows, keys);
+        let table = Table::new(keys, keys).with_rows(&output.columns, output.rows);
         let columns = output.headers.clone();
         self.ephemeral.insert(name.to_owned(), Ephemeral { columns, keys, table: Arc::new(table) });
     }
@@ -504,15 +505,6 @@ impl Session<'_> {
         }
         Ok(defaults)
     }
-}
-
-fn table_of(columns: &[Vec<Cell>], rows: usize, keys: usize) -> crate::table::Table {
-    let mut table = crate::table::Table::new(columns.len(), keys);
-    let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
-    (0..rows).for_each(|row| {
-        table.insert(&slices, row);
-    });
-    table
 }
 
 /// What the catalog says of a script's mistake, with its place; failures stay what they are.
