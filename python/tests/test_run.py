@@ -9,7 +9,7 @@ import threading
 import types
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -305,6 +305,41 @@ def test_another_thread_runs_while_a_query_does_and_can_kill_it(db: quipu.Databa
     assert db.run(f"::kill {ids[0]}").rows() == [("KILLING",)]
     thread.join()
     assert isinstance(stopped[0], quipu.CancelledError)
+
+
+@pytest.mark.parametrize("durability", ["none", "os", "sync"])
+def test_threads_run_short_scripts_beside_an_index_that_comes_and_goes(
+    tmp_path: Path, durability: Literal["none", "os", "sync"]
+) -> None:
+    db = quipu.open(tmp_path / "db", durability=durability)
+    db.run("?[k, v] := k in int_range(5000), v = k % 7 :create r {k: Int => v: Int}")
+    wrong: list[object] = []
+    done = threading.Event()
+
+    def change(first: int) -> None:
+        for k in range(first, first + 300):
+            db.run("?[k, v] <- [[$k, 1]] :put r {k => v}", {"k": k})
+            rows = db.run("?[v] := *r{k: $k, v}", {"k": k}).rows()
+            if rows != [(1,)]:
+                wrong.append((k, rows))
+
+    def make() -> None:
+        while not done.is_set():
+            db.run("::index create r:by_v {v}")
+            db.run("::index drop r:by_v")
+
+    threads = [threading.Thread(target=change, args=(first,)) for first in (10_000, 20_000)]
+    maker = threading.Thread(target=make)
+    for thread in (maker, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    maker.join()
+    assert wrong == []
+    assert db.run("?[count(k)] := *r{k}, k >= 10000").rows() == [(600,)]
+    db.check()
+    db.close()
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer's signal")

@@ -13,6 +13,7 @@
 // This crate is the door: here, and only here, the methods that clippy.toml forbids are at home.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod at_once;
 mod error;
 mod jobs;
 mod memory;
@@ -25,6 +26,7 @@ mod scoped;
 pub mod sync;
 mod timer;
 
+pub use at_once::{at_once, wait_from_here};
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};

@@ -1,5 +1,6 @@
 //! Scripts from text to rows.
 
+mod brief;
 mod carried;
 mod ephemeral;
 mod frames;
@@ -14,6 +15,7 @@ mod register;
 mod rows;
 mod session;
 mod transactions;
+mod walk;
 
 use crate::callback::Callbacks;
 use crate::cell::{Cell, Interner};
@@ -27,7 +29,7 @@ use crate::own::Own;
 use crate::profile::Profile;
 use crate::query::{Query, Relation};
 use crate::spread::Helpers;
-use crate::stored::Columns;
+use crate::stored::{Columns, SHORT_ROWS};
 use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
@@ -51,6 +53,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use store::{ErrorKind, Read, Snapshot, Store, Transaction};
 use syntax::{Script, SystemOp};
+use walk::Walk;
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
 const TIMEOUT_S: f64 = 300.0;
@@ -164,7 +167,7 @@ impl Engine {
     /// See [`Error`]; nothing was changed then.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         let cancelled = Arc::new(AtomicBool::new(false));
-        let moment = self.moments.now(&*self.env);
+        let moment = self.present(run)?;
         let known = self.plans.get(text);
         if let Some(planned) = known
             && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
@@ -180,7 +183,10 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         }
-        let parsed = self.plans.parse(text)?;
+        let parsed = match run.brief {
+            Some(brief) => self.parsed_briefly(text, brief)?,
+            None => self.plans.parse(text)?,
+        };
         let script = &parsed.script;
         let _running = self.register(&parsed.text, &cancelled);
         if let Script::Query(query) = script
@@ -274,7 +280,8 @@ impl Engine {
 
     fn watch<'r>(&self, run: &Run<'r>, cancelled: &Arc<AtomicBool>) -> Watch<'r> {
         let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), self.memory_bytes_max)
-            .with_caller(run.go_on, run.timeout_s);
+            .with_caller(run.go_on, run.timeout_s)
+            .briefly(run.brief.is_some());
         // Who says how long it may take, says so for longer than the default too.
         watch.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
         watch
@@ -318,6 +325,9 @@ impl Engine {
         let Planned { query, plan, relations, .. } = planned;
         if let Some(host) = &self.host {
             for keyspace in relations.iter().filter_map(Relation::keyspace) {
+                if run.brief.is_some() && host.is_waiting(Some(keyspace)) {
+                    return Err(Error::Long);
+                }
                 host.write_waiting(Some(keyspace))?;
             }
         }
@@ -365,6 +375,7 @@ impl Engine {
             watch.set_timeout(timeout);
         }
         if let Some(seconds) = options.sleep_s {
+            watch.may_take_long()?;
             self.sleep(seconds, watch)?;
         }
         let kept =
@@ -387,6 +398,7 @@ impl Engine {
         let Columns { rows, columns } = match short {
             Some(found) => found,
             None => {
+                watch.may_take_long()?;
                 let running = running.insert(Query::new(
                     plan,
                     read,
@@ -512,10 +524,22 @@ fn short(
     watch: &Watch<'_>,
 ) -> Result<Option<Columns>> {
     watch.check(0)?;
-    let found = match Lookup::of(plan, relations) {
+    if watch.is_brief() && !brief::computes_little(plan) {
+        return Err(Error::Long);
+    }
+    let mut found = match Lookup::of(plan, relations) {
         Some(lookup) => lookup.rows(read, computer, enough)?,
         None => crate::constant::rows_of(plan, computer, watch)?,
     };
+    if found.is_none()
+        && enough <= SHORT_ROWS
+        && let Some(walk) = Walk::of(plan, relations, computer)?
+    {
+        found = walk.rows(read, computer, enough, watch)?;
+    }
+    if found.as_ref().is_some_and(|found| found.rows > SHORT_ROWS) {
+        watch.may_take_long()?;
+    }
     watch.check(computer.interner.bytes())?;
     Ok(found)
 }

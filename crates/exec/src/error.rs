@@ -16,7 +16,12 @@ pub enum Error {
     Limit(String),
     /// The store failed, or another transaction won.
     Store(store::Error),
+    /// It was to be brief, and may take longer.
+    Long,
 }
+
+/// What [`Error::Long`] says.
+const LONG: &str = "the script may take longer than was asked for";
 
 /// Alias with this module's error.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -57,6 +62,7 @@ impl Error {
             Self::Value(problem) => problem.render(text),
             Self::Stopped(message) | Self::Limit(message) => message.clone(),
             Self::Store(error) => error.to_string(),
+            Self::Long => LONG.to_owned(),
         }
     }
 }
@@ -73,6 +79,7 @@ impl fmt::Display for Error {
             Self::Value(problem) => f.write_str(&problem.message),
             Self::Stopped(message) | Self::Limit(message) => f.write_str(message),
             Self::Store(error) => error.fmt(f),
+            Self::Long => f.write_str(LONG),
         }
     }
 }

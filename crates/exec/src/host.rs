@@ -25,13 +25,31 @@ pub struct Run<'r> {
     pub debug: Option<Debug<'r>>,
     /// Whether a change is refused.
     pub read_only: bool,
+    /// What it must not take longer than, if that.
+    pub brief: Option<Brief>,
+}
+
+/// What a script does in some microseconds (see [`Engine::run_briefly`](crate::Engine::run_briefly)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brief {
+    /// It asks. A commit may wait for the device.
+    Asking,
+    /// It asks, or changes a few rows.
+    Changing,
 }
 
 impl<'r> Run<'r> {
     /// With parameters and nothing else.
     #[must_use]
     pub fn new(parameters: &'r Parameters) -> Self {
-        Self { parameters, timeout_s: None, go_on: None, debug: None, read_only: false }
+        Self {
+            parameters,
+            timeout_s: None,
+            go_on: None,
+            debug: None,
+            read_only: false,
+            brief: None,
+        }
     }
 }
 
@@ -48,6 +66,9 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Failed writes.
     fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> store::Result<()>;
+
+    /// Whether something waits for one relation, or for any.
+    fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool;
 
     /// A keyspace is gone: nothing may wait for it any more.
     fn dropped(&self, keyspace: KeyspaceId);

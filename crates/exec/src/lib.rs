@@ -47,7 +47,7 @@ pub use callback::{Callback, Changed, ChangedBy};
 pub use cell::{Cell, Interner, ShortText};
 pub use engine::{Carried, Change, ChangeKind, ColumnOf, Engine, Frames, Parameters};
 pub use error::{Error, Result};
-pub use host::{Debug, GoOn, Host, Run, may_change};
+pub use host::{Brief, Debug, GoOn, Host, Run, may_change};
 pub use index_check::IndexCheck;
 pub use output::Output;
 pub use own::{FixedRule, RuleCall};

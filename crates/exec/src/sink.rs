@@ -58,7 +58,7 @@ pub(crate) struct RowSet<'q> {
 impl Sink for RowSet<'_> {
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
-        self.table.expect(found.rows);
+        self.table.expect(&columns, found.rows);
         for row in 0..found.rows {
             if self.known.as_ref().is_some_and(|known| known.contains(&columns, row)) {
                 continue;

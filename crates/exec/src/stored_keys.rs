@@ -58,8 +58,13 @@ impl<'i> StoredKeys<'i> {
     }
 }
 
-/// Numbers as the kind of number that a column holds, where that loses nothing.
-pub(crate) fn as_kind_of<'i>(of: &Type, cells: &'i [Cell], interner: &Interner) -> Cow<'i, [Cell]> {
+/// A number as the kind of number that a column holds, where that loses nothing.
+pub(crate) fn as_kind_of_column(of: &Type, cell: Cell, interner: &Interner) -> Cell {
+    as_kind_of(of, &[cell], interner)[0]
+}
+
+/// The same of several.
+fn as_kind_of<'i>(of: &Type, cells: &'i [Cell], interner: &Interner) -> Cow<'i, [Cell]> {
     let of = of.without_null();
     let is_right = |cell: &Cell| match of {
         Type::Int | Type::Id => cell.as_plain_float().is_none(),

@@ -105,9 +105,16 @@ impl Table {
         self.columns
     }
 
-    /// Makes room for so many rows, or for some of them where they are many: they may be the same again and again.
-    pub(crate) fn expect(&mut self, rows: usize) {
-        if self.rows > 0 || self.set.capacity() > 0 {
+    /// Makes room for these rows, or for some of them where they are many: they may be the same again and again.
+    pub(crate) fn expect(&mut self, columns: &[&[Cell]], rows: usize) {
+        if self.rows > 0 || self.set.capacity() > 0 || self.bits.is_some() {
+            return;
+        }
+        if let ([column], true) = (columns, self.is_set && Bits::is_worth(rows)) {
+            self.bits = Bits::around(&column[..rows]);
+        }
+        if self.bits.is_some() {
+            self.columns[0].reserve(rows.min(EXPECTED_ROWS_MAX));
             return;
         }
         let rows = rows.min(EXPECTED_ROWS_MAX);
@@ -394,15 +401,21 @@ mod tests {
 
     #[test]
     fn a_set_of_numbers_is_one_whether_they_lie_close_together_or_not() {
-        let mut table = Table::set(1);
-        let mut seen = std::collections::BTreeSet::new();
-        for key in (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0) {
-            let column = [cell(key)];
-            assert_eq!(table.contains(&[&column], 0), seen.contains(&key));
-            assert_eq!(table.insert(&[&column], 0), seen.insert(key));
-            assert!(!table.insert(&[&column], 0));
+        let close: Vec<i64> = (-100..100).collect();
+        let far: Vec<i64> = (0..100).map(|i| i * 1_000_003).collect();
+        for expected in [&[][..], &close[..10], &close, &far] {
+            let mut table = Table::set(1);
+            let expected: Vec<Cell> = expected.iter().map(|&key| cell(key)).collect();
+            table.expect(&[&expected], expected.len());
+            let mut seen = std::collections::BTreeSet::new();
+            for key in (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0) {
+                let column = [cell(key)];
+                assert_eq!(table.contains(&[&column], 0), seen.contains(&key));
+                assert_eq!(table.insert(&[&column], 0), seen.insert(key));
+                assert!(!table.insert(&[&column], 0));
+            }
+            assert_eq!(table.rows(), seen.len());
         }
-        assert_eq!(table.rows(), seen.len());
     }
 
     #[test]

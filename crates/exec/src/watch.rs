@@ -15,6 +15,7 @@ pub(crate) struct Watch<'w> {
     /// The caller's, which no script moves.
     last_us: u64,
     memory_bytes_max: u64,
+    is_brief: bool,
 }
 
 impl<'w> Watch<'w> {
@@ -25,7 +26,16 @@ impl<'w> Watch<'w> {
         memory_bytes_max: u64,
     ) -> Self {
         let deadline_us = AtomicU64::new(u64::MAX);
-        Self { env, cancelled, go_on: None, deadline_us, last_us: u64::MAX, memory_bytes_max }
+        let last_us = u64::MAX;
+        Self {
+            env,
+            cancelled,
+            go_on: None,
+            deadline_us,
+            last_us,
+            memory_bytes_max,
+            is_brief: false,
+        }
     }
 
     /// Also cancels when `go_on` says false, and after the caller's seconds, whatever the script says.
@@ -46,7 +56,27 @@ impl<'w> Watch<'w> {
             deadline_us: AtomicU64::new(self.deadline_us.load(Relaxed)),
             last_us: self.last_us,
             memory_bytes_max: self.memory_bytes_max,
+            is_brief: self.is_brief,
         }
+    }
+
+    /// The same for what must not take longer than some microseconds, if `is_brief`.
+    #[must_use]
+    pub(crate) fn briefly(self, is_brief: bool) -> Self {
+        Self { is_brief, ..self }
+    }
+
+    /// To be asked before what may take longer than some microseconds.
+    ///
+    /// # Errors
+    /// [`Error::Long`] where it must not.
+    pub(crate) fn may_take_long(&self) -> Result<()> {
+        if self.is_brief { Err(Error::Long) } else { Ok(()) }
+    }
+
+    /// Whether it must not.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.is_brief
     }
 
     /// Sets the deadline, `seconds` from now; 0 is none.

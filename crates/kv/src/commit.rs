@@ -21,6 +21,9 @@ use store::{Durability, Error, ErrorKind, Kinds, Result, TableWrites, WriteBatch
 /// Most bytes of one commit in the log: its tables carry their lengths in 32 bits.
 const COMMIT_BYTES_MAX: u64 = 1 << 30;
 
+/// Looks at the writer's lock, some ten nanoseconds each, in which most commits have ended.
+const COMMIT_LOOKS: usize = 500;
+
 /// What a transaction asks to be true when it commits.
 pub(crate) struct Validation<'a> {
     /// The snapshot it read.
@@ -168,8 +171,7 @@ impl Inner {
 
     /// Slows writers that outrun compaction: up to a millisecond a commit where level 0 has too many runs.
     fn slow_down(&self) {
-        let runs = self.level0_runs.load(Ordering::Relaxed);
-        let soft = 3 * self.options.tree.level0_runs;
+        let (runs, soft) = (self.level0_runs.load(Ordering::Relaxed), self.level0_soft());
         if runs > soft && self.compaction_error.lock().is_none() {
             hit(Mark::WriterSlowed);
             let delay_us = 50 * ((runs - soft) as u64).min(20);
@@ -177,6 +179,22 @@ impl Inner {
                 self.level0_runs.load(Ordering::Relaxed) <= soft
             });
         }
+    }
+
+    /// Runs in level 0 from which on writers are slowed down.
+    fn level0_soft(&self) -> usize {
+        3 * self.options.tree.level0_runs
+    }
+
+    /// Whether a commit would be neither slowed down nor stopped, and nobody holds the lock for longer than a commit: who loads or flushes does.
+    pub(crate) fn commits_at_once(&self) -> bool {
+        let is_free = |_| {
+            std::hint::spin_loop();
+            self.writer.try_lock().is_some()
+        };
+        self.has_room()
+            && self.level0_runs.load(Ordering::Relaxed) <= self.level0_soft()
+            && (0..COMMIT_LOOKS).any(is_free)
     }
 
     /// Stops writers that outrun flushes: while twice the memtable budget is unflushed.

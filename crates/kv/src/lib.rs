@@ -205,6 +205,10 @@ impl Store for Kv {
         self.inner.has_room()
     }
 
+    fn commits_at_once(&self) -> bool {
+        self.inner.commits_at_once()
+    }
+
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
         Ok(Box::new(KvBulk::new(&self.inner)?))
     }

@@ -215,9 +215,14 @@ impl Database {
         timeout: Option<f64>,
         read_only: bool,
     ) -> PyResult<Answer> {
-        crate::result::run(py, params, timeout, read_only, |parameters, options| {
-            self.database.run_with(script, parameters, options)
-        })
+        crate::result::run(
+            py,
+            params,
+            timeout,
+            read_only,
+            |parameters, options| self.database.run_briefly(script, parameters, options),
+            |parameters, options| self.database.run_with(script, parameters, options),
+        )
     }
 
     #[pyo3(signature = (name, *, create=None, keys=None))]

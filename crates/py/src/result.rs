@@ -1,6 +1,6 @@
 //! `Result`: what a script answers.
 
-use crate::error::invalid;
+use crate::error::{OrRaise, invalid};
 use crate::libraries;
 use crate::table::{Table, arrow_error};
 use crate::values::{object, parameters};
@@ -25,22 +25,24 @@ pub(crate) struct Answer {
     batch: Mutex<Option<RecordBatch>>,
 }
 
-/// Runs a script by `run`, which a signal interrupts.
+/// Runs a script: by `briefly` with the interpreter lock where it is short, else without by `run`, which a signal interrupts.
 pub(crate) fn run(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
     timeout: Option<f64>,
     read_only: bool,
+    briefly: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<Option<quipu::Answer>>,
     run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::Answer> + Send,
 ) -> PyResult<Answer> {
     let parameters = parameters(given)?;
     let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
     let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
+    let options = RunOptions { timeout, read_only, ..RunOptions::default() };
+    if let Some(answer) = briefly(&parameters, &options).or_raise()? {
+        return Ok(Answer { answer, batch: Mutex::new(None) });
+    }
     let answer = crate::import::interruptible(py, |go_on| {
-        run(
-            &parameters,
-            &RunOptions { timeout, go_on: Some(go_on), debug: Some(&debug), read_only },
-        )
+        run(&parameters, &RunOptions { go_on: Some(go_on), debug: Some(&debug), ..options })
     })?;
     Ok(Answer { answer, batch: Mutex::new(None) })
 }

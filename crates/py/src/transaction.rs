@@ -42,9 +42,15 @@ impl Transaction {
         timeout: Option<f64>,
         read_only: bool,
     ) -> PyResult<Answer> {
-        crate::result::run(py, params, timeout, read_only, |parameters, options| {
-            self.transaction.run_with(script, parameters, options)
-        })
+        crate::result::run(
+            py,
+            params,
+            timeout,
+            read_only,
+            // A transaction keeps no plans.
+            |_, _| Ok(None),
+            |parameters, options| self.transaction.run_with(script, parameters, options),
+        )
     }
 
     fn relation(&self, name: &str) -> PyResult<Relation> {

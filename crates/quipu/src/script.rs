@@ -4,14 +4,14 @@ use crate::answer::Answer;
 use crate::database::{Database, Tx};
 use arrow_array::{ArrayRef, NullArray};
 use base::KeyspaceId;
-use exec::{Engine, GoOn, Host, Run};
+use exec::{Brief, Engine, GoOn, Host, Run};
 use ingest::parquet_rows::ParquetRows;
 use model::Series;
 use relation::Catalog;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Error, ErrorKind, Result, Store};
+use store::{Durability, Error, ErrorKind, Result, Store};
 use views::waiting::Registry;
 
 /// Values by the names that a script has after `$`.
@@ -102,6 +102,25 @@ impl Database {
         self.run_with(script, parameters, &RunOptions::default())
     }
 
+    /// The same where that takes some microseconds, blocks that are not in the cache aside: for callers that hold something which others
+    /// wait for, as an interpreter's lock. `None` where it may take longer, or where nothing like it ran before: nothing was done then.
+    ///
+    /// # Errors
+    /// As [`Database::run`].
+    pub fn run_briefly(
+        &self,
+        script: &str,
+        parameters: &Parameters,
+        options: &RunOptions<'_>,
+    ) -> Result<Option<Answer>> {
+        let brief = match self.options().durability {
+            Durability::Sync => Brief::Asking,
+            Durability::None | Durability::Os => Brief::Changing,
+        };
+        let output = self.engine().run_briefly(script, brief, &run_of(parameters, options));
+        output.map(|found| found.map(Answer::new)).map_err(|error| said(error, Some(script)))
+    }
+
     /// The same, stopped from outside.
     ///
     /// # Errors
@@ -153,7 +172,7 @@ impl Tx {
 
 pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -> Run<'r> {
     let timeout_s = options.timeout.map(|timeout| timeout.as_secs_f64());
-    Run { parameters, timeout_s, go_on: options.go_on, debug: None, read_only: options.read_only }
+    Run { timeout_s, go_on: options.go_on, read_only: options.read_only, ..Run::new(parameters) }
 }
 
 /// What the engine calls where a script has `%debug`.
@@ -178,7 +197,9 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
     let message = error.render(text);
     let first = match error {
         exec::Error::Store(error) => return error,
-        exec::Error::Stopped(_) => return Error::new(ErrorKind::Cancelled, message),
+        exec::Error::Stopped(_) | exec::Error::Long => {
+            return Error::new(ErrorKind::Cancelled, message);
+        }
         exec::Error::Limit(_) => {
             let hint = "a larger memory_limit allows more";
             return Error::new(ErrorKind::Limit, format!("{message}\nhint: {hint}"));
@@ -225,6 +246,10 @@ impl Host for Beside {
             Some(keyspace) => self.waiting.write_waiting_in(keyspace),
             None => self.waiting.write_waiting(),
         }
+    }
+
+    fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
+        self.waiting.is_waiting(keyspace)
     }
 
     fn dropped(&self, keyspace: KeyspaceId) {

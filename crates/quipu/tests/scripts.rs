@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use quipu::{
-    AnswerValues, CounterOptions, Database, Error, ErrorKind, GraphOptions, Isolation, Options,
-    Parameters, RunOptions, ScriptError, Value,
+    AnswerValues, CounterOptions, Database, Durability, Error, ErrorKind, GraphOptions, Isolation,
+    Options, Parameters, RunOptions, ScriptError, Value,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -95,6 +95,61 @@ fn what_waits_for_counters_is_seen_and_goes_with_them() {
     check(&db, "::remove seen", "[[\"OK\"]]");
     db.flush().unwrap();
     assert!(db.existing_counters("seen").unwrap().is_none());
+}
+
+#[test]
+fn a_brief_look_sees_what_waits_for_counters_or_is_none() {
+    let db = memory();
+    let seen = db.counters("seen", CounterOptions::default()).unwrap();
+    let script = "?[n] := *seen[7, n]";
+    let (mut looks, mut refused) = (0, 0);
+    for count in 1..=20 {
+        seen.add(7_u64, 1).unwrap();
+        let look = || db.run_briefly(script, &Parameters::new(), &RunOptions::default()).unwrap();
+        let want = count.to_string();
+        // It may have been written by now, on a busy machine.
+        match look() {
+            Some(found) => assert_eq!(found.value(0, 0).to_string(), want),
+            None => refused += 1,
+        }
+        check(&db, script, &format!("[[{count}]]"));
+        // What is planned is kept for two seconds, which may be over.
+        if let Some(found) = look() {
+            assert_eq!(found.value(0, 0).to_string(), want);
+            looks += 1;
+        }
+    }
+    assert!(looks > 0 && refused > 1, "{looks} and {refused}");
+}
+
+#[test]
+fn a_brief_look_reads_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { threads: 1, durability: Durability::None, ..Options::default() };
+    let none = Parameters::new();
+    {
+        let db = Database::open(folder.path(), options.clone()).unwrap();
+        let make =
+            "?[k, v] := k in int_range(200000), v = k * 7919 % 99991 :create r {k: Int => v: Int}";
+        db.run(make, &none).unwrap();
+        db.close().unwrap();
+    }
+    let db = Database::open(folder.path(), options).unwrap();
+    let script = "?[v] := *r{k: $k, v}";
+    let mut refused = 0;
+    for k in (0..200_000).step_by(20_000) {
+        let given = Parameters::from([("k".to_owned(), Value::Int(k))]);
+        let look = || db.run_briefly(script, &given, &RunOptions::default()).unwrap();
+        refused += u32::from(look().is_none());
+        // A block that the kernel keeps too is kept when it is asked for again; a plan for two seconds.
+        let found = (0..20).find_map(|_| {
+            db.run(script, &given).unwrap();
+            look()
+        });
+        assert_eq!(found.unwrap().value(0, 0), Value::Int(k * 7919 % 99991));
+    }
+    // Each of these keys lies in a block of its own.
+    assert_eq!(refused, 10);
 }
 
 #[test]

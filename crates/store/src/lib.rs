@@ -363,6 +363,11 @@ pub trait Store: Read {
         true
     }
 
+    /// Whether a commit now would wait for nobody, not even a moment. Promises nothing, for others commit too.
+    fn commits_at_once(&self) -> bool {
+        self.has_room()
+    }
+
     /// Begins a bulk load.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use super::sys;
 use super::uring::RingPool;
+use crate::at_once::may_read;
 use crate::{EnvError, FileRead, RandomReadFile, ReadOptions, ReadRequest, Result};
 
 /// Alignment that every block device in use accepts for direct I/O, in bytes.
@@ -92,6 +93,9 @@ impl Piece<'_> {
 
 /// Fills pieces of several files, with all reads in flight together where there is a ring.
 fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
+    if let Some(first) = pieces.first() {
+        may_read(&first.file.path)?;
+    }
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut start = 0;
     while start < pieces.len() {
@@ -143,6 +147,7 @@ struct Group<'a> {
 
 impl RandomReadFile for RealReadFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        may_read(&self.path)?;
         let read = if self.direct {
             self.read_direct(buf, offset)
         } else {

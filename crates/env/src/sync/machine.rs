@@ -96,6 +96,12 @@ impl<T: ?Sized> RwLock<T> {
         wait(|| self.0.try_read()).unwrap_or_else(|| self.0.read())
     }
 
+    /// Takes the lock beside other readers if no writer has it or waits for it.
+    #[inline]
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.0.try_read()
+    }
+
     /// Takes the lock alone, waiting while anyone has it.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {

@@ -6,13 +6,27 @@ use crate::cell::Cell;
 use crate::error::Result;
 use crate::query::{Query, Relation};
 use crate::stored_keys::StoredKeys;
-use crate::trie::{Trie, intersect};
+use crate::trie::{Rows, Trie, intersect};
 use crate::tries;
+use base::prefetch::prefetch_value;
 use plan::{Duplicates, Step};
 use std::sync::Arc;
 
 /// Rows that are looked up in the store without asking for a trie, which would cost as much.
 const FEW_ROWS: usize = 4;
+
+/// Rows whose finds are fetched ahead.
+const FETCHED_ROWS: usize = 32;
+
+/// Cells of a find that are fetched ahead: the processor goes on by itself.
+const FETCHED_CELLS: usize = 24;
+
+/// The first cells of a find.
+#[inline]
+fn front<'t>(trie: &'t Trie, column: usize, there: &Rows) -> &'t [Cell] {
+    let cells = trie.column(column, there);
+    &cells[..cells.len().min(FETCHED_CELLS)]
+}
 
 /// A trie, and what is asked of it.
 pub(super) struct TrieJoin<'i> {
@@ -109,20 +123,33 @@ impl Body<'_> {
         let from: Vec<(usize, usize)> =
             outputs.iter().filter_map(|&(column, var)| Some((place(column)?, var))).collect();
         let mut found: Vec<Vec<Cell>> = vec![Vec::new(); from.len()];
-        for row in 0..input.rows {
-            let there = trie.find(join.key(row));
-            rows.extend(std::iter::repeat_n(row as u32, there.len()));
-            for (found, &(column, _)) in found.iter_mut().zip(&from) {
-                found.extend_from_slice(trie.column(column, &there));
+        let mut all = Vec::with_capacity(input.rows.min(FETCHED_ROWS));
+        for start in (0..input.rows).step_by(FETCHED_ROWS) {
+            // Loops of their own, in which cache misses pass beside each other.
+            all.clear();
+            all.extend(
+                (start..input.rows.min(start + FETCHED_ROWS)).map(|row| trie.find(join.key(row))),
+            );
+            for there in &all {
+                from.iter().for_each(|&(column, _)| prefetch_value(front(trie, column, there)));
             }
-            if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
-                let mut output = input.gather(&rows, live);
-                for (found, &(_, var)) in found.iter_mut().zip(&from) {
-                    output.columns[var] = std::mem::take(found);
+            let more = all.iter().map(Rows::len).sum::<usize>().min(BATCH_ROWS);
+            rows.reserve(more);
+            found.iter_mut().for_each(|found| found.reserve(more));
+            for (row, there) in (start..).zip(&all) {
+                rows.extend(std::iter::repeat_n(row as u32, there.len()));
+                for (found, &(column, _)) in found.iter_mut().zip(&from) {
+                    found.extend_from_slice(trie.column(column, there));
                 }
-                rows.clear();
-                if !self.hand_on(at, output, query, emit)? {
-                    return Ok(false);
+                if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
+                    let mut output = input.gather(&rows, live);
+                    for (found, &(_, var)) in found.iter_mut().zip(&from) {
+                        output.columns[var] = std::mem::take(found);
+                    }
+                    rows.clear();
+                    if !self.hand_on(at, output, query, emit)? {
+                        return Ok(false);
+                    }
                 }
             }
         }

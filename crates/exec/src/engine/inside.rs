@@ -37,7 +37,19 @@ impl Engine {
 
     /// Takes a share of the lock.
     pub(super) fn share(&self) -> Changing<'_> {
-        let shared = (!self.is_inside()).then(|| self.changing.read());
+        self.enter((!self.is_inside()).then(|| self.changing.read()))
+    }
+
+    /// The same, unless it would have to be waited for.
+    pub(super) fn share_at_once(&self) -> Option<Changing<'_>> {
+        let shared = match self.is_inside() {
+            true => None,
+            false => Some(self.changing.try_read()?),
+        };
+        Some(self.enter(shared))
+    }
+
+    fn enter<'e>(&'e self, shared: Option<RwLockReadGuard<'e, ()>>) -> Changing<'e> {
         INSIDE.with_borrow_mut(|inside| inside.push(self.address()));
         Changing { _shared: shared }
     }

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::expr::Computer;
 use crate::query::Relation;
 use crate::stored::{Columns, SHORT_ROWS, StoredPath};
-use crate::stored_keys::as_kind_of;
+use crate::stored_keys::as_kind_of_column;
 use plan::{Expr, Plan, Planned, PredicateKind, Step};
 use store::Read;
 
@@ -130,7 +130,7 @@ impl<'p> Lookup<'p> {
         let mut sought = given.clone();
         for (cell, known) in sought.iter_mut().zip(&self.known) {
             if let Some(of) = known.of {
-                *cell = as_kind_of(of, &[*cell], interner)[0];
+                *cell = as_kind_of_column(of, *cell, interner);
             }
         }
         let rows_max = enough.min(SHORT_ROWS);

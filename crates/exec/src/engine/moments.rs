@@ -23,12 +23,17 @@ impl Moments {
     /// The present moment, once no change is under way.
     pub(super) fn now(&self, env: &dyn Env) -> u64 {
         loop {
-            let count = self.count.load(Ordering::Acquire);
-            if count.is_multiple_of(2) {
-                return count;
+            match self.now_at_once() {
+                Some(count) => return count,
+                None => crate::watch::wait(env, LOOK_US),
             }
-            crate::watch::wait(env, LOOK_US);
         }
+    }
+
+    /// The present moment, unless a change is under way.
+    pub(super) fn now_at_once(&self) -> Option<u64> {
+        let count = self.count.load(Ordering::Acquire);
+        count.is_multiple_of(2).then_some(count)
     }
 
     /// Whether it is still that moment.

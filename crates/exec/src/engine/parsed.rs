@@ -100,8 +100,10 @@ impl Parsed {
 
     /// Forgets all but the script.
     pub(super) fn forget(&self) {
-        self.ways.lock().clear();
-        self.aims.lock().clear();
+        // Dropped without the locks: plans own functions of the program's.
+        let ways = std::mem::take(&mut *self.ways.lock());
+        let aims = std::mem::take(&mut *self.aims.lock());
+        drop((ways, aims));
     }
 
     fn keep<T>(
@@ -115,9 +117,14 @@ impl Parsed {
         if !self.again.load(Relaxed) {
             return;
         }
-        let mut all = all.lock();
-        all.retain(|kept| kept.place != query.start);
-        all.push(Kept { place: query.start, stand, made_us, of: Arc::clone(of) });
+        let before = {
+            let mut all = all.lock();
+            let place = all.iter().position(|kept| kept.place == query.start);
+            let before = place.map(|place| all.swap_remove(place));
+            all.push(Kept { place: query.start, stand, made_us, of: Arc::clone(of) });
+            before
+        };
+        drop(before);
     }
 }
 

@@ -3,6 +3,7 @@
 //! # Invariants
 //! 1. A plan that was begun before the plans were let go is not kept after it: who changes what plans depend on lets them go once the change is
 //!    there, and no reader brings an old one back.
+//! 2. Nothing is dropped under the lock: plans own functions of the program's, which may do anything when they go.
 
 use super::parsed::Parsed;
 use crate::error::Result;
@@ -35,8 +36,8 @@ pub(super) struct Plans {
 
 #[derive(Default)]
 struct Kept {
-    plans: HashMap<Arc<str>, Arc<Planned>>,
-    scripts: HashMap<Arc<str>, Arc<Parsed>>,
+    plans: ByText<Planned>,
+    scripts: ByText<Parsed>,
     /// How often all plans were let go.
     generation: u64,
 }
@@ -49,14 +50,18 @@ impl Plans {
 
     /// Lets one go.
     pub(super) fn remove(&self, text: &str) {
-        self.kept.lock().plans.remove(text);
+        let removed = self.kept.lock().plans.remove(text);
+        drop(removed);
     }
 
     /// Lets all go, since what they depend on has changed.
     pub(super) fn clear(&self) {
-        let mut kept = self.kept.lock();
-        kept.plans.clear();
-        kept.generation += 1;
+        let plans = {
+            let mut kept = self.kept.lock();
+            kept.generation += 1;
+            std::mem::take(&mut kept.plans)
+        };
+        drop(plans);
     }
 
     /// A number for [`Plans::put`], to be asked for before planning begins.
@@ -66,14 +71,25 @@ impl Plans {
 
     /// Keeps a plan, unless all were let go since it was begun.
     pub(super) fn put(&self, planned: &Arc<Planned>, generation: u64) {
-        let mut kept = self.kept.lock();
-        if planned.text.len() > TEXT_BYTES_MAX || kept.generation != generation {
+        if planned.text.len() > TEXT_BYTES_MAX {
             return;
         }
-        if kept.plans.len() >= KEPT_MAX {
-            kept.plans.clear();
-        }
-        kept.plans.insert(Arc::clone(&planned.text), Arc::clone(planned));
+        let dropped = {
+            let mut kept = self.kept.lock();
+            if kept.generation != generation {
+                return;
+            }
+            keep(&mut kept.plans, &planned.text, planned)
+        };
+        drop(dropped);
+    }
+
+    /// A script that was parsed before.
+    pub(super) fn parsed(&self, text: &str) -> Option<Arc<Parsed>> {
+        let kept = self.kept.lock();
+        let parsed = kept.scripts.get(text)?;
+        parsed.note_again();
+        Some(Arc::clone(parsed))
     }
 
     /// A text as a script.
@@ -81,19 +97,25 @@ impl Plans {
     /// # Errors
     /// All that is wrong with it.
     pub(super) fn parse(&self, text: &str) -> Result<Arc<Parsed>> {
-        if let Some(parsed) = self.kept.lock().scripts.get(text) {
-            parsed.note_again();
-            return Ok(Arc::clone(parsed));
+        if let Some(parsed) = self.parsed(text) {
+            return Ok(parsed);
         }
         let text: Arc<str> = text.into();
         let parsed = Arc::new(Parsed::new(Arc::clone(&text), syntax::parse(&text)?));
         if text.len() <= TEXT_BYTES_MAX {
-            let mut kept = self.kept.lock();
-            if kept.scripts.len() >= KEPT_MAX {
-                kept.scripts.clear();
-            }
-            kept.scripts.insert(text, Arc::clone(&parsed));
+            let dropped = keep(&mut self.kept.lock().scripts, &text, &parsed);
+            drop(dropped);
         }
         Ok(parsed)
     }
+}
+
+/// What is kept by its text.
+type ByText<T> = HashMap<Arc<str>, Arc<T>>;
+
+/// Keeps one more; what is to be dropped for it.
+fn keep<T>(all: &mut ByText<T>, text: &Arc<str>, one: &Arc<T>) -> (ByText<T>, Option<Arc<T>>) {
+    let full = all.len() >= KEPT_MAX;
+    let before = if full { std::mem::take(all) } else { ByText::new() };
+    (before, all.insert(Arc::clone(text), Arc::clone(one)))
 }

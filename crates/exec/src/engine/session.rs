@@ -221,6 +221,10 @@ impl Session<'_> {
             self.written.push(main.keyspace);
         }
         let is_told = self.engine.callbacks.wants(&mutation.relation.text);
+        let are_quick = defaults.iter().all(|(_, default)| super::brief::is_quick(default));
+        if is_told || !triggers.is_empty() || target.dictionary.is_some() || !are_quick {
+            self.watch.may_take_long()?;
+        }
         let writer = Writer {
             transaction: self.transaction,
             interner: &self.interner,
@@ -270,7 +274,10 @@ impl Session<'_> {
             outcome.map_err(|error| {
                 let what = format!("a trigger of relation `{name}` failed: {error}");
                 match error {
-                    error @ (Error::Stopped(_) | Error::Limit(_) | Error::Store(_)) => error,
+                    error @ (Error::Stopped(_)
+                    | Error::Limit(_)
+                    | Error::Store(_)
+                    | Error::Long) => error,
                     _ => Error::value(what, mutation.relation.span),
                 }
             })?;
@@ -293,7 +300,10 @@ impl Session<'_> {
 
     /// How a query runs, as it was planned before if that holds.
     fn way(&self, query: &syntax::Query) -> Result<Arc<Way>> {
-        let Some(parsed) = self.keeper() else { return Ok(Arc::new(self.plan(query)?)) };
+        let Some(parsed) = self.keeper() else {
+            self.watch.may_take_long()?;
+            return Ok(Arc::new(self.plan(query)?));
+        };
         let now_us = self.engine.env.monotonic_us();
         let is_as_it_was = |way: &Arc<Way>| {
             way.1.iter().filter_map(Relation::keyspace).all(|one| !self.written.contains(&one))
@@ -302,6 +312,7 @@ impl Session<'_> {
             self.used_kept.set(true);
             return Ok(way);
         }
+        self.watch.may_take_long()?;
         let way = Arc::new(self.plan(query)?);
         if is_as_it_was(&way) {
             parsed.keep_way(query.span, self.stand, now_us, &way);
@@ -317,6 +328,7 @@ impl Session<'_> {
             self.used_kept.set(true);
             return Ok(aim);
         }
+        self.watch.may_take_long()?;
         let aim = Arc::new(self.find_aim(mutation)?);
         if let Some(parsed) = keeper {
             parsed.keep_aim(query, self.stand, now_us, &aim);

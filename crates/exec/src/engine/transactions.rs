@@ -41,6 +41,7 @@ impl Engine {
                 // that asks knows nothing.
                 ErrorKind::Conflict if again.after_conflict && tries > 0 => {
                     tries -= 1;
+                    watch.may_take_long()?;
                     watch.check(0)?;
                     crate::watch::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
                 }
@@ -63,9 +64,13 @@ impl Engine {
         again: &mut Again,
         act: impl Fn(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
-        let moment = self.moments.now(&*self.env);
+        // First, for who waits here for an index that is made would begin at a moment that has passed.
+        let _shared = match run.brief {
+            Some(_) => self.share_at_once().ok_or(Error::Long)?,
+            None => self.share(),
+        };
+        let moment = self.present(run)?;
         let generation = self.plans.generation();
-        let _shared = self.share();
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = self.session(&*transaction, run, watch);
         // Where plans were let go meanwhile, the transaction may see more than what is kept was found out by.
@@ -86,6 +91,9 @@ impl Engine {
             }
         };
         let carried = Carried { moment, names, changed, lets_plans_go };
+        if run.brief.is_some() && !env::wait_from_here() {
+            return Err(Error::Long);
+        }
         let committed = self.commit_carried(carried, transaction, told);
         again.after_conflict |= !self.moments.is(moment);
         committed?;

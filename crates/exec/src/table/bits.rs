@@ -23,18 +23,28 @@ pub(super) struct Bits {
 impl Bits {
     /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and then.
     pub(super) fn is_time(rows: usize) -> bool {
-        rows >= ROWS_MIN && rows.is_power_of_two()
+        Self::is_worth(rows) && rows.is_power_of_two()
+    }
+
+    /// Whether a set of so many rows is worth one.
+    pub(super) fn is_worth(rows: usize) -> bool {
+        rows >= ROWS_MIN
     }
 
     /// The set of a column; `None` where its cells are not all whole numbers that lie close together.
     pub(super) fn of(column: &[Cell]) -> Option<Self> {
-        let (least, greatest) = small_range(column)?;
-        let base = least & !63;
-        let mut bits = Self { base, words: vec![0; words(base, greatest, column.len())?] };
+        let mut bits = Self::around(column)?;
         for &cell in column {
             bits.put(cell, column.len());
         }
         Some(bits)
+    }
+
+    /// An empty set with room for the cells of a column; `None` where they are not all whole numbers that lie close together.
+    pub(super) fn around(column: &[Cell]) -> Option<Self> {
+        let (least, greatest) = small_range(column)?;
+        let base = least & !63;
+        Some(Self { base, words: vec![0; words(base, greatest, column.len())?] })
     }
 
     /// Whether a cell is in.

@@ -165,6 +165,17 @@ impl Registry {
         view.map_or(Ok(()), |view| view.waits().write_waiting())
     }
 
+    /// Whether something waits in the view of one keyspace, or in any.
+    #[must_use]
+    pub fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
+        let open = self.open.lock();
+        let waits = |view: &View| view.waits().rows_waiting() > 0;
+        match keyspace {
+            Some(keyspace) => open.by_id.get(&keyspace).is_some_and(waits),
+            None => open.by_id.values().any(waits),
+        }
+    }
+
     /// Writes what waits in all of them; where that failed, by the name of the view.
     #[must_use]
     pub fn write_each(&self) -> Vec<(KeyspaceId, Error)> {

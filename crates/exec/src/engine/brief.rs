@@ -1,0 +1,199 @@
+//! Scripts that take some microseconds, for callers that hold something meanwhile which others wait for: an interpreter's lock, say.
+//!
+//! # Why
+//! To give such a lock back and take it again costs as much as a short script where nobody waits for it, and several times as much where
+//! somebody does: two threads that ask in turn would answer less together than one alone.
+//!
+//! # Invariants
+//! 1. What runs briefly is planned already, reads and writes some hundred rows, and waits neither for a file nor for a lock that is held for long or
+//!    by somebody who waits for the caller.
+//! 2. A script that turns out to be none such has changed nothing.
+
+use super::{Engine, Parsed};
+use crate::error::{Error, Result};
+use crate::host::{Brief, Run};
+use crate::output::Output;
+use crate::stored::SHORT_ROWS;
+use model::Value;
+use plan::{Expr, Plan, Planned, PredicateKind, Step};
+use std::sync::Arc;
+use syntax::{Block, MutationOp, Query, Script, Statement};
+
+/// Queries of a script that is brief.
+const QUERIES_MAX: usize = 8;
+
+/// Bytes of its text, and of each text that it is given.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// Items of all lists that it is given: the cells of rows.
+const ITEMS_MAX: usize = 4 * SHORT_ROWS;
+
+/// Functions that may make much of little, or take long to begin.
+const LONG_FUNCTIONS: &[&str] = &[
+    "int_range",
+    "rand_vec",
+    "regex_extract",
+    "regex_extract_first",
+    "regex_matches",
+    "regex_replace",
+    "regex_replace_all",
+    "windows",
+];
+
+impl Engine {
+    /// Runs a script in a transaction of its own if that takes some microseconds: small changes, and looks at the rows of a key or of the begin of
+    /// one, of which the engine has seen the like. `None` where it may take longer, or something is not in the cache: nothing was done then.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing was changed then.
+    pub fn run_briefly(&self, text: &str, brief: Brief, run: &Run<'_>) -> Result<Option<Output>> {
+        let mut items_left = ITEMS_MAX;
+        let mut all = run.parameters.values();
+        if text.len() > TEXT_BYTES_MAX || !all.all(|value| is_small(value, &mut items_left)) {
+            return Ok(None);
+        }
+        let run = Run { brief: Some(brief), ..*run };
+        match env::at_once(|| self.run_with(text, &run)) {
+            None | Some(Err(Error::Long)) => Ok(None),
+            Some(done) => done.map(Some),
+        }
+    }
+
+    /// The present moment, which only a brief script does not wait for.
+    pub(super) fn present(&self, run: &Run<'_>) -> Result<u64> {
+        match run.brief {
+            Some(_) => self.moments.now_at_once().ok_or(Error::Long),
+            None => Ok(self.moments.now(&*self.env)),
+        }
+    }
+
+    /// A script that was parsed before, if it is one of small changes.
+    pub(super) fn parsed_briefly(&self, text: &str, brief: Brief) -> Result<Arc<Parsed>> {
+        let nothing_waits = || {
+            let host = self.host.as_ref();
+            self.store.commits_at_once() && host.is_none_or(|host| !host.is_waiting(None))
+        };
+        let parsed = match brief {
+            Brief::Asking => None,
+            Brief::Changing => self.plans.parsed(text),
+        };
+        parsed.filter(|one| is_brief(&one.script) && nothing_waits()).ok_or(Error::Long)
+    }
+}
+
+/// Whether a script is changes and nothing else, each of them once.
+fn is_brief(script: &Script) -> bool {
+    let changes = |query: &Query| {
+        let mutation = query.options.mutation.as_ref();
+        mutation.is_some_and(|one| !matches!(one.op, MutationOp::Create | MutationOp::Replace))
+    };
+    match script {
+        Script::Query(query) => changes(query),
+        Script::Imperative(all) => {
+            let is_change = |statement: &Statement| match statement {
+                Statement::Run(Block::Query(query), None) => changes(query),
+                _ => false,
+            };
+            all.len() <= QUERIES_MAX && all.iter().all(is_change)
+        }
+        Script::System(_) => false,
+    }
+}
+
+/// Whether so much is soon looked at: lists hold the rows of constant rules.
+fn is_small(value: &Value, items_left: &mut usize) -> bool {
+    match value {
+        Value::List(items) => match items_left.checked_sub(items.len()) {
+            Some(left) => {
+                *items_left = left;
+                items.iter().all(|item| is_small(item, items_left))
+            }
+            None => false,
+        },
+        Value::Str(text) => text.len() <= TEXT_BYTES_MAX,
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Id(_) | Value::Float(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether what a plan computes of each row is soon done.
+pub(super) fn computes_little(plan: &Plan) -> bool {
+    let is_little = |step: &Planned| match &step.step {
+        Step::Assign { value: expr, .. } | Step::Filter(expr) => is_quick(expr),
+        Step::Same { .. } | Step::Stored { .. } => true,
+        Step::Derived { .. } | Step::Member { .. } => false,
+    };
+    let rules = plan.groups.iter().flat_map(|group| &group.rules);
+    let mut steps = rules.filter_map(|rule| rule.first.as_ref()).flat_map(|body| &body.steps);
+    let mut predicates = plan.program.predicates.iter();
+    steps.all(is_little)
+        && predicates.all(|one| match &one.kind {
+            PredicateKind::Constant(data) => is_quick(data),
+            PredicateKind::Inline { .. } => true,
+            PredicateKind::Fixed(_) => false,
+        })
+}
+
+/// Whether no function of it takes long.
+pub(super) fn is_quick(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(_) | Expr::Param(_) | Expr::Var(_) => true,
+        Expr::Call(function, args, _) => {
+            LONG_FUNCTIONS.binary_search(&function.name).is_err() && args.iter().all(is_quick)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Parameters;
+    use env::{Env, MemoryEnv};
+    use kv::{Kv, KvOptions};
+    use std::path::Path;
+
+    const PUT: &str = "?[k, v] <- [[1, 2]] :put r {k => v}";
+
+    fn engine() -> Engine {
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+        let engine = Engine::new(Arc::new(store), env, 1 << 30);
+        engine.run(":create r {k: Int => v: Int}", &Parameters::new()).unwrap();
+        engine
+    }
+
+    /// Whether it is run when all is kept of it: for two seconds, which may be over once.
+    fn is_run(engine: &Engine) -> bool {
+        let none = Parameters::new();
+        let briefly = || engine.run_briefly(PUT, Brief::Changing, &Run::new(&none)).unwrap();
+        (0..20).any(|_| engine.run(PUT, &none).is_ok() && briefly().is_some())
+    }
+
+    #[test]
+    fn the_functions_that_take_long_are_functions_in_order() {
+        assert!(LONG_FUNCTIONS.is_sorted());
+        assert!(LONG_FUNCTIONS.iter().all(|name| function::lookup(name).is_some()));
+    }
+
+    #[test]
+    fn it_waits_for_no_index_that_is_made() {
+        let engine = engine();
+        assert!(is_run(&engine));
+        let none = Parameters::new();
+        let alone = engine.changing.write();
+        assert!(engine.run_briefly(PUT, Brief::Changing, &Run::new(&none)).unwrap().is_none());
+        drop(alone);
+        assert!(is_run(&engine));
+    }
+
+    #[test]
+    fn it_waits_for_no_change_of_names() {
+        let engine = engine();
+        assert!(is_run(&engine));
+        let none = Parameters::new();
+        let passing = engine.moments.begin_to_pass();
+        assert!(engine.run_briefly(PUT, Brief::Changing, &Run::new(&none)).unwrap().is_none());
+        drop(passing);
+        assert!(is_run(&engine));
+    }
+}
