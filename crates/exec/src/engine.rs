@@ -164,7 +164,7 @@ impl Engine {
     /// The same, with limits of the caller's.
     ///
     /// # Errors
-    /// See [`Error`]; nothing was changed then.
+    /// See [`Error`]; nothing was changed then. [`Error::Long`] only where [`Run::brief`] is asked for.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let moment = self.present(run)?;

@@ -47,7 +47,7 @@ impl Transaction {
             params,
             timeout,
             read_only,
-            // A transaction keeps no plans.
+            // Another thread may be at work in the transaction.
             |_, _| Ok(None),
             |parameters, options| self.transaction.run_with(script, parameters, options),
         )

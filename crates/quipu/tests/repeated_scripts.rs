@@ -1,7 +1,7 @@
 //! Scripts that are run again and again: what they stood on is kept, and never outlives a change of it.
 #![allow(clippy::unwrap_used)]
 
-use quipu::{Database, GraphOptions, Isolation, Options, Parameters, Value};
+use quipu::{Database, GraphOptions, Isolation, Options, Parameters, Tx, Value};
 
 fn memory() -> Database {
     Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap()
@@ -113,6 +113,80 @@ fn each_query_of_a_script_has_its_own_and_a_transaction_sees_its_own_names() {
     let own = "{?[x] <- [[5]] :create _x {x}} {?[k, v] := k = 1, *_x[v] :put a {k => v}}";
     settle(&db, own);
     assert_eq!(ask(&db, "?[v] := *a[1, v]").unwrap(), ["[5]"]);
+}
+
+/// Runs a script in a transaction.
+fn inside(tx: &Tx, script: &str) -> Result<Vec<String>, String> {
+    let answer = tx.run(script, &Parameters::new());
+    let answer = answer.map_err(|error| error.to_string().lines().next().unwrap().to_owned())?;
+    Ok(answer.rows().map(|row| Value::List(row).to_string()).collect())
+}
+
+#[test]
+fn a_script_that_is_run_again_in_a_transaction_sees_what_it_wrote() {
+    let db = counting();
+    let tx = db.transaction(Isolation::Snapshot);
+    for before in 3..8 {
+        assert_eq!(inside(&tx, "?[v] := *t[1, v]").unwrap(), [format!("[{before}]")]);
+        inside(&tx, COUNT).unwrap();
+    }
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[3]"]);
+    tx.commit().unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[11]"]);
+}
+
+#[test]
+fn what_a_transaction_sets_holds_for_its_scripts_that_were_kept() {
+    let db = counting();
+    ask(&db, ":create log {k, v}").unwrap();
+    let tx = db.transaction(Isolation::Snapshot);
+    inside(&tx, COUNT).unwrap();
+    inside(&tx, "::set_triggers t on put { ?[k, v] := _new[k, v] :put log {k, v} }").unwrap();
+    inside(&tx, COUNT).unwrap();
+    assert_eq!(inside(&tx, "?[v] := *log[1, v]").unwrap(), ["[5]"]);
+    inside(&tx, "::access_level read_only t").unwrap();
+    assert!(inside(&tx, COUNT).unwrap_err().contains("read_only"));
+    tx.rollback();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *t[1, v]").unwrap(), ["[6]"]);
+    assert!(ask(&db, "?[v] := *log[1, v]").unwrap().is_empty());
+}
+
+#[test]
+fn what_others_set_after_a_transaction_has_begun_is_not_mixed_with_what_it_sees() {
+    let db = counting();
+    ask(&db, ":create log {k, v}").unwrap();
+    let tx = db.transaction(Isolation::Snapshot);
+    inside(&tx, COUNT).unwrap();
+    ask(&db, "::set_triggers t on put { ?[k, v] := _new[k, v] :put log {k, v} }").unwrap();
+    settle(&db, COUNT);
+    assert_eq!(ask(&db, "?[v] := *log[1, v]").unwrap(), ["[4]", "[5]", "[6]"]);
+    // Its moment is before the trigger.
+    inside(&tx, COUNT).unwrap();
+    assert!(inside(&tx, "?[v] := *log[1, v]").unwrap().is_empty());
+    assert!(tx.commit().is_err());
+    let tx = db.transaction(Isolation::Snapshot);
+    inside(&tx, COUNT).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(ask(&db, "?[count(v)] := *log[1, v]").unwrap(), ["[4]"]);
+}
+
+#[test]
+fn a_relation_that_goes_beside_a_transaction_is_not_written_by_its_scripts() {
+    let db = counting();
+    db.graph("g", GraphOptions::default()).unwrap();
+    let (read, write) = ("?[b] := *g[1, b]", "?[src, dst] <- [[1, 2]] :put g {src, dst}");
+    settle(&db, read);
+    settle(&db, write);
+    let tx = db.transaction(Isolation::Snapshot);
+    assert_eq!(inside(&tx, read).unwrap(), ["[2]"]);
+    db.drop_graph("g").unwrap();
+    // What it sees is of its moment; its name is remembered for two seconds at most.
+    assert!(inside(&tx, read).is_ok_and(|rows| rows == ["[2]"]) || inside(&tx, read).is_err());
+    let written = inside(&tx, write);
+    assert!(tx.commit().is_err() || written.is_err());
+    assert!(ask(&db, read).unwrap_err().contains("`g`"));
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! What goes from script to script of a transaction of the caller's, and to its commit.
 
+use super::parsed::Stand;
 use crate::callback::Changed;
 use relation::Names;
 
 /// What scripts in a transaction of the caller's leave to be done when it ends.
 pub struct Carried {
     /// Of the engine, when the transaction began.
-    pub(super) moment: u64,
+    pub(super) stand: Stand,
     pub(super) names: Names,
     pub(super) changed: Vec<Changed>,
     pub(super) lets_plans_go: bool,
 }
 
 impl Carried {
-    pub(super) fn new(moment: u64, names: Names) -> Self {
-        Self { moment, names, changed: Vec::new(), lets_plans_go: false }
+    pub(super) fn new(stand: Stand, names: Names) -> Self {
+        Self { stand, names, changed: Vec::new(), lets_plans_go: false }
     }
 
     /// What names stand for in the transaction.
@@ -26,7 +27,8 @@ impl Carried {
     /// For another script of the transaction.
     #[must_use]
     pub fn copy(&self) -> Self {
-        Self::new(self.moment, self.names.clone())
+        let lets_plans_go = self.lets_plans_go;
+        Self { lets_plans_go, ..Self::new(self.stand, self.names.clone()) }
     }
 
     /// Takes over what a script has left that began with a copy of `base`.
@@ -39,6 +41,6 @@ impl Carried {
     /// All of it; nothing is left.
     #[must_use]
     pub fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::new(self.moment, Names::default()))
+        std::mem::replace(self, Self::new(self.stand, Names::default()))
     }
 }

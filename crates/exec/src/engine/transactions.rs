@@ -10,6 +10,7 @@ use relation::{NameChanges, Names};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{ErrorKind, Isolation, Transaction, WriteBatch};
+use syntax::Script;
 
 /// How often a script is run again where what it has a conflict with is nothing that it asked for.
 const TRIES_MAX: usize = 32;
@@ -77,7 +78,7 @@ impl Engine {
         session.parsed = parsed.filter(|_| self.plans.generation() == generation);
         session.stand = Stand { moment, generation };
         let outcome = act(&mut session);
-        let Session { names, changed, lets_plans_go, has_numbered, used_kept, .. } = session;
+        let Session { names, changed, lets_plans_go, has_numbered, used_kept, stand, .. } = session;
         again.after_conflict = has_numbered;
         let done = match outcome {
             Ok(done) => done,
@@ -90,7 +91,7 @@ impl Engine {
                 return Err(error);
             }
         };
-        let carried = Carried { moment, names, changed, lets_plans_go };
+        let carried = Carried { stand, names, changed, lets_plans_go };
         if run.brief.is_some() && !env::wait_from_here() {
             return Err(Error::Long);
         }
@@ -107,7 +108,7 @@ impl Engine {
         transaction: Box<dyn Transaction>,
         told: &mut Vec<Changed>,
     ) -> store::Result<()> {
-        let Carried { moment, names, changed, lets_plans_go } = carried;
+        let Carried { stand: Stand { moment, .. }, names, changed, lets_plans_go } = carried;
         let _naming = names.are_changed().then(|| self.naming.lock());
         // Whoever begins now waits until names and rows belong together again.
         let passing = names.move_old().then(|| self.moments.begin_to_pass());
@@ -161,7 +162,9 @@ impl Engine {
     /// [`Engine::commit_in`] or [`Engine::forget`].
     #[must_use]
     pub fn carried(&self) -> Carried {
-        Carried::new(self.moments.now(&*self.env), Names::default())
+        let moment = self.moments.now(&*self.env);
+        let generation = self.plans.generation();
+        Carried::new(Stand { moment, generation }, Names::default())
     }
 
     /// What names stand for in a transaction of the caller's.
@@ -169,7 +172,7 @@ impl Engine {
     /// # Errors
     /// [`ErrorKind::Conflict`] where what they stood for when it began is not what they stand for now outside of it.
     pub fn names_in<'c>(&self, carried: &'c Carried) -> store::Result<&'c Names> {
-        match self.moments.is(carried.moment) {
+        match self.moments.is(carried.stand.moment) {
             true => Ok(&carried.names),
             false => Err(changed_meanwhile()),
         }
@@ -189,21 +192,49 @@ impl Engine {
         let parsed = self.plans.parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&parsed.text, &cancelled);
-        self.carry(transaction, run, &cancelled, carried, |session| session.run(&parsed.script))
+        // What plans depend on may have changed since, or in the transaction.
+        let is_as_it_was =
+            self.plans.generation() == carried.stand.generation && !carried.lets_plans_go;
+        let kept = is_as_it_was.then_some(&*parsed);
+        let mut used_kept = false;
+        let outcome = self.carry(transaction, run, &cancelled, carried, |session| {
+            session.parsed = kept;
+            let outcome = session.run(&parsed.script);
+            used_kept = session.used_kept.get();
+            outcome
+        });
+        match (&outcome, &parsed.script) {
+            // A relation may have gone since what is kept of the script was found out.
+            (Err(Error::Store(error)), script)
+                if used_kept && error.kind() == ErrorKind::InvalidInput =>
+            {
+                parsed.forget();
+                match script {
+                    Script::Query(query) if query.options.mutation.is_none() => {
+                        let ask = |session: &mut Session<'_>| session.run(script);
+                        self.carry(transaction, run, &cancelled, carried, ask)
+                    }
+                    // What it wrote is in the transaction, and not to be written twice.
+                    _ => outcome,
+                }
+            }
+            _ => outcome,
+        }
     }
 
     /// Does something in a transaction of the caller's.
-    pub(super) fn carry<T>(
-        &self,
-        transaction: &dyn Transaction,
-        run: &Run<'_>,
+    pub(super) fn carry<'e, T>(
+        &'e self,
+        transaction: &'e dyn Transaction,
+        run: &Run<'e>,
         cancelled: &Arc<AtomicBool>,
         carried: &mut Carried,
-        act: impl FnOnce(&mut Session<'_>) -> Result<T>,
+        act: impl FnOnce(&mut Session<'e>) -> Result<T>,
     ) -> Result<T> {
         self.names_in(carried)?;
         let mut session = self.session(transaction, run, self.watch(run, cancelled));
         session.is_callers = true;
+        session.stand = carried.stand;
         session.names = std::mem::take(&mut carried.names);
         let outcome = act(&mut session);
         let Session { names, mut changed, lets_plans_go, .. } = session;
