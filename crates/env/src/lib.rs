@@ -118,6 +118,14 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// To be asked before memory is made for what is read: whether a read would be refused ([`at_once`]).
+    ///
+    /// # Errors
+    /// `WouldBlock` where it would.
+    fn may_read(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Asks the kernel to have these bytes ready soon. Best effort.
     fn read_ahead(&self, offset: u64, bytes: u64);
 

@@ -33,6 +33,7 @@ use crate::stored::{Columns, SHORT_ROWS};
 use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
+use brief::Pauses;
 pub use carried::Carried;
 use env::Env;
 use env::sync::{Mutex, RwLock};
@@ -88,6 +89,7 @@ pub struct Engine {
     host: Option<Arc<dyn Host>>,
     callbacks: Callbacks,
     own: Own,
+    pauses: Pauses,
 }
 
 /// A script that runs.
@@ -131,6 +133,7 @@ impl Engine {
             host: None,
             callbacks: Callbacks::default(),
             own: Own::default(),
+            pauses: Pauses::default(),
         }
     }
 

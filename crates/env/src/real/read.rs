@@ -177,6 +177,10 @@ impl RandomReadFile for RealReadFile {
         Some(self)
     }
 
+    fn may_read(&self) -> Result<()> {
+        may_read(&self.path)
+    }
+
     fn read_ahead(&self, offset: u64, bytes: u64) {
         if !self.direct {
             sys::will_need(&self.file, offset, bytes);

@@ -272,6 +272,7 @@ impl Table {
 
     /// The bytes of block `i` in the file, not checked.
     fn read(&self, i: usize) -> Result<Vec<u8>> {
+        self.file.may_read()?;
         let span = self.index.bytes(i);
         let mut bytes = vec![0; (span.end - span.start) as usize];
         if let Err(error) = self.file.read_at(&mut bytes, span.start) {
@@ -311,6 +312,9 @@ impl Table {
     pub fn read_across(wanted: &[(&Self, usize)], fill: Fill) -> Result<Vec<Arc<Block>>> {
         let mut found: Vec<Option<Arc<Block>>> =
             wanted.iter().map(|&(table, i)| table.slots.get(i, fill)).collect();
+        if let Some(missing) = found.iter().position(Option::is_none) {
+            wanted[missing].0.file.may_read()?;
+        }
         let (runs, mut reads) = runs_of(wanted, &found);
         if let Err(error) = env::read_files(&mut reads) {
             let cut = runs.iter().map(|run| wanted[run.end - 1]);
