@@ -1,5 +1,5 @@
-//! Writes the frozen samples: `cargo run -p quipu-hostile --example freeze -- tests/formats/vN`, once for each
-//! format. Samples that are there are never written again: that is what makes them samples.
+//! Writes the frozen samples: `cargo run -p quipu-hostile --example freeze -- tests/formats/vN [sample ...]`, once for each
+//! format; without names, all samples. Samples that are there are never written again: that is what makes them samples.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a tool beside the engine")]
 
 use env::{Env, MemoryEnv};
@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("which folder?")?);
-    for name in SAMPLES {
+    let named: Vec<String> = std::env::args().skip(2).collect();
+    for name in
+        SAMPLES.into_iter().filter(|&name| named.is_empty() || named.iter().any(|n| n == name))
+    {
         let target = folder.join(name);
         if target.exists() {
             return Err(format!("{} is there already", target.display()).into());

@@ -30,6 +30,8 @@ pub fn options() -> KvOptions {
             table: TableOptions {
                 block_rows_max: 24,
                 block_bytes_max: 512,
+                apart_bytes_max: 1024,
+                apart_value_bytes_min: 40,
                 ..TableOptions::default()
             },
             table_bytes: 1500,
@@ -43,7 +45,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 5] = ["ordinary", "killed", "names", "merges", "damaged"];
+pub const SAMPLES: [&str; 6] = ["ordinary", "killed", "names", "merges", "damaged", "apart"];
 
 /// A database being made.
 #[derive(Debug)]
@@ -52,6 +54,7 @@ pub struct Specimen {
     pub store: Arc<Kv>,
     counts: KeyspaceId,
     pages: KeyspaceId,
+    noise: KeyspaceId,
     plain: Graph,
     weighted: Graph,
     named: Graph,
@@ -61,15 +64,17 @@ pub struct Specimen {
 type Step = fn(&Specimen) -> Result<()>;
 
 /// What [`Specimen::fill`] does.
-const FIRST_STEPS: [Step; 13] = [
+const FIRST_STEPS: [Step; 15] = [
     Specimen::load_plain,
     |specimen| specimen.merges(0),
     |specimen| specimen.texts(0),
+    |specimen| specimen.noises(0),
     |specimen| specimen.edges(0),
     |specimen| specimen.store.flush(),
     |specimen| specimen.store.compact(),
     |specimen| specimen.merges(1),
     |specimen| specimen.texts(1),
+    |specimen| specimen.noises(1),
     |specimen| specimen.edges(1),
     |specimen| specimen.store.flush(),
     |specimen| specimen.merges(2),
@@ -168,6 +173,23 @@ fn pages_shape() -> Shape {
     Shape { key: KeyShape::Bytes, values }
 }
 
+fn noise_schema() -> Schema {
+    let keys = vec![KeyColumn::new("number", Type::Int)];
+    let bytes = ValueColumn { nullable: true, ..ValueColumn::new("bytes", Type::Bytes) };
+    Schema { name: "noise".to_owned(), keys, values: vec![bytes] }
+}
+
+/// Bytes that no compression shrinks.
+fn noise(seed: u64, len: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
 impl Specimen {
     /// Makes the keyspaces in a new database.
     ///
@@ -180,15 +202,16 @@ impl Specimen {
             shape: schema.shape(),
             definition: Definition::Relation(schema).encode(),
         };
-        let ids = kv.create_keyspaces(&[new(counts_schema()), new(pages_schema())])?;
+        let ids =
+            kv.create_keyspaces(&[new(counts_schema()), new(pages_schema()), new(noise_schema())])?;
         let graph = |name: &str, vertex, weight| {
             Graph::open(Arc::clone(&kv) as Arc<dyn Store>, GraphDef::new(name, vertex, weight))
         };
         let plain = graph("plain", VertexType::U64, WeightType::None)?;
         let weighted = graph("weighted", VertexType::I64, WeightType::Float)?;
         let named = graph("named", VertexType::Str, WeightType::Int)?;
-        let [counts, pages] = ids[..] else { unreachable!("two were asked for") };
-        Ok(Self { store: kv, counts, pages, plain, weighted, named })
+        let [counts, pages, noise] = ids[..] else { unreachable!("three were asked for") };
+        Ok(Self { store: kv, counts, pages, noise, plain, weighted, named })
     }
 
     /// Everything but the last writes: several tables and levels, deletes and merges above what they change.
@@ -288,6 +311,20 @@ impl Specimen {
         self.write(self.pages, rows, Kind::Put, Vec::new())
     }
 
+    /// Values that stand apart from their blocks.
+    fn noises(&self, round: u64) -> Result<()> {
+        let mut rows = Batch::new(&noise_schema().shape());
+        for i in (round..30).step_by(1 + round as usize * 4) {
+            rows.keys.push(Key::words(&[int_to_word(i as i64 * 3)]).as_ref());
+            let value = (i % 7 > 0).then(|| noise(i + 100 * round, 40 + i * 5 % 60));
+            if let [Column::Bytes(column)] = &mut rows.values[..] {
+                column.push(value.as_deref());
+            }
+            rows.rows += 1;
+        }
+        self.write(self.noise, rows, Kind::Put, Vec::new())
+    }
+
     fn edges(&self, round: u64) -> Result<()> {
         self.weigh(round)?;
         self.name(round)
@@ -344,6 +381,14 @@ impl Specimen {
                 self.remove()?;
                 let range = vec![KeyRange::prefix_bytes(b"page/02")];
                 self.write(self.pages, Batch::new(&pages_shape()), Kind::Put, range)
+            }
+            "apart" => {
+                self.noises(0)?;
+                self.texts(0)?;
+                self.store.flush()?;
+                self.store.compact()?;
+                self.noises(1)?;
+                self.store.flush()
             }
             other => panic!("no sample is named {other}"),
         }

@@ -130,6 +130,7 @@ fn options(durability: Durability) -> KvOptions {
             table: TableOptions {
                 block_rows_max: 4,
                 block_bytes_max: 64,
+                apart_value_bytes_min: if durability == Durability::Os { 1 } else { u64::MAX },
                 ..TableOptions::default()
             },
             table_bytes: 600,

@@ -32,6 +32,7 @@ fn swarm(faults: FaultPlan) -> Swarm {
         append_buffer_bytes: 512,
         torn_ppm: 0,
         read_flush_rows: 100_000,
+        apart: false,
     }
 }
 

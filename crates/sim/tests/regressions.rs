@@ -37,6 +37,7 @@ fn swarm(durability: Durability) -> Swarm {
         append_buffer_bytes: 4096,
         torn_ppm: 0,
         read_flush_rows: 100_000,
+        apart: false,
     }
 }
 

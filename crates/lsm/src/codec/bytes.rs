@@ -10,11 +10,12 @@
 
 use super::bitpack::Packed;
 use super::{Fields, Malformed};
-use base::BytesColumn;
+use base::{BytesColumn, checksum};
 use std::ops::Range;
 
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
+const APART: u8 = 2;
 
 /// Bytes of heap that are compressed together, unless a single string is longer.
 pub const SEGMENT_BYTES_MAX: usize = 8 << 10;
@@ -32,14 +33,9 @@ pub fn encode(column: &BytesColumn, rows: Range<usize>, compress: bool, out: &mu
     let first = offsets[0];
     let heap = &column.heap[first as usize..offsets[rows.len()] as usize];
     assert!(heap.len() <= u32::MAX as usize, "a block holds less than 4 GiB");
-    let shortest = offsets.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(0);
     let segments = if compress { compressed(offsets, heap) } else { None };
-
-    out.push(if segments.is_some() { LZ4 } else { RAW });
-    out.extend_from_slice(&(heap.len() as u32).to_le_bytes());
-    out.extend_from_slice(&(shortest as u32).to_le_bytes());
-    let above = offsets.iter().enumerate().map(|(i, offset)| offset - first - i as u64 * shortest);
-    Packed::encode(&above.collect::<Vec<_>>(), out);
+    let kind = if segments.is_some() { LZ4 } else { RAW };
+    encode_offsets(kind, offsets, out);
     match &segments {
         None => out.extend_from_slice(heap),
         Some(segments) => {
@@ -50,6 +46,36 @@ pub fn encode(column: &BytesColumn, rows: Range<usize>, compress: bool, out: &mu
         }
     }
     segments.is_some()
+}
+
+/// Appends the kind of a column, the length of its heap, and where each string starts in it.
+fn encode_offsets(kind: u8, offsets: &[u64], out: &mut Vec<u8>) {
+    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+    let shortest = offsets.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(0);
+    out.push(kind);
+    out.extend_from_slice(&((last - first) as u32).to_le_bytes());
+    out.extend_from_slice(&(shortest as u32).to_le_bytes());
+    let above = offsets.iter().enumerate().map(|(i, offset)| offset - first - i as u64 * shortest);
+    Packed::encode(&above.collect::<Vec<_>>(), out);
+}
+
+/// Appends the strings of `rows` but for their heap, with a checksum of each; returns the heap, which stands elsewhere.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_apart<'a>(
+    column: &'a BytesColumn,
+    rows: Range<usize>,
+    out: &mut Vec<u8>,
+) -> &'a [u8] {
+    let offsets = &column.offsets[rows.start..=rows.end];
+    let heap = &column.heap[offsets[0] as usize..offsets[rows.len()] as usize];
+    assert!(heap.len() <= u32::MAX as usize, "a block holds less than 4 GiB");
+    encode_offsets(APART, offsets, out);
+    for row in rows {
+        out.extend_from_slice(&checksum(column.get(row)).to_le_bytes());
+    }
+    heap
 }
 
 /// A compressed heap. `starts` and `stored` have an end after the last segment.
@@ -294,6 +320,83 @@ impl<'a> BytesReader<'a> {
     }
 }
 
+/// A column of byte strings whose heap stands elsewhere: where each lies in it, and its checksum.
+#[derive(Clone, Copy, Debug)]
+pub struct ApartReader<'a> {
+    /// Its heap is empty: only spans are asked of it.
+    spans: BytesReader<'a>,
+    checksums: &'a [[u8; 8]],
+}
+
+impl<'a> ApartReader<'a> {
+    /// Reads a column of `rows` strings as [`encode_apart`] wrote it; `bytes` holds nothing else.
+    ///
+    /// # Errors
+    /// If `bytes` is no such column of that length.
+    pub fn parse(bytes: &'a [u8], rows: usize) -> Result<Self, Malformed> {
+        let mut fields = Fields::new(bytes);
+        if fields.u8()? != APART {
+            return Err(Malformed("strings that do not stand apart"));
+        }
+        let heap_bytes = fields.u32()? as usize;
+        let shortest = fields.u32()? as usize;
+        let offsets = fields.packed(rows + 1)?;
+        let checksums = fields.take(rows * 8)?.as_chunks::<8>().0;
+        fields.finish()?;
+        let spans = BytesReader { rows, shortest, offsets, heap_bytes, heap: Heap::Raw(&[]) };
+        Ok(Self { spans, checksums })
+    }
+
+    /// Bytes of the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.spans.heap_bytes
+    }
+
+    /// Where the string of row `row` lies in the heap.
+    ///
+    /// # Panics
+    /// If `row` is not below the number of rows.
+    #[inline]
+    pub fn span(&self, row: usize) -> Range<usize> {
+        assert!(row < self.spans.rows, "row {row} of {}", self.spans.rows);
+        self.spans.span(row)
+    }
+
+    /// Whether this is the string of row `row`.
+    ///
+    /// # Panics
+    /// If `row` is not below the number of rows.
+    #[inline]
+    pub fn is_string(&self, row: usize, string: &[u8]) -> bool {
+        checksum(string).to_le_bytes() == self.checksums[row]
+    }
+
+    /// The column, given its heap: each string is compared with its checksum.
+    ///
+    /// # Errors
+    /// If the heap has another length, or a string is not what was written.
+    pub fn with_heap(&self, heap: &'a [u8], check: bool) -> Result<BytesReader<'a>, Malformed> {
+        if heap.len() != self.heap_bytes() {
+            return Err(Malformed("strings that do not fill their heap"));
+        }
+        let mut end = 0;
+        for row in 0..self.spans.rows {
+            let span = self.spans.span(row);
+            if span.start != end {
+                return Err(Malformed("strings that do not follow one another"));
+            }
+            end = span.end;
+            if check && !self.is_string(row, &heap[span]) {
+                return Err(Malformed("a string's checksum does not match"));
+            }
+        }
+        if end != heap.len() {
+            return Err(Malformed("strings that do not fill their heap"));
+        }
+        Ok(BytesReader { heap: Heap::Raw(heap), ..self.spans })
+    }
+}
+
 /// The last of ascending `starts`, the end excluded, that is at most `at`; 0 if none is.
 fn last_at_most(starts: &Packed<'_>, at: usize) -> usize {
     let (mut low, mut high) = (0, starts.len() - 1);
@@ -356,6 +459,34 @@ mod tests {
     }
 
     #[test]
+    fn strings_that_stand_apart_come_back_with_their_heap_and_no_other() {
+        let strings: Vec<_> = (0..70_u8).map(|i| vec![i; usize::from(i) * 3]).collect();
+        let column = column(&strings);
+        for rows in [0..70, 0..1, 12..70] {
+            let mut bytes = Vec::new();
+            let heap = encode_apart(&column, rows.clone(), &mut bytes);
+            let reader = ApartReader::parse(&bytes, rows.len()).unwrap();
+            for (i, string) in strings[rows.clone()].iter().enumerate() {
+                assert_eq!(&heap[reader.span(i)], string);
+                assert!(reader.is_string(i, string));
+            }
+            let mut out = BytesColumn::default();
+            reader.with_heap(heap, true).unwrap().read(0..rows.len(), &mut out).unwrap();
+            assert!(out.len() == rows.len());
+            assert!(reader.with_heap(&[heap, b"x"].concat(), true).is_err());
+            for at in 0..heap.len() {
+                let mut other = heap.to_vec();
+                other[at] ^= 1;
+                assert!(reader.with_heap(&other, true).is_err(), "byte {at}");
+            }
+            for len in 0..bytes.len() {
+                assert!(ApartReader::parse(&bytes[..len], rows.len()).is_err());
+            }
+            assert!(BytesReader::parse(&bytes, rows.len()).is_err());
+        }
+    }
+
+    #[test]
     fn strings_of_one_length_need_no_offsets() {
         let strings: Vec<_> = (0..1000_u64).map(|i| i.to_be_bytes().to_vec()).collect();
         let mut bytes = Vec::new();
@@ -389,19 +520,29 @@ mod tests {
 
         #[test]
         fn damaged_bytes_never_panic(
+            apart: bool,
             strings in prop::collection::vec(prop::collection::vec(0..2_u8, 0..40), 0..80),
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             cut in 0..8_usize,
             rows in 0..90_usize,
         ) {
             let mut bytes = Vec::new();
-            encode(&column(&strings), 0..strings.len(), true, &mut bytes);
+            let column = column(&strings);
+            if apart {
+                encode_apart(&column, 0..strings.len(), &mut bytes);
+            } else {
+                encode(&column, 0..strings.len(), true, &mut bytes);
+            }
             for (at, byte) in damage {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
             }
             let shorter = &bytes[..bytes.len() - cut];
             for (bytes, rows) in [(&bytes[..], strings.len()), (&bytes[..], rows), (shorter, rows)] {
+                if let Ok(reader) = ApartReader::parse(bytes, rows) {
+                    let heap = vec![0; reader.heap_bytes().min(1 << 16)];
+                    let _ = reader.with_heap(&heap, true);
+                }
                 if let Ok(reader) = BytesReader::parse(bytes, rows) {
                     let mut out = BytesColumn::default();
                     let _ = reader.read(0..rows, &mut out);

@@ -9,17 +9,21 @@
 //!    make of a look-up is only ever a wrong row number, not a panic.
 //! 2. Strings that are compressed in the file are decompressed once, when the block is read.
 //! 3. Rows are in (key ascending, sequence number descending) order.
+//! 4. A block may be its head alone, where values stand apart ([`Block::is_head`]): all but those values is there, and they
+//!    are read by [`Block::append_read`] only.
 
-use super::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, Sections};
+use super::apart::Apart;
+use super::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, IS_APART, Sections, apart_column};
 use super::pending::append_validity;
 use super::run_buffer::RunBuffer;
 use crate::codec::Malformed;
 use crate::codec::bitmap::BitmapReader;
-use crate::codec::bytes::BytesReader;
+use crate::codec::bytes::{ApartReader, BytesReader};
 use crate::codec::runs::{KeyReader, RunRange, Seek};
 use crate::codec::words::WordReader;
 use crate::rows::Rows;
 use base::prefetch::prefetch_value;
+use base::sabotage::{Switch, is_on};
 use base::{
     Batch, BytesColumn, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind,
     Projection, Shape, WORDS_MAX,
@@ -41,6 +45,17 @@ self_cell::self_cell!(
 #[derive(Debug)]
 pub struct Block {
     cell: Cell,
+    /// Where the values are that a head lacks.
+    apart: Option<Apart>,
+}
+
+/// What of a block was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it.
+    Whole,
+    /// All but values that stand apart.
+    Head,
 }
 
 /// The bytes of a block as they are in the file.
@@ -83,6 +98,8 @@ struct Columns<'a> {
     seqs: Option<WordReader<'a>>,
     kinds: Option<WordReader<'a>>,
     inflated_bytes: usize,
+    /// Bytes without the strings that stand apart; 0 where none do.
+    head_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -104,7 +121,12 @@ struct ValueColumn<'a> {
 enum Data<'a> {
     Words(WordReader<'a>),
     Bytes(Strings<'a>),
+    /// In the file.
+    Apart(ApartReader<'a>),
 }
+
+/// Where a head is taken for a whole block.
+const NOT_READ: &str = "values that stand apart are read from their file";
 
 /// Strings that can be lent.
 #[derive(Debug)]
@@ -172,8 +194,17 @@ impl<'a> Strings<'a> {
 pub(super) const BLOCK_ROWS_LIMIT: usize = 1 << 16;
 
 impl<'a> Columns<'a> {
-    fn parse(bytes: &'a [u8], shape: &Shape, global_seq: u64) -> Result<Self, Malformed> {
+    fn parse(
+        bytes: &'a [u8],
+        part: Part,
+        shape: &Shape,
+        global_seq: u64,
+    ) -> Result<Self, Malformed> {
         let mut sections = Sections::parse(bytes, shape)?;
+        let is_apart = sections.flags & IS_APART != 0;
+        if part == Part::Head && (!is_apart || !sections.heap.is_empty()) {
+            return Err(Malformed("no head of a block"));
+        }
         let rows = sections.rows;
         if rows > BLOCK_ROWS_LIMIT {
             // Constant columns take no bytes, so that only this bounds the memory of reading a block.
@@ -195,6 +226,8 @@ impl<'a> Columns<'a> {
         let seqs = optional(flags & HAS_SEQS != 0, sections.next())?;
         let kinds = optional(flags & HAS_KINDS != 0, sections.next())?;
         let mut values = Vec::with_capacity(shape.values.len());
+        let heap = sections.heap;
+        let head_bytes = if is_apart { bytes.len() - heap.len() } else { 0 };
         for value in &shape.values {
             let (validity, data) = (sections.next(), sections.next());
             let validity = match validity {
@@ -203,6 +236,16 @@ impl<'a> Columns<'a> {
             };
             let data = match value {
                 ColumnShape::Word { .. } => Data::Words(WordReader::parse(data, rows)?),
+                ColumnShape::Bytes if is_apart => {
+                    let reader = ApartReader::parse(data, rows)?;
+                    match part {
+                        Part::Whole => {
+                            let check = !is_on(Switch::IgnoreChecksum);
+                            Data::Bytes(Strings::InBlock(reader.with_heap(heap, check)?))
+                        }
+                        Part::Head => Data::Apart(reader),
+                    }
+                }
                 ColumnShape::Bytes => Data::Bytes(Strings::parse(data, rows)?),
             };
             values.push(ValueColumn { validity, data });
@@ -227,7 +270,18 @@ impl<'a> Columns<'a> {
             }
         }
         let values = values.into_boxed_slice();
-        Ok(Self { keys, rows, plain, global_seq, seq_max, values, seqs, kinds, inflated_bytes })
+        Ok(Self {
+            keys,
+            rows,
+            plain,
+            global_seq,
+            seq_max,
+            values,
+            seqs,
+            kinds,
+            inflated_bytes,
+            head_bytes,
+        })
     }
 
     #[inline]
@@ -305,13 +359,15 @@ impl ValueColumn<'_> {
                 strings.append(rows.clone(), out);
                 append_validity(&mut out.validity, before, rows, all, |row| self.is_valid(row));
             }
+            (Data::Apart(_), _) => unreachable!("{NOT_READ}"),
             _ => unreachable!("columns of one position have one shape"),
         }
     }
 }
 
 impl Block {
-    /// Takes apart checked bytes. Rows that store sequence number 0 read as `global_seq`.
+    /// Takes apart checked bytes of a whole block (values that stand apart are compared with their checksums here). Rows that
+    /// store sequence number 0 read as `global_seq`.
     ///
     /// # Errors
     /// If the bytes are no block of this shape.
@@ -320,8 +376,186 @@ impl Block {
         shape: &Shape,
         global_seq: u64,
     ) -> Result<Self, Malformed> {
-        let cell = Cell::try_new(bytes.into(), |bytes| Columns::parse(bytes, shape, global_seq))?;
-        Ok(Self { cell })
+        let cell = Cell::try_new(bytes.into(), |bytes| {
+            Columns::parse(bytes, Part::Whole, shape, global_seq)
+        })?;
+        Ok(Self { cell, apart: None })
+    }
+
+    /// The same for the bytes of a block's head, whose values are read from where `apart` says, given their column, the rows, and the
+    /// bytes of all of them.
+    ///
+    /// # Errors
+    /// If the bytes are no head of a block of this shape.
+    pub(super) fn parse_head(
+        bytes: impl Into<BlockBytes>,
+        shape: &Shape,
+        global_seq: u64,
+        apart: impl FnOnce(usize, usize, usize) -> Option<Apart>,
+    ) -> Result<Self, Malformed> {
+        let cell = Cell::try_new(bytes.into(), |bytes| {
+            Columns::parse(bytes, Part::Head, shape, global_seq)
+        })?;
+        let column = apart_column(shape).ok_or(Malformed("strings apart of no column"))?;
+        let columns = cell.borrow_dependent();
+        let heap_bytes = match &columns.values[column].data {
+            Data::Apart(reader) => reader.heap_bytes(),
+            _ => return Err(Malformed("no head of a block")),
+        };
+        let apart = apart(column, columns.rows, heap_bytes);
+        let apart = apart.ok_or(Malformed("strings that do not fill their heap"))?;
+        Ok(Self { cell, apart: Some(apart) })
+    }
+
+    /// Whether values that stand apart are not here.
+    #[inline]
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.apart.is_some()
+    }
+
+    /// Bytes without the values that stand apart, here or not; 0 where none do.
+    pub(super) fn head_bytes(&self) -> usize {
+        self.columns().head_bytes
+    }
+
+    /// Whether a projected value has to be read from the file.
+    #[inline]
+    #[must_use]
+    pub(crate) fn lacks(&self, projection: Projection) -> bool {
+        self.apart.as_ref().is_some_and(|apart| projection.value(apart.column))
+    }
+
+    /// Where the values are that a head lacks.
+    pub(super) fn apart(&self) -> Option<&Apart> {
+        self.apart.as_ref()
+    }
+
+    /// As [`Self::append_to`], of a head too: the values that it lacks are read.
+    ///
+    /// # Errors
+    /// A failed read, or corruption; `out` is then as it was.
+    pub(crate) fn append_read(
+        &self,
+        rows: Range<usize>,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> crate::Result<()> {
+        let Some(apart) = self.apart.as_ref().filter(|_| self.lacks(projection)) else {
+            self.append_to(rows, projection, out);
+            return Ok(());
+        };
+        self.append_lacked(apart, rows.clone(), &mut out.values)?;
+        self.append_others(rows, projection, out);
+        Ok(())
+    }
+
+    /// As [`Self::append_range`], of a head too: the values that it lacks are read.
+    ///
+    /// # Errors
+    /// As [`Self::append_read`].
+    pub(crate) fn append_range_read(
+        &self,
+        range: &KeyRange,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> crate::Result<Range<usize>> {
+        if !self.lacks(projection) {
+            return Ok(self.append_range(range, projection, out));
+        }
+        let rows = self.rows_in(range);
+        self.append_read(rows.clone(), projection, out)?;
+        Ok(rows)
+    }
+
+    /// Whether a row holds a value that the head lacks.
+    pub(crate) fn holds_lacked(&self, row: usize) -> bool {
+        let apart = self.apart.as_ref();
+        apart.is_some_and(|apart| self.columns().values[apart.column].is_valid(row))
+    }
+
+    /// As [`Self::append_versions`], of a head too: the values that it lacks are read.
+    ///
+    /// # Errors
+    /// As [`Self::append_read`].
+    pub(crate) fn append_versions_read(
+        &self,
+        rows: Range<usize>,
+        projection: Projection,
+        out: &mut Rows,
+    ) -> crate::Result<()> {
+        let Some(apart) = self.apart.as_ref().filter(|_| self.lacks(projection)) else {
+            self.append_versions(rows, projection, out);
+            return Ok(());
+        };
+        self.append_lacked(apart, rows.clone(), &mut out.values)?;
+        self.append_versions(rows, self.without_lacked(projection), out);
+        Ok(())
+    }
+
+    /// Appends the values that the head lacks.
+    fn append_lacked(
+        &self,
+        apart: &Apart,
+        rows: Range<usize>,
+        out: &mut [Column],
+    ) -> crate::Result<()> {
+        match &mut out[apart.column] {
+            Column::Bytes(out) => {
+                let before = out.len();
+                apart.append(self, rows.clone(), out)?;
+                self.append_valid(before, rows, out);
+                Ok(())
+            }
+            Column::Words(_) => unreachable!("columns of one position have one shape"),
+        }
+    }
+
+    /// As [`Self::append_read`] of one row, whose value was read before.
+    pub(crate) fn append_with(
+        &self,
+        row: usize,
+        value: &[u8],
+        projection: Projection,
+        out: &mut Batch,
+    ) {
+        self.append_others(row..row + 1, projection, out);
+        if let Some(apart) = &self.apart
+            && let Column::Bytes(out) = &mut out.values[apart.column]
+        {
+            let before = out.len();
+            out.heap.extend_from_slice(value);
+            out.offsets.push(out.heap.len() as u64);
+            self.append_valid(before, row..row + 1, out);
+        }
+    }
+
+    /// Appends all that is projected but for the values that the head lacks.
+    fn append_others(&self, rows: Range<usize>, projection: Projection, out: &mut Batch) {
+        self.append_to(rows, self.without_lacked(projection), out);
+    }
+
+    fn without_lacked(&self, projection: Projection) -> Projection {
+        let lacked = self.apart.as_ref().map_or(0, |apart| 1 << apart.column);
+        Projection { values: projection.values & !lacked, ..projection }
+    }
+
+    /// Appends which rows hold a value that the head lacks; before them the column had so many.
+    fn append_valid(&self, before: usize, rows: Range<usize>, out: &mut BytesColumn) {
+        if let Some(apart) = &self.apart {
+            let value = &self.columns().values[apart.column];
+            let all = value.validity.is_none();
+            append_validity(&mut out.validity, before, rows, all, |row| value.is_valid(row));
+        }
+    }
+
+    /// The values that the head lacks, as far as it knows them.
+    #[inline]
+    pub(super) fn apart_strings(&self) -> Option<&ApartReader<'_>> {
+        match &self.columns().values[self.apart.as_ref()?.column].data {
+            Data::Apart(reader) => Some(reader),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -337,7 +571,8 @@ impl Block {
             BlockBytes::Own(bytes) => bytes.capacity(),
             BlockBytes::Part(_, part) => part.len(),
         };
-        (bytes + columns.inflated_bytes + fixed) as u64
+        let apart = self.apart.as_ref().map_or(0, Apart::memory_bytes);
+        (bytes + columns.inflated_bytes + fixed + apart) as u64
     }
 
     /// Number of row versions.
@@ -532,6 +767,7 @@ impl Block {
         let value = &self.columns().values[column];
         match &value.data {
             Data::Bytes(strings) if value.is_valid(row) => Some(strings.get(row)),
+            Data::Apart(_) => unreachable!("{NOT_READ}"),
             _ => None,
         }
     }

@@ -11,7 +11,10 @@
 //!    it is known.
 
 use super::block::BLOCK_ROWS_LIMIT;
-use super::encode::{encode_block, fixed_row_bytes, same_key, string_bytes};
+use super::encode::{
+    Compressed, Strings, apart_column, encode_block, fixed_row_bytes, head_bytes, same_key,
+    string_bytes,
+};
 use super::index::Index;
 use super::layout::{Footer, Handle, Properties, encode_tombstones};
 use super::pending::append_rows;
@@ -49,6 +52,8 @@ pub struct TableBuilder {
     block: Vec<u8>,
     /// Blocks in a row whose strings compression did not shrink.
     stubborn_blocks: usize,
+    /// The values of the block before stand apart, and were long enough to: the next block may be as long as such blocks are.
+    is_apart: bool,
     index: Index,
     key_filter: Option<FilterBuilder>,
     first_word_filter: Option<FilterBuilder>,
@@ -87,6 +92,7 @@ impl TableBuilder {
             pending: Rows::new(&shape),
             block: Vec::new(),
             stubborn_blocks: 0,
+            is_apart: false,
             index: Index::new(shape.key),
             key_filter: (filters && !(bottom && words >= 2)).then(FilterBuilder::new),
             first_word_filter: (filters && words >= 2).then(FilterBuilder::new),
@@ -139,8 +145,12 @@ impl TableBuilder {
             .min(range.len());
         let fixed = self.fixed_row_bytes;
         let pending_strings = string_bytes(&self.pending, 0..taken);
-        let left = self.options.block_bytes_max.saturating_sub(taken * fixed + pending_strings);
-        let strings_left = self.options.block_string_bytes_max.saturating_sub(pending_strings);
+        let (bytes_max, strings_max) = match self.fills_apart() {
+            true => (self.options.apart_bytes_max, self.options.apart_bytes_max),
+            false => (self.options.block_bytes_max, self.options.block_string_bytes_max),
+        };
+        let left = bytes_max.saturating_sub(taken * fixed + pending_strings);
+        let strings_left = strings_max.saturating_sub(pending_strings);
         let fits = |count: usize| {
             let strings = string_bytes(rows, range.start..range.start + count);
             count * fixed + strings <= left && strings <= strings_left
@@ -258,24 +268,62 @@ impl TableBuilder {
             )));
         }
         self.block.clear();
-        let patient = self.stubborn_blocks < STUBBORN_BLOCKS;
-        let retry = self.index.blocks().is_multiple_of(RETRY_BLOCKS);
-        let compress = self.options.compress && strings > 0 && (patient || retry);
-        let compressed = encode_block(rows, range.clone(), compress, &mut self.block);
+        let compress = strings > 0 && self.compresses();
+        let mut compressed = Compressed::default();
         if compress {
-            self.stubborn_blocks = if compressed { 0 } else { self.stubborn_blocks + 1 };
+            compressed = encode_block(rows, range.clone(), Strings::Compress, &mut self.block);
         }
+        // A block that became as long as those whose values stand apart is one of them, whatever came last.
+        let bytes = self.apart_bytes(rows, range.clone());
+        let is_long = bytes > 0
+            && bytes >= self.options.apart_value_bytes_min.saturating_mul(range.len() as u64);
+        let is_apart = !compressed.values && (is_long || bytes > 0 && self.fills_apart());
+        if is_apart {
+            self.block.clear();
+            let how = Strings::Apart { compress_keys: self.options.compress };
+            encode_block(rows, range.clone(), how, &mut self.block);
+        } else if !compress {
+            encode_block(rows, range.clone(), Strings::Keep, &mut self.block);
+        }
+        if compress {
+            let paid = compressed.values || compressed.keys && !is_apart;
+            self.stubborn_blocks = if paid { 0 } else { self.stubborn_blocks + 1 };
+        }
+        self.is_apart = is_apart && is_long;
         self.file.append(&self.block)?;
         let first = rows.keys.get(range.start);
         let last = rows.keys.get(range.end - 1);
+        let head = if is_apart { head_bytes(&self.block, &self.shape) } else { 0 };
+        // A head says the checksum of each value that stands apart from it.
+        let checked = if is_apart { &self.block[..head] } else { &self.block[..] };
         self.index.push(
             self.block.len() as u64,
+            head as u64,
             range.len() as u64,
-            checksum(&self.block),
+            checksum(checked),
             first.as_ref(),
             last.as_ref(),
         );
         Ok(())
+    }
+
+    /// Whether compression is tried for the next block that has strings.
+    fn compresses(&self) -> bool {
+        let patient = self.stubborn_blocks < STUBBORN_BLOCKS;
+        let retry = self.index.blocks().is_multiple_of(RETRY_BLOCKS);
+        self.options.compress && (patient || retry)
+    }
+
+    /// Whether the next block may be as long as those whose values stand apart. Where compression is tried it is as short as
+    /// others, for it may pay.
+    fn fills_apart(&self) -> bool {
+        self.is_apart && !self.compresses()
+    }
+
+    /// Bytes of the values that could stand apart.
+    fn apart_bytes(&self, rows: &Rows, range: Range<usize>) -> u64 {
+        let column = apart_column(&self.shape).and_then(|i| rows.values[i].as_bytes());
+        column.map_or(0, |column| column.offsets[range.end] - column.offsets[range.start])
     }
 
     /// Adds a range tombstone; in any order.
@@ -349,7 +397,7 @@ impl TableBuilder {
         self.index.encode(&mut section);
         let handle = append(&mut *self.file, &section)?;
         let mut footer = Vec::new();
-        Footer::encode(handle, &mut footer);
+        Footer::encode(handle, self.index.has_heads(), &mut footer);
         self.file.append(&footer)?;
         self.file.sync()?;
         Ok(TableSummary {

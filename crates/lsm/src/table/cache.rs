@@ -10,8 +10,13 @@
 //!    only under the queue's lock.
 //! 2. Closing a table gives back its bytes without that lock; its entries are dropped when met.
 //! 3. A hit writes at most one flag, and only if it is not set already.
+//! 4. A slot that holds the head of a block may come to hold the whole of it, never the other way round before it was emptied.
+//! 5. The queue also has the values that are kept of a head; when the head goes, its values go, and their entries are
+//!    dropped when met.
 
 use super::Block;
+use super::apart::{self, Apart, Value};
+use super::block::Part;
 use super::run_buffer::RunBuffers;
 use base::prefetch::prefetch;
 use env::sync::ArcSwapOption;
@@ -58,7 +63,8 @@ struct Counters {
     used_bytes: AtomicU64,
     /// Those of them that are filters'.
     filter_bytes: AtomicU64,
-    blocks: AtomicU64,
+    /// Filled slots and kept values.
+    entries: AtomicU64,
     misses: AtomicU64,
 }
 
@@ -67,6 +73,35 @@ struct Counters {
 struct Entry {
     slots: Weak<Slots>,
     index: usize,
+    /// The row whose value it is; `None`: the block.
+    row: Option<u32>,
+}
+
+/// What was pushed out, to be freed after the queue's lock.
+#[derive(Debug)]
+enum Evicted {
+    Block { _block: Arc<Block>, _values: Vec<Value> },
+    Value { _value: Value },
+}
+
+impl Entry {
+    /// Whether something is still there.
+    fn is_filled(&self) -> bool {
+        self.slots.upgrade().is_some_and(|slots| {
+            let Some(block) = slots.slots[self.index].block.load_full() else { return false };
+            match self.row {
+                None => true,
+                Some(row) => {
+                    place_of(&block, row).is_some_and(|place| place.value.load_full().is_some())
+                }
+            }
+        })
+    }
+}
+
+/// The place of a row's value, if the block is a head.
+fn place_of(block: &Block, row: u32) -> Option<&apart::Row> {
+    block.apart().and_then(|apart| apart.rows().get(row as usize))
 }
 
 /// The places of one table's blocks.
@@ -174,8 +209,11 @@ impl BlockCache {
         let bytes = block.memory_bytes();
         let mut queue = self.queue.lock();
         let slot = &slots.slots[index];
-        if let Some(present) = slot.block.load_full() {
-            return present;
+        let before = slot.block.load_full();
+        if let Some(present) = &before
+            && (block.is_head() || !present.is_head())
+        {
+            return Arc::clone(present);
         }
         if bytes > self.budget_bytes
             || (fill == Fill::Once && self.used_bytes() + bytes > self.budget_bytes)
@@ -186,46 +224,115 @@ impl BlockCache {
         slot.block.store(Some(Arc::clone(&block)));
         slot.address.store(Arc::as_ptr(&block).addr(), Relaxed);
         self.counters.used_bytes.fetch_add(bytes, Relaxed);
-        let live = self.counters.blocks.fetch_add(1, Relaxed) + 1;
-        queue.push_back(Entry { slots: Arc::downgrade(slots), index });
-        if queue.len() as u64 > 2 * live + DEAD_MAX {
-            queue.retain(|entry| entry.slots.strong_count() > 0);
+        // The entry of a head is now that of the whole.
+        let values = before.as_deref().map(|head| self.counters.forget(head));
+        if values.is_none() {
+            queue.push_back(Entry { slots: Arc::downgrade(slots), index, row: None });
         }
-        let evicted = self.evict(&mut queue);
+        self.counters.entries.fetch_add(1, Relaxed);
+        let evicted = self.make_room(&mut queue);
         drop(queue);
         // Memory is given back after the lock.
-        drop(evicted);
+        drop((evicted, before, values));
         block
     }
 
+    /// Keeps the value of a row of `block` as long as that, a head, is in its slot.
+    pub(super) fn insert_value(
+        &self,
+        slots: &Arc<Slots>,
+        index: usize,
+        block: &Block,
+        row: usize,
+        value: &Value,
+    ) {
+        let bytes = apart::memory_bytes(value);
+        let mut queue = self.queue.lock();
+        let present = slots.slots[index].block.load_full();
+        let is_here = present.is_some_and(|present| std::ptr::eq(&*present, block));
+        let Some(place) = place_of(block, row as u32).filter(|_| is_here) else { return };
+        if bytes > self.budget_bytes || place.value.load_full().is_some() {
+            return;
+        }
+        place.hit.store(false, Relaxed);
+        place.value.store(Some(Arc::clone(value)));
+        self.counters.used_bytes.fetch_add(bytes, Relaxed);
+        self.counters.entries.fetch_add(1, Relaxed);
+        queue.push_back(Entry { slots: Arc::downgrade(slots), index, row: Some(row as u32) });
+        let evicted = self.make_room(&mut queue);
+        drop(queue);
+        drop(evicted);
+    }
+
+    /// Empties slots until the budget holds, and lets go of entries of what is gone where they have become many.
+    fn make_room(&self, queue: &mut VecDeque<Entry>) -> Vec<Evicted> {
+        if queue.len() as u64 > 2 * self.counters.entries.load(Relaxed) + DEAD_MAX {
+            queue.retain(Entry::is_filled);
+        }
+        self.evict(queue)
+    }
+
     /// Empties slots, oldest first, until the budget holds; one that was hit is spared once.
-    fn evict(&self, queue: &mut VecDeque<Entry>) -> Vec<Arc<Block>> {
+    fn evict(&self, queue: &mut VecDeque<Entry>) -> Vec<Evicted> {
         let mut evicted = Vec::new();
         let mut spared = 0;
         while self.used_bytes() > self.budget_bytes {
             let Some(entry) = queue.pop_front() else { break };
             let Some(slots) = entry.slots.upgrade() else { continue };
             let slot = &slots.slots[entry.index];
-            if spared < SPARED_MAX && slot.hit.swap(false, Relaxed) {
+            let Some(row) = entry.row else {
+                if spared < SPARED_MAX && slot.hit.swap(false, Relaxed) {
+                    spared += 1;
+                    queue.push_back(entry);
+                } else if let Some(block) = slot.block.swap(None) {
+                    slot.passed.store(false, Relaxed);
+                    let values = self.counters.forget(&block);
+                    evicted.push(Evicted::Block { _block: block, _values: values });
+                }
+                continue;
+            };
+            let Some(block) = slot.block.load_full() else { continue };
+            let Some(place) = place_of(&block, row) else { continue };
+            if spared < SPARED_MAX && place.hit.swap(false, Relaxed) {
                 spared += 1;
                 queue.push_back(entry);
-            } else if let Some(block) = slot.block.swap(None) {
-                slot.passed.store(false, Relaxed);
-                self.counters.used_bytes.fetch_sub(block.memory_bytes(), Relaxed);
-                self.counters.blocks.fetch_sub(1, Relaxed);
-                evicted.push(block);
+            } else if let Some(value) = place.value.swap(None) {
+                self.counters.used_bytes.fetch_sub(apart::memory_bytes(&value), Relaxed);
+                self.counters.entries.fetch_sub(1, Relaxed);
+                evicted.push(Evicted::Value { _value: value });
             }
         }
         evicted
     }
 }
 
+impl Counters {
+    /// A block is no longer in its slot: nor are the values that were kept of it, which are returned.
+    fn forget(&self, block: &Block) -> Vec<Value> {
+        let (mut bytes, mut entries) = (block.memory_bytes(), 1);
+        let mut values = Vec::new();
+        for place in block.apart().map(Apart::rows).unwrap_or_default() {
+            if let Some(value) = place.value.swap(None) {
+                bytes += apart::memory_bytes(&value);
+                entries += 1;
+                values.push(value);
+            }
+        }
+        self.used_bytes.fetch_sub(bytes, Relaxed);
+        self.entries.fetch_sub(entries, Relaxed);
+        values
+    }
+}
+
 impl Slots {
-    /// The block if it is there.
+    /// The block if it is there; where its head is wanted, perhaps the whole of it.
     #[inline]
-    pub(super) fn get(&self, index: usize, fill: Fill) -> Option<Arc<Block>> {
+    pub(super) fn get(&self, index: usize, part: Part, fill: Fill) -> Option<Arc<Block>> {
         let slot = &self.slots[index];
         let block = slot.block.load_full()?;
+        if part == Part::Whole && block.is_head() {
+            return None;
+        }
         if fill != Fill::Once && !slot.hit.load(Relaxed) {
             slot.hit.store(true, Relaxed);
         }
@@ -265,8 +372,7 @@ impl Drop for Slots {
     fn drop(&mut self) {
         for slot in &self.slots {
             if let Some(block) = slot.block.swap(None) {
-                self.counters.used_bytes.fetch_sub(block.memory_bytes(), Relaxed);
-                self.counters.blocks.fetch_sub(1, Relaxed);
+                self.counters.forget(&block);
             }
         }
     }

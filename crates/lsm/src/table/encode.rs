@@ -21,7 +21,9 @@ pub(super) const HAS_SEQS: u8 = 1;
 pub(super) const HAS_KINDS: u8 = 2;
 /// A key is in the block more than once.
 pub(super) const HAS_REPEATS: u8 = 4;
-const FLAGS: u8 = HAS_SEQS | HAS_KINDS | HAS_REPEATS;
+/// The strings of the one column that has strings stand behind the sections, which are the block's head.
+pub(super) const IS_APART: u8 = 8;
+const FLAGS: u8 = HAS_SEQS | HAS_KINDS | HAS_REPEATS | IS_APART;
 
 /// Bytes before the section lengths: row count, flags, largest sequence number.
 const HEAD_BYTES: usize = 4 + 1 + 8;
@@ -29,24 +31,47 @@ const HEAD_BYTES: usize = 4 + 1 + 8;
 /// Sections before those of the value columns: keys, sequence numbers, kinds.
 const FIXED_SECTIONS: usize = 3;
 
-/// Appends the block of `range`, which has at least one row and less than 2 GiB. Returns whether
-/// compression paid for any of its strings.
+/// What becomes of a block's strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strings {
+    /// They are compressed where that pays.
+    Compress,
+    /// They stand in the block as they are.
+    Keep,
+    /// Those of the one column of values that has strings stand behind the block's head; keys are compressed, where that pays, or not.
+    Apart { compress_keys: bool },
+}
+
+/// Which strings of a block were compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Compressed {
+    pub(super) keys: bool,
+    pub(super) values: bool,
+}
+
+/// Appends the block of `range`, which has at least one row and less than 2 GiB. Returns which
+/// of its strings compression paid for.
 pub(super) fn encode_block(
     rows: &Rows,
     range: Range<usize>,
-    compress: bool,
+    strings: Strings,
     out: &mut Vec<u8>,
-) -> bool {
+) -> Compressed {
+    let compress = strings == Strings::Compress;
+    let is_apart = matches!(strings, Strings::Apart { .. });
+    let compress_keys = compress || strings == Strings::Apart { compress_keys: true };
     let start = out.len();
     let sections = FIXED_SECTIONS + 2 * rows.values.len();
     out.extend_from_slice(&(range.len() as u32).to_le_bytes());
     out.resize(start + HEAD_BYTES + 4 * sections, 0);
     let mut lengths = Lengths { at: start + HEAD_BYTES, end: out.len() };
 
-    let mut compressed = false;
+    let mut compressed = Compressed::default();
     match &rows.keys {
         Keys::Words(columns) => runs::encode_keys(columns, range.clone(), out),
-        Keys::Bytes(column) => compressed = bytes::encode(column, range.clone(), compress, out),
+        Keys::Bytes(column) => {
+            compressed.keys = bytes::encode(column, range.clone(), compress_keys, out);
+        }
     }
     lengths.close(out);
 
@@ -70,9 +95,23 @@ pub(super) fn encode_block(
     }
     lengths.close(out);
 
+    let mut heap: &[u8] = &[];
     for column in &rows.values {
-        compressed |= encode_column(column, range.clone(), compress, &mut lengths, out);
+        let all_valid = encode_validity(column, range.clone(), &mut lengths, out);
+        match column {
+            Column::Words(column) if all_valid => words::encode(&column.words[range.clone()], out),
+            Column::Words(column) => words::encode(&without_fillers(column, range.clone()), out),
+            Column::Bytes(column) if is_apart => {
+                flags |= IS_APART;
+                heap = bytes::encode_apart(column, range.clone(), out);
+            }
+            Column::Bytes(column) => {
+                compressed.values |= bytes::encode(column, range.clone(), compress, out);
+            }
+        }
+        lengths.close(out);
     }
+    out.extend_from_slice(heap);
     out[start + 4] = flags;
     out[start + 5..start + HEAD_BYTES].copy_from_slice(&seq_max.to_le_bytes());
     compressed
@@ -94,11 +133,10 @@ impl Lengths {
     }
 }
 
-/// Appends validity and data of one value column; whether it was compressed.
-fn encode_column(
+/// Appends the validity of one value column; whether every row has a value.
+fn encode_validity(
     column: &Column,
     range: Range<usize>,
-    compress: bool,
     lengths: &mut Lengths,
     out: &mut Vec<u8>,
 ) -> bool {
@@ -108,17 +146,18 @@ fn encode_column(
     };
     let all_valid = validity.0.is_none() || range.clone().all(|row| validity.is_valid(row));
     if !all_valid {
-        bitmap::encode(validity, range.clone(), out);
+        bitmap::encode(validity, range, out);
     }
     lengths.close(out);
-    let mut compressed = false;
-    match column {
-        Column::Words(column) if all_valid => words::encode(&column.words[range], out),
-        Column::Words(column) => words::encode(&without_fillers(column, range), out),
-        Column::Bytes(column) => compressed = bytes::encode(column, range, compress, out),
-    }
-    lengths.close(out);
-    compressed
+    all_valid
+}
+
+/// The one value column that has strings, which may stand apart.
+pub(super) fn apart_column(shape: &Shape) -> Option<usize> {
+    let mut strings = shape.values.iter().enumerate();
+    let mut next = || strings.find(|(_, value)| matches!(value, ColumnShape::Bytes));
+    let first = next().map(|(i, _)| i);
+    if next().is_some() { None } else { first }
 }
 
 /// The words of the rows, fillers replaced by the valid word before (or the first after).
@@ -145,7 +184,7 @@ fn has_repeats(keys: &Keys, range: Range<usize>) -> bool {
     range.skip(1).any(|row| same_key(keys, row))
 }
 
-/// A block's head and where its sections lie.
+/// A block's head and where its sections lie. Strings that stand apart are behind them, or were not read along.
 #[derive(Debug)]
 pub(super) struct Sections<'a> {
     pub(super) rows: usize,
@@ -153,6 +192,8 @@ pub(super) struct Sections<'a> {
     pub(super) seq_max: u64,
     lengths: &'a [u8],
     body: &'a [u8],
+    /// What stands behind the sections.
+    pub(super) heap: &'a [u8],
 }
 
 impl<'a> Sections<'a> {
@@ -174,10 +215,14 @@ impl<'a> Sections<'a> {
         for length in lengths.as_chunks::<4>().0 {
             total = total.checked_add(u32::from_le_bytes(*length) as usize).ok_or(CUT)?;
         }
-        if total != body.len() {
+        let (body, heap) = body.split_at_checked(total).ok_or(CUT)?;
+        if flags & IS_APART == 0 && !heap.is_empty() {
             return Err(Malformed("sections that do not fill the block"));
         }
-        Ok(Self { rows, flags, seq_max: u64::from_le_bytes(seq), lengths, body })
+        if flags & IS_APART != 0 && apart_column(shape).is_none() {
+            return Err(Malformed("strings apart of no column"));
+        }
+        Ok(Self { rows, flags, seq_max: u64::from_le_bytes(seq), lengths, body, heap })
     }
 
     /// The next section, in the order written. Empty past the last.
@@ -197,6 +242,14 @@ pub(super) fn fixed_row_bytes(shape: &Shape) -> usize {
     let words =
         shape.values.iter().filter(|value| matches!(value, ColumnShape::Word { .. })).count();
     4 * words
+}
+
+/// Bytes of the block's head, where strings stand apart from it; 0 where none do.
+pub(super) fn head_bytes(block: &[u8], shape: &Shape) -> usize {
+    match Sections::parse(block, shape) {
+        Ok(sections) if sections.flags & IS_APART != 0 => block.len() - sections.heap.len(),
+        _ => 0,
+    }
 }
 
 /// Bytes of strings, keys included, in the rows.

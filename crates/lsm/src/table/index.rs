@@ -7,6 +7,7 @@
 //! # Invariants
 //! 1. First and last keys ascend; a block's last key may be the next one's first (two versions).
 //! 2. Blocks lie one behind the other from byte 0 on.
+//! 3. A block whose values stand apart begins with its head, whose length is here and which its checksum covers.
 
 use super::layout::{take_bytes, take_u64, take_varint};
 use crate::codec::words::WordReader;
@@ -22,6 +23,8 @@ pub(super) struct Index {
     offsets: Vec<u64>,
     rows: Vec<u64>,
     checksums: Vec<u64>,
+    /// Bytes of each block's head, 0 where nothing stands apart from it; empty if that is so of all.
+    heads: Vec<u64>,
     first: Keys,
     last: Keys,
 }
@@ -32,20 +35,26 @@ impl Index {
             offsets: vec![0],
             rows: Vec::new(),
             checksums: Vec::new(),
+            heads: Vec::new(),
             first: Keys::new(shape),
             last: Keys::new(shape),
         }
     }
 
-    /// Adds the next block.
+    /// Adds the next block. `head`: bytes of its head, or 0.
     pub(super) fn push(
         &mut self,
         bytes: u64,
+        head: u64,
         rows: u64,
         checksum: u64,
         first: KeyRef<'_>,
         last: KeyRef<'_>,
     ) {
+        if head > 0 || !self.heads.is_empty() {
+            self.heads.resize(self.blocks(), 0);
+            self.heads.push(head);
+        }
         self.offsets.push(self.blocks_end() + bytes);
         self.rows.push(rows);
         self.checksums.push(checksum);
@@ -65,6 +74,25 @@ impl Index {
     /// Bytes of block `i` in the file.
     pub(super) fn bytes(&self, i: usize) -> Range<u64> {
         self.offsets[i]..self.offsets[i + 1]
+    }
+
+    /// Bytes of block `i` without the values that stand apart; all of them where none do.
+    pub(super) fn head(&self, i: usize) -> Range<u64> {
+        let bytes = self.bytes(i);
+        match self.heads.get(i) {
+            None | Some(0) => bytes,
+            Some(head) => bytes.start..bytes.start + head,
+        }
+    }
+
+    /// Whether values stand apart from block `i`.
+    pub(super) fn is_apart(&self, i: usize) -> bool {
+        self.heads.get(i).is_some_and(|&head| head > 0)
+    }
+
+    /// Whether values stand apart from any block.
+    pub(super) fn has_heads(&self) -> bool {
+        !self.heads.is_empty()
     }
 
     pub(super) fn rows(&self, i: usize) -> usize {
@@ -94,7 +122,10 @@ impl Index {
             Keys::Words(columns) => columns.iter().map(|column| 8 * column.capacity()).sum(),
             Keys::Bytes(column) => 8 * column.offsets.capacity() + column.heap.capacity(),
         };
-        let fixed = self.offsets.capacity() + self.rows.capacity() + self.checksums.capacity();
+        let fixed = self.offsets.capacity()
+            + self.rows.capacity()
+            + self.checksums.capacity()
+            + self.heads.capacity();
         (8 * fixed + keys(&self.first) + keys(&self.last)) as u64
     }
 
@@ -166,6 +197,9 @@ impl Index {
                 }
             }
         }
+        if self.has_heads() {
+            put(&|out| words::encode(&self.heads, out));
+        }
     }
 
     /// Decodes the fences of a table whose blocks end at or before byte `end`.
@@ -191,10 +225,14 @@ impl Index {
         let checksums = (0..blocks).map(|_| take_u64(&mut sums)).collect::<Result<_, _>>()?;
         let first = take_keys(from, shape, blocks)?;
         let last = take_keys(from, shape, blocks)?;
+        let heads = if from.is_empty() { Vec::new() } else { take_words(from, blocks)? };
         if !from.is_empty() {
             return Err(Malformed("bytes after the fences"));
         }
-        Ok(Self { offsets, rows, checksums, first, last })
+        if heads.iter().zip(offsets.windows(2)).any(|(&head, block)| head > block[1] - block[0]) {
+            return Err(Malformed("a head longer than its block"));
+        }
+        Ok(Self { offsets, rows, checksums, heads, first, last })
     }
 }
 

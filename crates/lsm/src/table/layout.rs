@@ -14,8 +14,11 @@ use super::{RangeTombstone, TableSummary};
 use crate::codec::Malformed;
 use base::{ColumnShape, Key, KeyRange, KeyRef, KeyShape, Shape, WORDS_MAX, checksum, varint};
 
-/// Version of the format that this program writes, and the only one it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// Newest version of the format that this program writes and reads; it reads those before it too.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// Version of a table in which no values stand apart from their blocks: what is written then did not change.
+const VERSION_WITHOUT_HEADS: u32 = 1;
 
 /// Last bytes of every table.
 pub(super) const MAGIC: [u8; 8] = *b"QUIPUSST";
@@ -81,10 +84,12 @@ pub(super) enum Footer {
 }
 
 impl Footer {
-    pub(super) fn encode(section: Handle, out: &mut Vec<u8>) {
+    /// Appends the footer of a table, in which values stand apart if `has_heads`.
+    pub(super) fn encode(section: Handle, has_heads: bool, out: &mut Vec<u8>) {
         let start = out.len();
         section.put(out);
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        let version = if has_heads { FORMAT_VERSION } else { VERSION_WITHOUT_HEADS };
+        out.extend_from_slice(&version.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
         let sum = checksum(&out[start..]);
         out.extend_from_slice(&sum.to_le_bytes());
@@ -104,7 +109,7 @@ impl Footer {
         let section = Handle::take(&mut rest)?;
         let (version, _) = rest.split_first_chunk::<4>().ok_or(CUT)?;
         Ok(match u32::from_le_bytes(*version) {
-            FORMAT_VERSION => Self::Known(section),
+            VERSION_WITHOUT_HEADS | FORMAT_VERSION => Self::Known(section),
             other => Self::OtherVersion(other),
         })
     }
@@ -273,7 +278,7 @@ mod tests {
     fn a_footer_of_a_later_version_is_told_from_a_damaged_one() {
         let handle = Handle { offset: 5, bytes: 7, checksum: 9 };
         let mut bytes = Vec::new();
-        Footer::encode(handle, &mut bytes);
+        Footer::encode(handle, true, &mut bytes);
         let mut footer: [u8; FOOTER_BYTES] = bytes.try_into().unwrap();
         assert_eq!(Footer::decode(&footer).unwrap(), Footer::Known(handle));
         footer[HANDLE_BYTES] = 7;

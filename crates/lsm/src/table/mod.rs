@@ -9,7 +9,7 @@
 //! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` for what an input ends in) and
 //! collects their fences (`index`) and the filters; `layout` is all that stands behind the blocks,
 //! and `docs/formats/sstable.md` is its page. [`Table`] opens that again; it hands out [`Block`]s
-//! through the [`BlockCache`]. `verify` reads a table whole, `salvage` what is left of a damaged one.
+//! through the [`BlockCache`], whole or as heads whose long values stand apart (`apart`). `verify` reads a table whole, `salvage` what is left of a damaged one.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
@@ -24,6 +24,7 @@
 //! is written for keys of two or more words (a filter would cost more than the rows; look-ups at the
 //! bottom mostly hit), only the first-word filter. Above, both.
 
+mod apart;
 mod block;
 mod builder;
 mod cache;
@@ -36,6 +37,7 @@ mod run_buffer;
 mod salvage;
 mod verify;
 
+pub(crate) use apart::{Value, read_values};
 pub use block::Block;
 pub use builder::{ROW_BYTES_MAX, TableBuilder};
 pub use cache::{BlockCache, Fill, Reservation};
@@ -55,6 +57,11 @@ pub struct TableOptions {
     /// Bytes of strings in a block, at most (a single row may exceed it). Less than the bytes of all values: who looks for
     /// one long value reads its whole block.
     pub block_string_bytes_max: usize,
+    /// Bytes of values in a block whose strings stand apart, at most (a single row may exceed it): who looks for one of them
+    /// reads the block's head, and of the values that one.
+    pub apart_bytes_max: usize,
+    /// Strings that compression does not shrink stand apart where they have so many bytes a row of the block.
+    pub apart_value_bytes_min: u64,
     /// Bits a key in filters; 0 writes none.
     pub filter_bits: u8,
     /// Compress heaps of byte strings with LZ4 where it saves at least an eighth.
@@ -67,6 +74,8 @@ impl Default for TableOptions {
             block_rows_max: 4096,
             block_bytes_max: 32 << 10,
             block_string_bytes_max: 8 << 10,
+            apart_bytes_max: 64 << 10,
+            apart_value_bytes_min: 512,
             filter_bits: 10,
             compress: true,
         }
@@ -132,5 +141,7 @@ impl TableMeta {
     }
 }
 
+#[cfg(test)]
+mod apart_tests;
 #[cfg(test)]
 mod tests;

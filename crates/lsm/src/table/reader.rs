@@ -1,12 +1,14 @@
 //! One open table: fences and filters in memory, blocks through the cache.
 //!
 //! # Invariants
-//! 1. With the fences in memory, a block costs exactly one read.
+//! 1. With the fences in memory, a block costs exactly one read, and so does its head where values stand apart.
 //! 2. Every part is compared with its checksum when it is read from the file, before it is decoded.
 //! 3. A table opens only if it is the very file that the manifest's entry describes.
 
-use super::block::BlockBytes;
+use super::apart::{Apart, Home};
+use super::block::{BlockBytes, Part};
 use super::cache::{Reservation, Slots};
+use super::encode::apart_column;
 use super::index::Index;
 use super::layout::{FOOTER_BYTES, FORMAT_VERSION, Footer, Handle, Properties, decode_tombstones};
 use super::run_buffer::KEPT_BYTES_MAX;
@@ -16,7 +18,7 @@ use crate::codec::filter::{Filter, hash_bytes, hash_words};
 use crate::context::Context;
 use crate::{Error, Result};
 use base::sabotage::{Switch, is_on};
-use base::{Corruption, KeyRange, KeyRef, Shape, checksum};
+use base::{Corruption, KeyRange, KeyRef, Projection, Shape, checksum};
 use env::{EnvError, FileRead, RandomReadFile, ReadOptions, ReadRequest};
 use std::ops::Range;
 use std::sync::Arc;
@@ -253,27 +255,64 @@ impl Table {
     /// If there is no such block.
     #[inline]
     pub fn block(&self, i: usize, fill: Fill) -> Result<Arc<Block>> {
-        match self.slots.get(i, fill) {
+        self.part(i, Part::Whole, fill)
+    }
+
+    /// The same, perhaps without values that stand apart: [`Block::append_read`] reads those.
+    ///
+    /// # Errors
+    /// As [`Self::block`].
+    ///
+    /// # Panics
+    /// If there is no such block.
+    #[inline]
+    pub(crate) fn head(&self, i: usize, fill: Fill) -> Result<Arc<Block>> {
+        self.part(i, Part::Head, fill)
+    }
+
+    #[inline]
+    fn part(&self, i: usize, part: Part, fill: Fill) -> Result<Arc<Block>> {
+        match self.slots.get(i, part, fill) {
             Some(block) => Ok(block),
-            None => self.block_missed(i, fill),
+            None => self.part_missed(i, part, fill),
         }
     }
 
     #[cold]
-    fn block_missed(&self, i: usize, fill: Fill) -> Result<Arc<Block>> {
-        let bytes = self.read(i)?;
-        self.take_in(i, fill, |_| BlockBytes::Own(bytes))
+    fn part_missed(&self, i: usize, part: Part, fill: Fill) -> Result<Arc<Block>> {
+        let bytes = self.read(i, part)?;
+        self.take_in(i, part, fill, |_| BlockBytes::Own(bytes))
     }
 
     /// Reads block `i` from the file, past the cache.
     pub(super) fn load(&self, i: usize) -> Result<Block> {
-        self.checked(i, BlockBytes::Own(self.read(i)?))
+        self.checked(i, Part::Whole, BlockBytes::Own(self.read(i, Part::Whole)?))
+    }
+
+    /// Whether rows under a projection are read from the heads of blocks: where these lack nothing of them, or the rows are few and
+    /// their values are read to where they are wanted, not into a cache of ours.
+    #[inline]
+    pub(crate) fn reads_heads(&self, projection: Projection, few: bool) -> bool {
+        self.index.has_heads() && (few && !self.direct || !self.has_apart(projection))
+    }
+
+    /// Whether a projected value may stand apart.
+    fn has_apart(&self, projection: Projection) -> bool {
+        apart_column(&self.shape).is_some_and(|column| projection.value(column))
+    }
+
+    /// Where block `i`, or its head, lies in the file.
+    fn span(&self, i: usize, part: Part) -> Range<u64> {
+        match part {
+            Part::Whole => self.index.bytes(i),
+            Part::Head => self.index.head(i),
+        }
     }
 
     /// The bytes of block `i` in the file, not checked.
-    fn read(&self, i: usize) -> Result<Vec<u8>> {
+    fn read(&self, i: usize, part: Part) -> Result<Vec<u8>> {
         self.file.may_read()?;
-        let span = self.index.bytes(i);
+        let span = self.span(i, part);
         let mut bytes = vec![0; (span.end - span.start) as usize];
         if let Err(error) = self.file.read_at(&mut bytes, span.start) {
             return Err(self.cut_before(i, &error).map_or_else(|| error.into(), Error::Corruption));
@@ -301,6 +340,18 @@ impl Table {
         Self::read_across(&wanted, fill)
     }
 
+    /// The same, perhaps without values that stand apart, as [`Self::head`].
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub(crate) fn read_heads(&self, blocks: &[usize], fill: Fill) -> Result<Vec<Arc<Block>>> {
+        let wanted: Vec<(&Self, usize)> = blocks.iter().map(|&i| (self, i)).collect();
+        Self::parts_across(&wanted, Part::Head, fill)
+    }
+
     /// Blocks of any tables in the order asked for; those not in the cache are read in one batch, those that
     /// follow one another in a file by one read.
     ///
@@ -310,12 +361,27 @@ impl Table {
     /// # Panics
     /// If there is no such block.
     pub fn read_across(wanted: &[(&Self, usize)], fill: Fill) -> Result<Vec<Arc<Block>>> {
+        Self::parts_across(wanted, Part::Whole, fill)
+    }
+
+    /// The same, perhaps without values that stand apart, as [`Self::head`].
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub(crate) fn heads_across(wanted: &[(&Self, usize)], fill: Fill) -> Result<Vec<Arc<Block>>> {
+        Self::parts_across(wanted, Part::Head, fill)
+    }
+
+    fn parts_across(wanted: &[(&Self, usize)], part: Part, fill: Fill) -> Result<Vec<Arc<Block>>> {
         let mut found: Vec<Option<Arc<Block>>> =
-            wanted.iter().map(|&(table, i)| table.slots.get(i, fill)).collect();
+            wanted.iter().map(|&(table, i)| table.slots.get(i, part, fill)).collect();
         if let Some(missing) = found.iter().position(Option::is_none) {
             wanted[missing].0.file.may_read()?;
         }
-        let (runs, mut reads) = runs_of(wanted, &found);
+        let (runs, mut reads) = runs_of(wanted, part, &found);
         if let Err(error) = env::read_files(&mut reads) {
             let cut = runs.iter().map(|run| wanted[run.end - 1]);
             let cut = cut.filter_map(|(table, i)| table.cut_before(i, &error)).next();
@@ -324,17 +390,17 @@ impl Table {
         for (run, FileRead { offset, buf, .. }) in runs.into_iter().zip(reads) {
             if run.len() == 1 {
                 let (table, i) = wanted[run.start];
-                found[run.start] = Some(table.take_in(i, fill, |_| BlockBytes::Own(buf))?);
+                found[run.start] = Some(table.take_in(i, part, fill, |_| BlockBytes::Own(buf))?);
                 continue;
             }
             let shared = wanted[run.start].0.cache.run_buffers.lend(buf);
             for place in run {
                 let (table, i) = wanted[place];
-                let span = table.index.bytes(i);
-                let part = (span.start - offset) as usize..(span.end - offset) as usize;
-                found[place] = Some(table.take_in(i, fill, |is_kept| match is_kept {
-                    true => BlockBytes::Own(shared.bytes()[part].to_vec()),
-                    false => BlockBytes::Part(Arc::clone(&shared), part),
+                let span = table.span(i, part);
+                let bytes = (span.start - offset) as usize..(span.end - offset) as usize;
+                found[place] = Some(table.take_in(i, part, fill, |is_kept| match is_kept {
+                    true => BlockBytes::Own(shared.bytes()[bytes].to_vec()),
+                    false => BlockBytes::Part(Arc::clone(&shared), bytes),
                 })?);
             }
         }
@@ -346,12 +412,18 @@ impl Table {
     fn take_in(
         &self,
         i: usize,
+        part: Part,
         fill: Fill,
         bytes: impl FnOnce(bool) -> BlockBytes,
     ) -> Result<Arc<Block>> {
         self.slots.count_miss();
-        let is_kept = self.slots.is_wanted(i, fill, self.direct);
-        let block = Arc::new(self.checked(i, bytes(is_kept))?);
+        // Heads take little room, and each look-up in their blocks wants them.
+        let is_head = part == Part::Head && self.index.is_apart(i);
+        let is_kept = match is_head {
+            true => fill != Fill::Once,
+            false => self.slots.is_wanted(i, fill, self.direct),
+        };
+        let block = Arc::new(self.checked(i, part, bytes(is_kept))?);
         Ok(match is_kept {
             true => self.cache.insert(&self.slots, i, block, fill),
             false => block,
@@ -379,16 +451,41 @@ impl Table {
     }
 
     /// The block in bytes that were just read, if they are what was written.
-    fn checked(&self, i: usize, bytes: BlockBytes) -> Result<Block> {
-        if checksum(&bytes) != self.index.checksum(i) && !is_on(Switch::IgnoreChecksum) {
+    fn checked(&self, i: usize, part: Part, bytes: BlockBytes) -> Result<Block> {
+        let (head, is_apart) = (self.index.head(i), self.index.is_apart(i));
+        // Values that stand apart have checksums of their own, in the head.
+        let checked = bytes.get(..(head.end - head.start) as usize).unwrap_or(&bytes);
+        if checksum(checked) != self.index.checksum(i) && !is_on(Switch::IgnoreChecksum) {
             return Err(self.damaged(i, "the block's checksum does not match").into());
         }
-        let block = Block::parse(bytes, &self.shape, self.meta.global_seq)
-            .map_err(|Malformed(what)| self.damaged(i, what))?;
+        let block = match part == Part::Head && is_apart {
+            false => Block::parse(bytes, &self.shape, self.meta.global_seq),
+            true => {
+                Block::parse_head(bytes, &self.shape, self.meta.global_seq, |column, rows, len| {
+                    let heap = head.end..self.index.bytes(i).end;
+                    (heap.end - heap.start == len as u64).then(|| self.apart(i, column, heap, rows))
+                })
+            }
+        };
+        let block = block.map_err(|Malformed(what)| self.damaged(i, what))?;
+        if is_apart && block.head_bytes() as u64 != head.end - head.start {
+            return Err(self.damaged(i, "the block has not the head that the index says").into());
+        }
         if block.rows() != self.index.rows(i) {
             return Err(self.damaged(i, "the block has not the rows that the index says").into());
         }
         Ok(block)
+    }
+
+    /// Where the values of block `i` are, which stand apart from its head.
+    fn apart(&self, i: usize, column: usize, heap: Range<u64>, rows: usize) -> Apart {
+        let home = Home {
+            cache: Arc::clone(&self.cache),
+            slots: Arc::downgrade(&self.slots),
+            index: i,
+            direct: self.direct,
+        };
+        Apart::new(column, Arc::clone(&self.file), heap, home, rows)
     }
 
     pub(super) fn damaged(&self, block: usize, what: &str) -> Corruption {
@@ -399,6 +496,7 @@ impl Table {
 /// The blocks that are not found, as runs of places that one read fills each, and those reads.
 fn runs_of(
     wanted: &[(&Table, usize)],
+    part: Part,
     found: &[Option<Arc<Block>>],
 ) -> (Vec<Range<usize>>, Vec<FileRead>) {
     let (mut runs, mut reads) = (Vec::new(), Vec::new());
@@ -409,13 +507,17 @@ fn runs_of(
             continue;
         }
         let (table, first) = wanted[place];
-        let span = table.index.bytes(first);
+        let span = table.span(first, part);
         let (mut bytes, mut end) = (span.end - span.start, place + 1);
         while let (Some(&(other, i)), Some(None)) = (wanted.get(end), found.get(end)) {
-            if !std::ptr::eq(other, table) || i != first + (end - place) {
+            if !std::ptr::eq(other, table) {
                 break;
             }
-            let longer = table.index.bytes(i).end - span.start;
+            let next = table.span(i, part);
+            if next.start != span.start + bytes {
+                break;
+            }
+            let longer = next.end - span.start;
             if longer > RUN_BYTES {
                 break;
             }

@@ -17,23 +17,23 @@ use std::sync::Arc;
 
 /// One value of a row; `None` in a row's list: the row has none.
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+pub(super) enum Value {
     Word(u64),
     Bytes(Vec<u8>),
 }
 
 /// One version of a row.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
-    key: Key,
-    seq: u64,
-    kind: u8,
-    values: Vec<Option<Value>>,
+pub(super) struct Row {
+    pub(super) key: Key,
+    pub(super) seq: u64,
+    pub(super) kind: u8,
+    pub(super) values: Vec<Option<Value>>,
 }
 
 const WORD: ColumnShape = ColumnShape::Word { merge: None };
 
-fn context(cache_bytes: u64) -> Context {
+pub(super) fn context(cache_bytes: u64) -> Context {
     let env = Arc::new(MemoryEnv::new(1));
     env.create_folder(Path::new("t")).unwrap();
     let cache = Arc::new(BlockCache::new(cache_bytes));
@@ -64,13 +64,13 @@ fn to_rows(shape: &Shape, rows: &[Row]) -> Rows {
 
 /// How a test's table is written.
 #[derive(Clone, Debug)]
-struct How {
-    options: TableOptions,
-    bottom: bool,
-    global_seq: u64,
+pub(super) struct How {
+    pub(super) options: TableOptions,
+    pub(super) bottom: bool,
+    pub(super) global_seq: u64,
     /// Rows at which one input ends and the next begins.
-    cuts: Vec<usize>,
-    tombstones: Vec<RangeTombstone>,
+    pub(super) cuts: Vec<usize>,
+    pub(super) tombstones: Vec<RangeTombstone>,
 }
 
 impl Default for How {
@@ -79,6 +79,8 @@ impl Default for How {
             block_rows_max: 7,
             block_bytes_max: 100,
             block_string_bytes_max: 100,
+            apart_bytes_max: 200,
+            apart_value_bytes_min: u64::MAX,
             filter_bits: 10,
             compress: true,
         };
@@ -87,7 +89,7 @@ impl Default for How {
 }
 
 /// Writes the rows and describes the table.
-fn build(context: &Context, shape: &Shape, rows: &[Row], how: &How) -> TableMeta {
+pub(super) fn build(context: &Context, shape: &Shape, rows: &[Row], how: &How) -> TableMeta {
     let How { options, bottom, global_seq, cuts, tombstones } = how.clone();
     let (id, folder, path) = context.new_table();
     let file = context.env.create(&path).unwrap();
@@ -407,12 +409,17 @@ proptest! {
         filter_bits in prop_oneof![Just(0_u8), 1..20_u8],
         block_rows_max in 1..12_usize,
         block_bytes_max in 0..300_usize,
+        apart_value_bytes_min in prop_oneof![Just(0_u64), 1..9_u64, Just(u64::MAX)],
+        direct: bool,
     ) {
-        let context = context(cache_bytes);
+        let mut context = context(cache_bytes);
+        context.direct_reads = direct;
         let options = TableOptions {
             block_rows_max,
             block_bytes_max,
             block_string_bytes_max: block_bytes_max,
+            apart_bytes_max: 2 * block_bytes_max,
+            apart_value_bytes_min,
             filter_bits,
             compress,
         };
@@ -442,6 +449,7 @@ proptest! {
         let mut read = rows;
         read.iter_mut().for_each(|row| row.seq = if row.seq == 0 { global } else { row.seq });
         check_blocks(&table, &shape, &read, Projection { keys, values });
+        super::apart_tests::check_heads(&table, &shape);
         let all: Vec<usize> = (0..table.blocks()).rev().chain(0..table.blocks()).collect();
         let blocks = table.read_blocks(&all, Fill::Once).unwrap();
         prop_assert!(blocks.iter().zip(&all).all(|(b, &i)| b.rows() == table.block_rows(i)));
@@ -496,11 +504,20 @@ fn read_bytes(
 }
 
 fn sample_table() -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
+    sample_table_with(TableOptions { ..How::default().options })
+}
+
+/// The same with values that stand apart from their blocks' heads.
+fn sample_table_apart() -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
+    sample_table_with(TableOptions { apart_value_bytes_min: 3, ..How::default().options })
+}
+
+fn sample_table_with(options: TableOptions) -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
     let context = context(1 << 20);
     let (shape, rows) = sample();
     let range = KeyRange::prefix_words(&[3]);
     let tombstones = vec![RangeTombstone { range, seq: 9 }];
-    let how = How { bottom: false, tombstones, ..How::default() };
+    let how = How { options, bottom: false, tombstones, ..How::default() };
     let meta = build(&context, &shape, &rows, &how);
     let path = context.table_path(meta.id, meta.folder);
     let bytes = context.env.read_file(&path).unwrap();
@@ -510,7 +527,15 @@ fn sample_table() -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
 
 #[test]
 fn any_flipped_byte_is_corruption() {
-    let (context, meta, shape, _, bytes) = sample_table();
+    any_flip(sample_table());
+}
+
+#[test]
+fn any_flipped_byte_is_corruption_where_values_stand_apart() {
+    any_flip(sample_table_apart());
+}
+
+fn any_flip((context, meta, shape, _, bytes): (Context, TableMeta, Shape, Vec<Row>, Vec<u8>)) {
     for at in 0..bytes.len() {
         for flip in [1, 0x80, 0xff] {
             let mut damaged = bytes.clone();
@@ -527,10 +552,11 @@ fn any_flipped_byte_is_corruption() {
 
 #[test]
 fn a_table_cut_short_anywhere_is_corruption() {
-    let (context, meta, shape, _, bytes) = sample_table();
-    for len in 0..bytes.len() {
-        let read = read_bytes(&context, &meta, &shape, &bytes[..len]);
-        assert!(matches!(read, Err(Error::Corruption(_))), "{len} bytes: {read:?}");
+    for (context, meta, shape, _, bytes) in [sample_table(), sample_table_apart()] {
+        for len in 0..bytes.len() {
+            let read = read_bytes(&context, &meta, &shape, &bytes[..len]);
+            assert!(matches!(read, Err(Error::Corruption(_))), "{len} bytes: {read:?}");
+        }
     }
 }
 
@@ -575,10 +601,15 @@ proptest! {
     fn a_damaged_block_that_passed_its_checksum_does_not_panic(
         (shape, rows) in shaped_rows().prop_filter("rows", |(_, rows)| !rows.is_empty()),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        apart: bool,
     ) {
         let input = to_rows(&shape, &rows);
         let mut bytes = Vec::new();
-        encode::encode_block(&input, 0..rows.len(), true, &mut bytes);
+        let strings = match encode::apart_column(&shape) {
+            Some(_) if apart => encode::Strings::Apart { compress_keys: true },
+            _ => encode::Strings::Compress,
+        };
+        encode::encode_block(&input, 0..rows.len(), strings, &mut bytes);
         for (at, byte) in damage {
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -665,7 +696,7 @@ fn a_block_has_no_more_rows_than_its_format_allows() {
     let most = super::block::BLOCK_ROWS_LIMIT;
     for (count, is_block) in [(most, true), (most + 1, false)] {
         let mut bytes = Vec::new();
-        super::encode::encode_block(&rows, 0..count, false, &mut bytes);
+        super::encode::encode_block(&rows, 0..count, encode::Strings::Keep, &mut bytes);
         assert_eq!(Block::parse(bytes, &shape, 0).is_ok(), is_block, "{count} rows");
     }
 }
@@ -676,7 +707,7 @@ fn rows_of_blocks_that_fences_claim_are_summed_without_overflow() {
     let key = KeyShape::Words(1);
     let mut index = super::index::Index::new(key);
     for i in 0..3 {
-        index.push(10, u64::MAX / 2, 0, KeyRef::Words(&[i]), KeyRef::Words(&[i]));
+        index.push(10, 0, u64::MAX / 2, 0, KeyRef::Words(&[i]), KeyRef::Words(&[i]));
     }
     let mut bytes = Vec::new();
     index.encode(&mut bytes);

@@ -156,7 +156,7 @@ impl RunView {
             let Some(last) = blocks.clone().next_back() else { continue };
             // A long scan takes whole blocks, which the cache may not keep until they are read again.
             if fill == Fill::Keep && table.block_rows(last) > wanted {
-                let block = table.block(last, fill)?;
+                let block = table.head(last, fill)?;
                 let rows = block.rows_in(rest);
                 let first = rows.start.max(rows.end.saturating_sub(wanted));
                 return Ok((first < rows.end).then(|| block.key(first)));
@@ -201,11 +201,15 @@ fn append_run_back(
             let window = window_back(table, &blocks, left);
             blocks.end = window.start;
             let numbers: Vec<usize> = window.collect();
-            for block in table.read_blocks(&numbers, fill.of_blocks(numbers.len()))?.iter().rev() {
+            let found = match table.reads_heads(projection, numbers.len() == 1) {
+                true => table.read_heads(&numbers, fill)?,
+                false => table.read_blocks(&numbers, fill.of_blocks(numbers.len()))?,
+            };
+            for block in found.iter().rev() {
                 let found = block.rows_in(range);
                 let found = found.start.max(found.end.saturating_sub(left))..found.end;
                 rows.clear();
-                block.append_to(found, projection, rows);
+                block.append_read(found, projection, rows)?;
                 left -= append_reversed(out, rows, left, projection);
             }
         }

@@ -90,11 +90,20 @@ fn scattered(i: u64) -> u64 {
 }
 
 #[test]
-fn a_batch_of_keys_waits_for_the_disk_once() {
+fn a_batch_of_keys_waits_for_the_disk_for_heads_and_then_for_values() {
     let cold = Cold::new();
-    let read = cold.get_many((0..256).map(scattered).collect());
-    assert_eq!(read.calls, 1, "whatever tables the keys are in");
-    assert!((100..=256).contains(&read.requests), "each block once: {read:?}");
+    let read = cold.get_many((300..556).map(scattered).collect());
+    assert_eq!(read.calls, 2, "whatever tables the keys are in");
+    assert!((356..=512).contains(&read.requests), "each head and each value once: {read:?}");
+    let read = cold.get_many((300..556).map(scattered).collect());
+    assert_eq!((read.calls, read.requests), (1, 256), "the heads are kept: {read:?}");
+    assert!(read.bytes <= 256 * VALUE_BYTES as u64, "{read:?}");
+    let read = cold.get_many((300..556).map(scattered).collect());
+    assert_eq!(read.calls, 0, "what was asked for twice is kept: {read:?}");
+}
+
+#[test]
+fn a_batch_of_words_waits_for_the_disk_once() {
     let cold = Cold::new();
     let read = cold.counted(|view, at, out| {
         let words: Vec<u64> = (1000..1032).map(scattered).collect();
@@ -200,5 +209,5 @@ fn a_sample_waits_for_the_disk_a_few_times() {
         view.sample_into(100, &mut random, at, Projection::ALL, out).unwrap();
         assert_eq!(out.rows, 100);
     });
-    assert!(read.calls <= 1 && read.requests <= 140, "{read:?}");
+    assert!(read.calls <= 2 && read.requests <= 280, "heads, then values: {read:?}");
 }

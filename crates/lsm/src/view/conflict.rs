@@ -89,7 +89,7 @@ impl SuperVersion {
                     continue;
                 }
                 for block in table.blocks_overlapping(range) {
-                    let block = table.block(block, Fill::Once)?;
+                    let block = table.head(block, Fill::Once)?;
                     if block.seq_max() > since
                         && block.rows_in(range).any(|row| block.seq(row) > since)
                     {

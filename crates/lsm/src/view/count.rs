@@ -134,7 +134,7 @@ fn first_words_of(run: &RunView, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
     for table in &run.tables {
         for block in 0..table.blocks() {
             words.clear();
-            table.block(block, Fill::Once)?.first_words(&mut words);
+            table.head(block, Fill::Once)?.first_words(&mut words);
             visit_new(&mut words, &mut last, visit);
         }
     }

@@ -92,7 +92,7 @@ fn append_plain(
         let Some((block, rows)) = source.block()? else { return Ok(()) };
         let end = rows.end.min(rows.start.saturating_add(left));
         left -= end - rows.start;
-        block.append_to(rows.start..end, projection, out);
+        block.append_read(rows.start..end, projection, out)?;
         rows.start = end;
     }
     Ok(())

@@ -35,6 +35,25 @@ impl Version for (&Block, usize) {
     }
 }
 
+/// A row of a block, with the value that its head lacks.
+pub(crate) struct WithValue<'a> {
+    pub(crate) block: &'a Block,
+    pub(crate) row: usize,
+    pub(crate) value: Option<crate::table::Value>,
+}
+
+impl Version for WithValue<'_> {
+    fn word(&self, column: usize) -> Option<u64> {
+        self.block.word(column, self.row)
+    }
+    fn bytes(&self, column: usize) -> Option<Vec<u8>> {
+        match &self.value {
+            Some(value) => self.block.holds_lacked(self.row).then(|| value.to_vec()),
+            None => (self.block, self.row).bytes(column),
+        }
+    }
+}
+
 impl Version for (&Rows, usize) {
     fn word(&self, column: usize) -> Option<u64> {
         self.0.values[column].as_words().and_then(|words| words.get(self.1))

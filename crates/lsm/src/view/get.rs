@@ -1,10 +1,11 @@
 //! One key.
 
-use super::fold::Fold;
+use super::fold::{Fold, Outcome, WithValue};
 use super::source::is_own_hidden;
 use super::{ReadAt, SuperVersion, columns, exactly};
 use crate::Result;
 use crate::memtable::EntryRef;
+use crate::table::read_values;
 use base::{Batch, KeyRef, Kind, Projection};
 
 pub(super) const DELETE: u8 = Kind::Delete as u8;
@@ -41,7 +42,7 @@ impl SuperVersion {
             if let Some(found) = run.find(key, at.snapshot)? {
                 return match found.block.kind(found.row) {
                     PUT => {
-                        found.block.append_to(found.row..found.row + 1, projection, out);
+                        found.block.append_read(found.row..found.row + 1, projection, out)?;
                         Ok(true)
                     }
                     DELETE => Ok(false),
@@ -112,8 +113,15 @@ impl SuperVersion {
                     fold.end();
                     return Ok(());
                 }
-                let kind = version.block.kind(version.row);
-                if fold.add(shape, projection, kind, &(&*version.block, version.row)) {
+                let (block, row) = (&*version.block, version.row);
+                let kind = block.kind(row);
+                // Strings are those of the newest version.
+                let is_newest = fold.outcome == Outcome::Unknown && kind != DELETE;
+                let value = match is_newest && block.lacks(projection) {
+                    true => read_values(&[(block, row)], true)?.pop(),
+                    false => None,
+                };
+                if fold.add(shape, projection, kind, &WithValue { block, row, value }) {
                     return Ok(());
                 }
                 found = version.older(run)?;

@@ -156,8 +156,8 @@ fn locate_in_run(
     let held = places.blocks.len();
     match needed[..] {
         [] => {}
-        [(table, block)] => places.blocks.push(run.tables[table].block(block, Fill::Keep)?),
-        _ => places.blocks.extend(run.read_blocks(&needed, Fill::Keep)?),
+        [(table, block)] => places.blocks.push(run.tables[table].head(block, Fill::Keep)?),
+        _ => places.blocks.extend(run.read_heads(&needed, Fill::Keep)?),
     }
     let blocks = &places.blocks[held..];
     blocks.iter().for_each(|block| block.prefetch_columns());

@@ -9,7 +9,7 @@ use super::get::{DELETE, PUT, push_entry};
 use super::{ReadAt, SuperVersion, columns};
 use crate::Result;
 use crate::memtable::{EntryRef, key_at};
-use crate::table::Block;
+use crate::table::{Block, Value, read_values};
 use base::{Batch, Keys, Projection, Shape, WORDS_MAX};
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub(super) enum Place<'a> {
     Memtable(EntryRef<'a>),
     /// Index into the blocks held, and the row.
     Block(u32, u32),
+    /// The same, and index into the values that stand apart from their blocks.
+    Apart(u32, u32, u32),
     /// Merges only so far, from the first link to the last: older versions count.
     Merging(u32, u32),
     /// Versions from this link on; older ones do not count.
@@ -55,6 +57,7 @@ pub(super) struct Places<'a> {
     /// Of each key.
     pub(super) of: Vec<Place<'a>>,
     pub(super) blocks: Vec<Arc<Block>>,
+    values: Vec<Value>,
     links: Vec<Link<'a>>,
     /// Values of the keys whose versions were combined.
     combined: Batch,
@@ -65,6 +68,7 @@ impl<'a> Places<'a> {
         Self {
             of: vec![Place::Open; keys],
             blocks: Vec::new(),
+            values: Vec::new(),
             links: Vec::new(),
             combined: Batch::new(shape),
         }
@@ -73,6 +77,7 @@ impl<'a> Places<'a> {
     /// Forgets what the places so far point to.
     pub(super) fn let_go(&mut self) {
         self.blocks.clear();
+        self.values.clear();
         self.combined.clear();
     }
 
@@ -156,10 +161,14 @@ impl<'a> Places<'a> {
         for &i in asked {
             let key = key_at(keys, i as usize, &mut buffer);
             match self.of[i as usize] {
-                Place::Merging(first, _) | Place::Merged(first) => {
+                Place::Merging(first, _) | Place::Merged(first)
+                    if self.links_from(first).all(|link| !self.lacks(link, values)) =>
+                {
                     self.fold(first, view.shape(), values, &mut fold);
                 }
-                Place::Several => view.fold_key(key, at, values, &mut fold)?,
+                Place::Merging(..) | Place::Merged(_) | Place::Several => {
+                    view.fold_key(key, at, values, &mut fold)?
+                }
                 Place::Open => {
                     self.of[i as usize] = Place::Absent;
                     continue;
@@ -178,7 +187,35 @@ impl<'a> Places<'a> {
             self.let_unused_go(asked, held);
         }
         self.links.clear();
+        self.read_apart(asked, values)
+    }
+
+    /// Reads the values, of the keys in `asked`, that stand apart from their blocks.
+    fn read_apart(&mut self, asked: &[u32], values: Projection) -> Result<()> {
+        let mut wanted = Vec::new();
+        let first = self.values.len();
+        for &i in asked {
+            if let Place::Block(block, row) = self.of[i as usize]
+                && self.blocks[block as usize].lacks(values)
+            {
+                let value = (first + wanted.len()) as u32;
+                wanted.push((&*self.blocks[block as usize], row as usize));
+                self.of[i as usize] = Place::Apart(block, row, value);
+            }
+        }
+        if !wanted.is_empty() {
+            self.values.extend(read_values(&wanted, true)?);
+        }
         Ok(())
+    }
+
+    fn lacks(&self, link: &Link<'_>, values: Projection) -> bool {
+        matches!(link.version, Version::Block(block, _) if self.blocks[block as usize].lacks(values))
+    }
+
+    fn links_from(&self, first: u32) -> impl Iterator<Item = &Link<'a>> {
+        let link = |number: u32| self.links.get(number as usize);
+        std::iter::successors(link(first), move |before| link(before.older))
     }
 
     /// Lets go of the blocks from `first` on, which were held for the keys in `asked`, that no row of these is in.
@@ -220,6 +257,11 @@ impl<'a> Places<'a> {
                 let row = row as usize;
                 self.blocks[block as usize].append_to(row..row + 1, values, out);
             }
+            Place::Apart(block, row, value) => {
+                columns::push_key(&mut out.keys, key, projection);
+                let value = &self.values[value as usize];
+                self.blocks[block as usize].append_with(row as usize, value, values, out);
+            }
             Place::Combined(row) => {
                 columns::push_key(&mut out.keys, key, projection);
                 columns::push_row(out, &self.combined, row as usize, values);
@@ -233,8 +275,7 @@ impl<'a> Places<'a> {
 
     fn fold(&self, first: u32, shape: &Shape, values: Projection, fold: &mut Fold) {
         fold.reset();
-        let mut next = first;
-        while let Some(link) = self.links.get(next as usize) {
+        for link in self.links_from(first) {
             match link.version {
                 Version::Memtable(entry) => fold.add(shape, values, link.kind, &entry),
                 Version::Block(block, row) => {
@@ -242,7 +283,6 @@ impl<'a> Places<'a> {
                     fold.add(shape, values, link.kind, &version)
                 }
             };
-            next = link.older;
         }
     }
 }

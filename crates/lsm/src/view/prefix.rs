@@ -13,7 +13,7 @@ use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::codec::runs::RunRange;
 use crate::memtable::Memtable;
-use crate::table::{Block, Fill};
+use crate::table::{Block, Fill, Table};
 use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection};
 use std::sync::Arc;
 
@@ -165,7 +165,8 @@ impl<'a> Stage<'a> {
         let mut places: Vec<(usize, usize)> = self.probes.iter().map(place).collect();
         places.dedup();
         // Words whose rows go on behind a block are looked up by themselves, and find it in the cache.
-        self.held.extend(run.read_blocks(&places, Fill::Ahead)?);
+        // Heads suffice: an adjacency has no strings.
+        self.held.extend(run.read_heads(&places, Fill::Ahead)?);
         Ok(())
     }
 
@@ -402,6 +403,14 @@ fn copy(from: &Batch, first: usize, rows: usize, p: Projection, at: usize, to: &
     }
 }
 
+/// A block of which few rows are wanted.
+fn head_or_block(table: &Table, number: usize, p: Projection) -> Result<Arc<Block>> {
+    match table.reads_heads(p, true) {
+        true => table.head(number, Fill::Keep),
+        false => table.block(number, Fill::Keep),
+    }
+}
+
 /// Appends the rows of one word of a run of which every row is visible.
 fn append_one(run: &RunView, word: u64, p: Projection, out: &mut Batch) -> Result<()> {
     let prefix = [word];
@@ -412,8 +421,8 @@ fn append_one(run: &RunView, word: u64, p: Projection, out: &mut Batch) -> Resul
     let Some(first) = table.block_for(key) else {
         return append_behind(run, number + 1, 0, &range, p, out);
     };
-    let block = table.block(first, Fill::Keep)?;
-    let rows = block.append_range(&range, p, out);
+    let block = head_or_block(table, first, p)?;
+    let rows = block.append_range_read(&range, p, out)?;
     if rows.end < block.rows() {
         return Ok(());
     }
@@ -436,7 +445,7 @@ fn append_behind(
             break;
         }
         for block in blocks.start.max(block)..blocks.end {
-            table.block(block, Fill::Keep)?.append_range(range, p, out);
+            head_or_block(table, block, p)?.append_range_read(range, p, out)?;
         }
         block = 0;
     }

@@ -22,7 +22,7 @@ pub(super) struct RunView {
     pub(super) rows: u64,
 }
 
-/// A row of a run.
+/// A row of a run; of its block perhaps the head alone.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) table: usize,
@@ -197,20 +197,20 @@ impl RunView {
     #[inline]
     fn find_in(&self, number: usize, table: &Table, key: KeyRef<'_>) -> Result<Option<Found>> {
         let Some(block_number) = table.block_for(key) else { return Ok(None) };
-        let block = table.block(block_number, Fill::Keep)?;
+        let block = table.head(block_number, Fill::Keep)?;
         let row = block.find(key);
         Ok(row.map(|row| Found { table: number, block_number, block, row }))
     }
 
-    /// Blocks, each given by its table's number and its own; those not in the cache are read together.
-    pub(super) fn read_blocks(
+    /// Blocks, each given by its table's number and its own, perhaps without values that stand apart; those not in the cache are read together.
+    pub(super) fn read_heads(
         &self,
         wanted: &[(usize, usize)],
         fill: Fill,
     ) -> Result<Vec<Arc<Block>>> {
         let wanted: Vec<(&Table, usize)> =
             wanted.iter().map(|&(table, block)| (&*self.tables[table], block)).collect();
-        Table::read_across(&wanted, fill)
+        Table::heads_across(&wanted, fill)
     }
 
     /// Tables that may hold keys of `range` and that a snapshot sees.
@@ -274,7 +274,7 @@ impl Found {
             if self.block_number == table.blocks() {
                 return Ok(None);
             }
-            self.block = table.block(self.block_number, Fill::Keep)?;
+            self.block = table.head(self.block_number, Fill::Keep)?;
         }
         Ok(self.block.key_eq(self.row, key.as_ref()).then_some(self))
     }

@@ -19,7 +19,7 @@ use super::source::CHUNK_ROWS;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::{Drawn, EntryRef, Memtable, SlotSpace};
-use crate::table::{Block, Fill, Table};
+use crate::table::{Block, Fill, Table, read_values};
 use base::{Batch, KeyRef, Projection};
 
 /// Versions drawn before their blocks are read, at most.
@@ -234,10 +234,23 @@ impl SuperVersion {
         let mut drawn = draws.iter().zip(places).peekable();
         for window in blocks.chunks(BLOCKS_HELD) {
             let wanted = window.iter().map(|&(run, table, i)| (&*self.runs[run].tables[table], i));
-            let read = Table::read_across(&wanted.collect::<Vec<_>>(), Fill::Once)?;
-            for (place, block) in window.iter().zip(read) {
+            let read = Table::heads_across(&wanted.collect::<Vec<_>>(), Fill::Once)?;
+            let mut ahead = drawn.clone();
+            let mut lacked = Vec::new();
+            for (place, block) in window.iter().zip(&read) {
+                while let Some((_, (_, row))) = ahead.next_if(|(_, (at, _))| at == place) {
+                    if block.lacks(projection) {
+                        lacked.push((&**block, row));
+                    }
+                }
+            }
+            // Values that stand apart, in the order of the draws: all at once, those of rows that are thrown back too.
+            let mut values = read_values(&lacked, false)?.into_iter();
+            for (place, block) in window.iter().zip(&read) {
                 while let Some((draw, (_, row))) = drawn.next_if(|(_, (at, _))| at == place) {
-                    if self.pick_row(*place, &block, row, at, projection, &mut picked.rows)? {
+                    let value = if block.lacks(projection) { values.next() } else { None };
+                    let row = (&**block, row, value.as_deref().map(|value| &**value));
+                    if self.pick_row(*place, row, at, projection, &mut picked.rows)? {
                         picked.numbers.push(draw.number);
                     }
                 }
@@ -246,12 +259,12 @@ impl SuperVersion {
         Ok(())
     }
 
-    /// Appends the row of which this row of a block is the newest version seen, if it is one.
+    /// Appends the row of which this row of a block is the newest version seen, if it is one. Its value comes along where that
+    /// stands apart.
     fn pick_row(
         &self,
         (run, table, block_number): (usize, usize, usize),
-        block: &Block,
-        row: usize,
+        (block, row, value): (&Block, usize, Option<&[u8]>),
         at: ReadAt<'_>,
         projection: Projection,
         out: &mut Batch,
@@ -277,7 +290,10 @@ impl SuperVersion {
             }
         }
         if kind == PUT && !self.has_tombstones(at) {
-            block.append_to(row..row + 1, projection, out);
+            match value {
+                Some(value) => block.append_with(row, value, projection, out),
+                None => block.append_to(row..row + 1, projection, out),
+            }
             return Ok(true);
         }
         self.pick_folded(key, at, projection, out)

@@ -232,7 +232,10 @@ impl Patch<'_> {
                     return Ok(false);
                 }
                 if !blocks.is_empty() {
-                    let block = table.block(blocks.start, Fill::Keep)?;
+                    let block = match table.reads_heads(projection, true) {
+                        true => table.head(blocks.start, Fill::Keep)?,
+                        false => table.block(blocks.start, Fill::Keep)?,
+                    };
                     let rows = block.rows_in(range);
                     below = Some((block, rows));
                 }
@@ -249,7 +252,7 @@ impl Patch<'_> {
             if let Some(version) = entry.seen_at(self.snapshot) {
                 if let Some((block, rows)) = &mut below {
                     let to = block.lower_bound(key).clamp(rows.start, rows.end);
-                    block.append_to(rows.start..to, projection, out);
+                    block.append_read(rows.start..to, projection, out)?;
                     let same = to < rows.end && block.key_eq(to, key);
                     rows.start = to + usize::from(same);
                 }
@@ -263,7 +266,7 @@ impl Patch<'_> {
             cursor.skip_key();
         }
         if let Some((block, rows)) = below {
-            block.append_to(rows, projection, out);
+            block.append_read(rows, projection, out)?;
         }
         Ok(true)
     }
@@ -295,14 +298,23 @@ pub(super) fn append_run(
             }
             let window = window(table, &blocks, left);
             blocks.start = window.end;
+            // Of several blocks whose values are wanted most rows are: they are read at once, as they are.
+            let by_heads = table.reads_heads(projection, window.len() == 1);
             if window.len() == 1 {
-                let block = table.block(window.start, fill)?;
-                left -= append_block(&block, range, projection, left, out);
+                let block = match by_heads {
+                    true => table.head(window.start, fill)?,
+                    false => table.block(window.start, fill)?,
+                };
+                left -= append_block(&block, range, projection, left, out)?;
                 continue;
             }
             let numbers: Vec<usize> = window.collect();
-            for block in table.read_blocks(&numbers, fill.of_blocks(numbers.len()))? {
-                left -= append_block(&block, range, projection, left, out);
+            let blocks = match by_heads {
+                true => table.read_heads(&numbers, fill)?,
+                false => table.read_blocks(&numbers, fill.of_blocks(numbers.len()))?,
+            };
+            for block in blocks {
+                left -= append_block(&block, range, projection, left, out)?;
             }
         }
     }
@@ -316,14 +328,14 @@ fn append_block(
     projection: Projection,
     limit: usize,
     out: &mut Batch,
-) -> usize {
-    if limit >= block.rows() {
-        return block.append_range(range, projection, out).len();
+) -> Result<usize> {
+    if limit >= block.rows() && !block.lacks(projection) {
+        return Ok(block.append_range(range, projection, out).len());
     }
     let rows = block.rows_in(range);
     let rows = rows.start..rows.end.min(rows.start.saturating_add(limit));
-    block.append_to(rows.clone(), projection, out);
-    rows.len()
+    block.append_read(rows.clone(), projection, out)?;
+    Ok(rows.len())
 }
 
 /// The rows that a reader sees, from merged sources.
@@ -449,7 +461,7 @@ impl<'a> VisibleScan<'a> {
             if is_last && end - rows.start < LONG_ROWS {
                 break;
             }
-            block.append_to(rows.start..end, self.projection, out);
+            block.append_read(rows.start..end, self.projection, out)?;
             left -= end - rows.start;
             rows.start = end;
             if is_last {

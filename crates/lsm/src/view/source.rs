@@ -237,7 +237,12 @@ impl RunSource {
         let table = &self.tables[self.table];
         let end = self.blocks.end.min(self.blocks.start + self.window_blocks);
         let end = window(table, &(self.blocks.start..end), usize::MAX).end;
-        if end == self.blocks.start + 1 {
+        // Of the first block of a short scan few rows may be wanted.
+        let few = self.fill == Fill::Keep && end == self.blocks.start + 1;
+        if table.reads_heads(self.projection, few) {
+            let blocks: Vec<usize> = (self.blocks.start..end).collect();
+            self.ready.extend(table.read_heads(&blocks, self.fill)?);
+        } else if end == self.blocks.start + 1 {
             self.ready.push_back(table.block(self.blocks.start, self.fill)?);
         } else {
             let blocks: Vec<usize> = (self.blocks.start..end).collect();
@@ -271,7 +276,7 @@ impl RowSource for RunSource {
         self.chunk_rows = (chunk_rows * 4).min(CHUNK_ROWS);
         let Some((block, rows)) = self.block()? else { return Ok(false) };
         let end = rows.end.min(rows.start + chunk_rows);
-        block.append_versions(rows.start..end, projection, out);
+        block.append_versions_read(rows.start..end, projection, out)?;
         rows.start = end;
         Ok(true)
     }

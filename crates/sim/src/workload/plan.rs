@@ -154,6 +154,8 @@ pub struct Swarm {
     pub filter_bits: u8,
     /// See [`TableOptions`].
     pub compress: bool,
+    /// Strings of any length stand apart from their blocks.
+    pub apart: bool,
     /// See [`TreeOptions`].
     pub table_bytes: u64,
     /// See [`TreeOptions`].
@@ -199,6 +201,8 @@ impl Swarm {
                     block_rows_max: self.block_rows_max,
                     block_bytes_max: self.block_bytes_max,
                     block_string_bytes_max: self.block_bytes_max,
+                    apart_bytes_max: 2 * self.block_bytes_max,
+                    apart_value_bytes_min: if self.apart { 1 } else { u64::MAX },
                     filter_bits: self.filter_bits,
                     compress: self.compress,
                 },
@@ -261,7 +265,12 @@ impl fmt::Display for Plan {
             swarm.block_rows_max,
             swarm.block_bytes_max,
             swarm.filter_bits,
-            if swarm.compress { ", compressed" } else { "" },
+            match (swarm.compress, swarm.apart) {
+                (true, true) => ", compressed or apart",
+                (true, false) => ", compressed",
+                (false, true) => ", apart",
+                (false, false) => "",
+            },
         )?;
         writeln!(
             f,

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::rows::Rows;
-use crate::table::encode::encode_block;
-use base::{KeyRef, KeyShape, Shape};
+use crate::table::apart::Home;
+use crate::table::encode::{Strings, encode_block, head_bytes};
+use base::{Column, ColumnShape, KeyRef, KeyShape, Shape};
+use env::Env as _;
 use env::model::explore;
 use shuttle::thread;
 
@@ -13,7 +15,7 @@ fn block(number: u64) -> Arc<Block> {
     let mut rows = Rows::new(&shape);
     rows.keys.push(KeyRef::Words(&[7]));
     let mut bytes = Vec::new();
-    encode_block(&rows, 0..1, false, &mut bytes);
+    encode_block(&rows, 0..1, Strings::Keep, &mut bytes);
     bytes.shrink_to_fit();
     Arc::new(Block::parse(bytes, &shape, number).expect("a block of our own"))
 }
@@ -21,7 +23,7 @@ fn block(number: u64) -> Arc<Block> {
 /// The block through the cache, as a table reads it.
 fn read(cache: &BlockCache, slots: &Arc<Slots>, table: u64, index: usize, fill: Fill) {
     let number = 10 * table + index as u64;
-    let got = slots.get(index, fill).unwrap_or_else(|| {
+    let got = slots.get(index, Part::Whole, fill).unwrap_or_else(|| {
         slots.count_miss();
         cache.insert(slots, index, block(number), fill)
     });
@@ -32,11 +34,18 @@ fn read(cache: &BlockCache, slots: &Arc<Slots>, table: u64, index: usize, fill: 
 fn held(tables: &[Arc<Slots>]) -> (u64, u64) {
     let blocks = tables.iter().flat_map(|table| table.slots.iter());
     let blocks = blocks.filter_map(|slot| slot.block.load_full());
-    blocks.fold((0, 0), |(n, bytes), block| (n + 1, bytes + block.memory_bytes()))
+    blocks.fold((0, 0), |(mut n, mut bytes), block| {
+        for place in block.apart().map(Apart::rows).unwrap_or_default() {
+            if let Some(value) = place.value.load_full() {
+                (n, bytes) = (n + 1, bytes + apart::memory_bytes(&value));
+            }
+        }
+        (n + 1, bytes + block.memory_bytes())
+    })
 }
 
 fn counted(cache: &BlockCache) -> (u64, u64) {
-    (cache.counters.blocks.load(Relaxed), cache.used_bytes())
+    (cache.counters.entries.load(Relaxed), cache.used_bytes())
 }
 
 #[test]
@@ -86,5 +95,63 @@ fn a_table_that_is_closed_beside_readers_gives_back_what_it_took() {
         assert!(cache.used_bytes() <= cache.budget_bytes(), "the budget holds");
         drop(stays);
         assert_eq!(counted(&cache), (0, 0));
+    });
+}
+
+/// A head of two rows whose values are not here.
+fn head(cache: &Arc<BlockCache>, slots: &Arc<Slots>, index: usize) -> Arc<Block> {
+    let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
+    let mut rows = Rows::new(&shape);
+    for key in [7, 8] {
+        rows.keys.push(KeyRef::Words(&[key]));
+        if let Column::Bytes(column) = &mut rows.values[0] {
+            column.push(Some(b"a value"));
+        }
+    }
+    let mut bytes = Vec::new();
+    encode_block(&rows, 0..2, Strings::Apart { compress_keys: false }, &mut bytes);
+    let heap = 0..7 * 2;
+    bytes.truncate(head_bytes(&bytes, &shape));
+    bytes.shrink_to_fit();
+    let machine = env::MemoryEnv::new(1);
+    drop(machine.create("values".as_ref()).expect("a file in memory"));
+    let file = machine.open_read("values".as_ref(), env::ReadOptions::default());
+    let file = file.expect("the file");
+    let home = Home { cache: Arc::clone(cache), slots: Arc::downgrade(slots), index, direct: true };
+    let apart = |column, _, _| Some(Apart::new(column, file, heap, home, 2));
+    Arc::new(Block::parse_head(bytes, &shape, 0, apart).expect("a head of our own"))
+}
+
+#[test]
+fn values_that_are_kept_beside_evictions_are_counted_as_long_as_their_head_is_there() {
+    explore("cache, values", || {
+        let cache = Arc::new(BlockCache::new(0));
+        let slots = cache.slots(2);
+        let value: Value = Arc::new(b"a value".to_vec().into_boxed_slice());
+        let one = head(&cache, &slots, 0).memory_bytes() + apart::memory_bytes(&value);
+        let cache = Arc::new(BlockCache::new(one + one / 2));
+        let slots = cache.slots(2);
+        let readers: Vec<_> = (0..2_usize)
+            .map(|reader| {
+                let (cache, slots, value) =
+                    (Arc::clone(&cache), Arc::clone(&slots), Arc::clone(&value));
+                thread::spawn(move || {
+                    for step in 0..3 {
+                        let index = (reader + step) % 2;
+                        let found = slots.get(index, Part::Head, Fill::Keep);
+                        let block = found.unwrap_or_else(|| {
+                            let block = head(&cache, &slots, index);
+                            cache.insert(&slots, index, block, Fill::Keep)
+                        });
+                        cache.insert_value(&slots, index, &block, step % 2, &value);
+                    }
+                })
+            })
+            .collect();
+        readers.into_iter().for_each(|reader| reader.join().expect("a reader ends well"));
+        assert_eq!(counted(&cache), held(&[Arc::clone(&slots)]), "each value is counted once");
+        assert!(cache.used_bytes() <= cache.budget_bytes(), "the budget holds");
+        drop(slots);
+        assert_eq!(counted(&cache), (0, 0), "closed tables take nothing");
     });
 }

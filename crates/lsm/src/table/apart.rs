@@ -1,0 +1,331 @@
+//! Values that stand apart from the heads of their blocks: read one by one, and kept one by one.
+//!
+//! # Why
+//! Who looks for one value of 1 KiB wants neither the block of 8 KiB around it, nor to keep that for what is beside it. A
+//! block's head, keys and where each value lies, is a hundredth of the block: heads stay in the cache, and a look-up reads
+//! its value alone, to its place in the caller's batch (keys apart from values within one file; between files that is
+//! `WiscKey`, Lu et al., FAST 2016, which gives up the order that ranges are read in).
+//!
+//! # Invariants
+//! 1. A value is compared with the checksum that its head has of it whenever it is read.
+//! 2. A kept value's bytes are counted, and it has an entry in the cache's queue, as long as its head is in the cache; both
+//!    change under the queue's lock only.
+
+use super::cache::Slots;
+use super::{Block, BlockCache};
+use crate::Result;
+use crate::codec::bytes::ApartReader;
+use base::prefetch::{prefetch, prefetch_value};
+use base::sabotage::{Switch, is_on};
+use base::{BytesColumn, Corruption};
+use env::sync::ArcSwapOption;
+use env::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use env::{EnvError, FileRead, RandomReadFile};
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+/// Of so many rows in a row, at most, values are kept and taken from there one by one; of more they are read.
+const KEPT_ROWS: usize = 16;
+
+/// Rows on each side that are read along with one, at most, and the bytes of all of them.
+const BESIDE_ROWS: usize = 4;
+const BESIDE_BYTES: usize = 8 << 10;
+
+/// A value in memory of its own.
+pub(crate) type Value = Arc<Box<[u8]>>;
+
+/// Where the values of one head are.
+#[derive(Debug)]
+pub(super) struct Apart {
+    /// The value column.
+    pub(super) column: usize,
+    file: Arc<dyn RandomReadFile>,
+    /// Bytes of the file that hold the values of all rows.
+    heap: Range<u64>,
+    home: Home,
+    rows: Box<[Row]>,
+}
+
+/// Where a head, and with it what is kept of its values, is in the cache.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) slots: Weak<Slots>,
+    /// Number of the block.
+    pub(super) index: usize,
+    /// Nobody else keeps what is read.
+    pub(super) direct: bool,
+}
+
+/// The place of one value.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    pub(super) value: ArcSwapOption<Box<[u8]>>,
+    /// Asked for since the queue last looked at it.
+    pub(super) hit: AtomicBool,
+    /// It was asked for, and not kept.
+    passed: AtomicBool,
+}
+
+/// Bytes of memory that a kept value takes.
+pub(super) fn memory_bytes(value: &[u8]) -> u64 {
+    const AROUND: usize = 64;
+    (value.len() + AROUND) as u64
+}
+
+impl Apart {
+    /// The values of `rows` rows, which lie in these bytes of the file.
+    pub(super) fn new(
+        column: usize,
+        file: Arc<dyn RandomReadFile>,
+        heap: Range<u64>,
+        home: Home,
+        rows: usize,
+    ) -> Self {
+        let rows = (0..rows).map(|_| Row::default()).collect();
+        Self { column, file, heap, home, rows }
+    }
+
+    /// Bytes of memory, without the values.
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.rows)
+    }
+
+    /// The places of the values.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The value of a row, if it is kept.
+    #[inline]
+    fn kept(&self, row: usize) -> Option<Value> {
+        let place = &self.rows[row];
+        let value = place.value.load_full()?;
+        if !place.hit.load(Relaxed) {
+            place.hit.store(true, Relaxed);
+        }
+        Some(value)
+    }
+
+    /// Whether a value that has to be read is to be kept: the second time that it is asked for, where the kernel keeps it too.
+    fn is_wanted(&self, row: usize) -> bool {
+        self.home.direct || self.rows[row].passed.swap(true, Relaxed)
+    }
+
+    /// Keeps a value that was just read.
+    fn keep(&self, block: &Block, row: usize, value: &Value) {
+        if let Some(slots) = self.home.slots.upgrade() {
+            self.home.cache.insert_value(&slots, self.home.index, block, row, value);
+        }
+    }
+
+    /// Appends the values of some rows of `block`, whose values these are; validity is the caller's.
+    ///
+    /// # Errors
+    /// A failed read, or corruption; `out` is then as it was.
+    pub(super) fn append(
+        &self,
+        block: &Block,
+        rows: Range<usize>,
+        out: &mut BytesColumn,
+    ) -> Result<()> {
+        let (heap, offsets) = (out.heap.len(), out.offsets.len());
+        let appended = self.try_append(block, rows, out);
+        if appended.is_err() {
+            out.heap.truncate(heap);
+            out.offsets.truncate(offsets);
+        }
+        appended
+    }
+
+    fn try_append(&self, block: &Block, rows: Range<usize>, out: &mut BytesColumn) -> Result<()> {
+        let Some(strings) = block.apart_strings().filter(|_| !rows.is_empty()) else {
+            return Ok(());
+        };
+        let span = strings.span(rows.start).start..strings.span(rows.end - 1).end;
+        if span.is_empty() {
+            out.offsets.resize(out.offsets.len() + rows.len(), out.heap.len() as u64);
+            return Ok(());
+        }
+        let (before, offsets) = (out.heap.len(), out.offsets.len());
+        if rows.len() <= KEPT_ROWS {
+            let is_there = |row: usize| {
+                let value = self.kept(row);
+                let is_there = value.is_some() || strings.span(row).is_empty();
+                if let Some(value) = value {
+                    out.heap.extend_from_slice(&value);
+                }
+                out.offsets.push(out.heap.len() as u64);
+                is_there
+            };
+            if rows.clone().all(is_there) {
+                return Ok(());
+            }
+            out.heap.truncate(before);
+            out.offsets.truncate(offsets);
+        }
+        self.may_read()?;
+        if rows.len() == 1 {
+            let beside = self.rows_beside(strings, rows.start);
+            if beside.len() > 1 {
+                return self.append_beside(block, rows.start, beside, out);
+            }
+        }
+        out.heap.resize(before + span.len(), 0);
+        self.read(&mut out.heap[before..], span.start)?;
+        let mut end = before;
+        for row in rows.clone() {
+            let value = out.heap.get(end..end + strings.span(row).len()).unwrap_or_default();
+            self.check(block, row, value)?;
+            if rows.len() <= KEPT_ROWS && !value.is_empty() && self.is_wanted(row) {
+                self.keep(block, row, &Arc::new(value.into()));
+            }
+            end += value.len();
+            out.offsets.push(end as u64);
+        }
+        Ok(())
+    }
+
+    /// The rows to be read along with a row whose neighbour is kept: what is asked for lies close together then, as the newest keys
+    /// do. Only where nobody else keeps what lies beside a value.
+    fn rows_beside(&self, strings: &ApartReader<'_>, row: usize) -> Range<usize> {
+        let is_kept = |row: &usize| self.rows[*row].value.load_full().is_some();
+        let (first, last) = (row.saturating_sub(BESIDE_ROWS), row + 1 + BESIDE_ROWS);
+        let (before, after) = (first..row, row + 1..last.min(self.rows.len()));
+        let is_close = before.clone().next_back().is_some_and(|row| is_kept(&row))
+            || after.clone().next().is_some_and(|row| is_kept(&row));
+        if !self.home.direct || !is_close {
+            return row..row + 1;
+        }
+        let fits = |other: &usize| {
+            let (start, end) = ((*other).min(row), (*other).max(row));
+            let bytes = strings.span(end).end.saturating_sub(strings.span(start).start);
+            !is_kept(other) && bytes <= BESIDE_BYTES / 2
+        };
+        let start = before.rev().take_while(fits).last().unwrap_or(row);
+        let end = after.take_while(fits).last().unwrap_or(row) + 1;
+        start..end
+    }
+
+    /// Appends the value of `row`, and keeps it and those of the rows beside it.
+    fn append_beside(
+        &self,
+        block: &Block,
+        row: usize,
+        beside: Range<usize>,
+        out: &mut BytesColumn,
+    ) -> Result<()> {
+        let Some(strings) = block.apart_strings() else { return Ok(()) };
+        let start = strings.span(beside.start).start;
+        let mut bytes = vec![0; strings.span(beside.end - 1).end.saturating_sub(start)];
+        self.read(&mut bytes, start)?;
+        for other in beside {
+            let span = strings.span(other);
+            let inside = span.start.wrapping_sub(start)..span.end.wrapping_sub(start);
+            let value = bytes.get(inside).unwrap_or_default();
+            if other == row {
+                self.check(block, row, value)?;
+                out.heap.extend_from_slice(value);
+                out.offsets.push(out.heap.len() as u64);
+            } else if self.check(block, other, value).is_err() {
+                // Who asks for that one is told.
+                continue;
+            }
+            self.keep(block, other, &Arc::new(value.into()));
+        }
+        Ok(())
+    }
+
+    /// Fills `to` with what lies at `start` of the heap.
+    fn read(&self, to: &mut [u8], start: usize) -> Result<()> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        let read = self.file.read_at(to, self.heap.start + start as u64);
+        read.map_err(|error| self.cut(&error).map_or_else(|| error.into(), Into::into))
+    }
+
+    fn may_read(&self) -> Result<()> {
+        Ok(self.file.may_read()?)
+    }
+
+    fn check(&self, block: &Block, row: usize, value: &[u8]) -> Result<()> {
+        let is_string = block.apart_strings().is_some_and(|strings| strings.is_string(row, value));
+        if is_string || is_on(Switch::IgnoreChecksum) {
+            return Ok(());
+        }
+        Err(self.damaged("a value's checksum does not match").into())
+    }
+
+    /// The damage, where a read failed because the file has become shorter than it was.
+    #[cold]
+    fn cut(&self, error: &EnvError) -> Option<Corruption> {
+        let is_short =
+            error.is_past_end() && self.file.len_bytes().is_ok_and(|len| len < self.heap.end);
+        is_short.then(|| self.damaged("the file ends before the block does"))
+    }
+
+    fn damaged(&self, what: &str) -> Corruption {
+        Corruption::new(self.file.path(), self.heap.start, what)
+    }
+}
+
+/// The values of these rows of heads; those that are not kept are read in one batch, and perhaps kept if `keep`.
+///
+/// # Errors
+/// A failed read, or corruption.
+///
+/// # Panics
+/// If a block is no head.
+pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<Value>> {
+    // Loops of their own, in which cache misses pass beside each other.
+    for &(block, row) in wanted {
+        if let Some(place) = block.apart().and_then(|apart| apart.rows.get(row)) {
+            prefetch_value(place);
+        }
+    }
+    let kept = |&(block, row): &(&Block, usize)| block.apart().and_then(|apart| apart.kept(row));
+    let kept: Vec<Option<Value>> = wanted.iter().map(kept).collect();
+    let (mut values, mut missing, mut reads) =
+        (Vec::with_capacity(wanted.len()), Vec::new(), Vec::new());
+    for (i, (&(block, row), kept)) in wanted.iter().zip(kept).enumerate() {
+        if let Some(value) = kept {
+            prefetch(value.as_ptr().addr());
+            values.push(value);
+            continue;
+        }
+        values.push(Value::default());
+        let (apart, span) = place_of(block, row);
+        if span.is_empty() {
+            continue;
+        }
+        if reads.is_empty() {
+            apart.may_read()?;
+        }
+        let offset = apart.heap.start + span.start as u64;
+        reads.push(FileRead { file: Arc::clone(&apart.file), offset, buf: vec![0; span.len()] });
+        missing.push(i);
+    }
+    if let Err(error) = env::read_files(&mut reads) {
+        let mut cut = missing.iter().map(|&i| place_of(wanted[i].0, wanted[i].1).0.cut(&error));
+        return Err(cut.find_map(|damage| damage).map_or_else(|| error.into(), Into::into));
+    }
+    for (i, read) in missing.into_iter().zip(reads) {
+        let (block, row) = wanted[i];
+        let apart = place_of(block, row).0;
+        apart.check(block, row, &read.buf)?;
+        values[i] = Arc::new(read.buf.into_boxed_slice());
+        if keep && apart.is_wanted(row) {
+            apart.keep(block, row, &values[i]);
+        }
+    }
+    Ok(values)
+}
+
+/// Where the value of a row of a head lies.
+fn place_of(block: &Block, row: usize) -> (&Apart, Range<usize>) {
+    match (block.apart(), block.apart_strings()) {
+        (Some(apart), Some(strings)) => (apart, strings.span(row)),
+        _ => unreachable!("the block is a head"),
+    }
+}
