@@ -12,6 +12,7 @@
 //!    change under the queue's lock only.
 
 use super::cache::Slots;
+use super::reader::{CUT_BLOCK, ends_before};
 use super::{Block, BlockCache};
 use crate::Result;
 use crate::codec::bytes::ApartReader;
@@ -260,9 +261,8 @@ impl Apart {
     /// The damage, where a read failed because the file has become shorter than it was.
     #[cold]
     fn cut(&self, error: &EnvError) -> Option<Corruption> {
-        let is_short =
-            error.is_past_end() && self.file.len_bytes().is_ok_and(|len| len < self.heap.end);
-        is_short.then(|| self.damaged("the file ends before the block does"))
+        let is_cut = ends_before(&*self.file, self.heap.end, error);
+        is_cut.then(|| self.damaged(CUT_BLOCK))
     }
 
     fn damaged(&self, what: &str) -> Corruption {

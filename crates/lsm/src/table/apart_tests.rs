@@ -1,6 +1,6 @@
 //! Values that stand apart: read alone as they are read with their block, refused when they are damaged, kept within the budget.
 
-use super::tests::{How, Row, Value, build, context};
+use super::tests::{How, Row, Value, build, context, file_of, write_bytes};
 use super::{BlockCache, Fill, Table, TableMeta, TableOptions, read_values};
 use crate::Error;
 use crate::context::Context;
@@ -61,18 +61,35 @@ fn value_of(key: u64) -> Vec<u8> {
     (0..900 + key % 200).map(|_| noise()).collect()
 }
 
-fn pages(context: &Context) -> (Shape, TableMeta) {
-    let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
-    let row = |key| Row {
-        key: Key::words(&[key]),
+/// Keys, in the order of their numbers, with strings of these lengths that no compression shrinks.
+fn noise_of(context: &Context, key: KeyShape, lengths: &[u64]) -> (Shape, TableMeta) {
+    let shape = Shape { key, values: vec![ColumnShape::Bytes] };
+    let row = |(i, &len): (usize, &u64)| Row {
+        key: match key {
+            KeyShape::Words(_) => Key::words(&[i as u64]),
+            KeyShape::Bytes => Key::bytes(format!("documents/of-a-user/{i:08}").as_bytes()),
+        },
         seq: 0,
         kind: Kind::Put as u8,
-        values: vec![Some(Value::Bytes(value_of(key)))],
+        values: vec![Some(Value::Bytes(value_of(i as u64)[..len as usize].to_vec()))],
     };
-    let rows: Vec<Row> = (0..ROWS).map(row).collect();
+    let rows: Vec<Row> = lengths.iter().enumerate().map(row).collect();
     let how = How { options: TableOptions::default(), ..How::default() };
     let meta = build(context, &shape, &rows, &how);
     (shape, meta)
+}
+
+/// The values of [`value_of`], whole.
+fn pages(context: &Context) -> (Shape, TableMeta) {
+    let lengths: Vec<u64> = (0..ROWS).map(|key| value_of(key).len() as u64).collect();
+    noise_of(context, KeyShape::Words(1), &lengths)
+}
+
+/// The version of the format that a table's file says it has.
+fn version_of(context: &Context, meta: &TableMeta) -> u32 {
+    let bytes = file_of(context, meta);
+    let version = bytes[bytes.len() - 24..].first_chunk::<4>();
+    u32::from_le_bytes(*version.unwrap())
 }
 
 fn get(table: &Table, shape: &Shape, key: u64) -> Result<Vec<u8>, Error> {
@@ -96,13 +113,7 @@ fn long_values_stand_apart_in_large_blocks_and_text_that_shrinks_does_not() {
     let apart = (0..table.blocks()).filter(|&i| table.head(i, Fill::Keep).unwrap().is_head());
     assert_eq!(apart.count(), table.blocks());
     assert!(table.blocks() < 20, "{} blocks", table.blocks());
-    let path = context.table_path(meta.id, meta.folder);
-    let bytes = context.env.read_file(&path).unwrap();
-    assert_eq!(
-        bytes[bytes.len() - 24..bytes.len() - 20],
-        2_u32.to_le_bytes(),
-        "the format's version"
-    );
+    assert_eq!(version_of(&context, &meta), 2);
 
     let text = |key| Row {
         key: Key::words(&[key]),
@@ -115,13 +126,7 @@ fn long_values_stand_apart_in_large_blocks_and_text_that_shrinks_does_not() {
     let meta = build(&context, &shape, &rows, &how);
     let table = Table::open(&context, &meta, &shape).unwrap();
     assert!((0..table.blocks()).all(|i| !table.head(i, Fill::Keep).unwrap().is_head()));
-    let path = context.table_path(meta.id, meta.folder);
-    let bytes = context.env.read_file(&path).unwrap();
-    assert_eq!(
-        bytes[bytes.len() - 24..bytes.len() - 20],
-        1_u32.to_le_bytes(),
-        "the format's version"
-    );
+    assert_eq!(version_of(&context, &meta), 1);
 }
 
 #[test]
@@ -163,19 +168,14 @@ fn kept_values_and_heads_stay_within_the_budget_and_are_given_back() {
 fn a_damaged_value_is_corruption_and_its_neighbours_are_read() {
     let context = context(1 << 20);
     let (shape, meta) = pages(&context);
-    let path = context.table_path(meta.id, meta.folder);
-    let bytes = context.env.read_file(&path).unwrap();
+    let bytes = file_of(&context, &meta);
     let value = value_of(123);
     let at = bytes.windows(value.len()).position(|window| window == value).unwrap();
     for flip_at in [at, at + 1, at + value.len() / 2, at + value.len() - 1] {
         let mut damaged = bytes.clone();
         damaged[flip_at] ^= 4;
-        let (id, folder, path) = context.new_table();
-        let mut file = context.env.create(&path).unwrap();
-        file.append(&damaged).unwrap();
-        file.sync().unwrap();
-        let table =
-            Table::open(&context, &TableMeta { id, folder, ..meta.clone() }, &shape).unwrap();
+        let damaged = write_bytes(&context, &meta, &damaged);
+        let table = Table::open(&context, &damaged, &shape).unwrap();
         for key in 0..ROWS {
             match get(&table, &shape, key) {
                 Ok(value) => assert!(key != 123 && value == value_of(key)),
@@ -228,24 +228,6 @@ fn around_the_kernels_cache_a_neighbour_of_what_is_kept_brings_those_beside_it()
     }
 }
 
-/// Keys, in the order of their numbers, with strings of these lengths that no compression shrinks.
-fn noise_of(context: &Context, key: KeyShape, lengths: &[u64]) -> (Shape, TableMeta) {
-    let shape = Shape { key, values: vec![ColumnShape::Bytes] };
-    let row = |(i, &len): (usize, &u64)| Row {
-        key: match key {
-            KeyShape::Words(_) => Key::words(&[i as u64]),
-            KeyShape::Bytes => Key::bytes(format!("documents/of-a-user/{i:08}").as_bytes()),
-        },
-        seq: 0,
-        kind: Kind::Put as u8,
-        values: vec![Some(Value::Bytes(value_of(i as u64)[..len as usize].to_vec()))],
-    };
-    let rows: Vec<Row> = lengths.iter().enumerate().map(row).collect();
-    let how = How { options: TableOptions::default(), ..How::default() };
-    let meta = build(context, &shape, &rows, &how);
-    (shape, meta)
-}
-
 #[test]
 fn a_block_is_long_only_where_its_values_stand_apart() {
     let context = context(1 << 20);
@@ -288,16 +270,12 @@ fn few_rows_in_a_row_are_kept_and_a_read_that_fails_leaves_the_batch_as_it_was()
     assert_eq!(ask(), (first.clone(), rows.len()), "asked for twice");
     assert_eq!(ask(), (first, rows.len()), "from memory");
 
-    let path = context.table_path(meta.id, meta.folder);
-    let mut bytes = context.env.read_file(&path).unwrap();
+    let mut bytes = file_of(&context, &meta);
     let value = value_of(7);
     let at = bytes.windows(value.len()).position(|window| window == value).unwrap();
     bytes[at] ^= 1;
-    let (id, folder, path) = context.new_table();
-    let mut file = context.env.create(&path).unwrap();
-    file.append(&bytes).unwrap();
-    file.sync().unwrap();
-    let table = Table::open(&context, &TableMeta { id, folder, ..meta }, &shape).unwrap();
+    let damaged = write_bytes(&context, &meta, &bytes);
+    let table = Table::open(&context, &damaged, &shape).unwrap();
     let head = table.head(0, Fill::Keep).unwrap();
     let mut out = Batch::new(&shape);
     head.append_read(0..3, Projection::ALL, &mut out).unwrap();

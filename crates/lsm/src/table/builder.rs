@@ -12,8 +12,7 @@
 
 use super::block::BLOCK_ROWS_LIMIT;
 use super::encode::{
-    Compressed, Strings, apart_column, encode_block, fixed_row_bytes, head_bytes, same_key,
-    string_bytes,
+    Encoded, Strings, apart_column, encode_block, fixed_row_bytes, same_key, string_bytes,
 };
 use super::index::Index;
 use super::layout::{Footer, Handle, Properties, encode_tombstones};
@@ -269,36 +268,38 @@ impl TableBuilder {
         }
         self.block.clear();
         let compress = strings > 0 && self.compresses();
-        let mut compressed = Compressed::default();
+        let mut encoded = Encoded::default();
         if compress {
-            compressed = encode_block(rows, range.clone(), Strings::Compress, &mut self.block);
+            encoded = encode_block(rows, range.clone(), Strings::Compress, &mut self.block);
         }
         // A block that became as long as those whose values stand apart is one of them, whatever came last.
         let bytes = self.apart_bytes(rows, range.clone());
         let is_long = bytes > 0
             && bytes >= self.options.apart_value_bytes_min.saturating_mul(range.len() as u64);
-        let is_apart = !compressed.values && (is_long || bytes > 0 && self.fills_apart());
+        let is_apart = !encoded.values && (is_long || bytes > 0 && self.fills_apart());
+        if compress {
+            let paid = encoded.values || encoded.keys && !is_apart;
+            self.stubborn_blocks = if paid { 0 } else { self.stubborn_blocks + 1 };
+        }
         if is_apart {
             self.block.clear();
             let how = Strings::Apart { compress_keys: self.options.compress };
-            encode_block(rows, range.clone(), how, &mut self.block);
+            encoded = encode_block(rows, range.clone(), how, &mut self.block);
         } else if !compress {
-            encode_block(rows, range.clone(), Strings::Keep, &mut self.block);
-        }
-        if compress {
-            let paid = compressed.values || compressed.keys && !is_apart;
-            self.stubborn_blocks = if paid { 0 } else { self.stubborn_blocks + 1 };
+            encoded = encode_block(rows, range.clone(), Strings::Keep, &mut self.block);
         }
         self.is_apart = is_apart && is_long;
         self.file.append(&self.block)?;
         let first = rows.keys.get(range.start);
         let last = rows.keys.get(range.end - 1);
-        let head = if is_apart { head_bytes(&self.block, &self.shape) } else { 0 };
         // A head says the checksum of each value that stands apart from it.
-        let checked = if is_apart { &self.block[..head] } else { &self.block[..] };
+        let checked = match encoded.head_bytes {
+            0 => &self.block[..],
+            head => &self.block[..head],
+        };
         self.index.push(
             self.block.len() as u64,
-            head as u64,
+            encoded.head_bytes as u64,
             range.len() as u64,
             checksum(checked),
             first.as_ref(),

@@ -42,21 +42,24 @@ pub(super) enum Strings {
     Apart { compress_keys: bool },
 }
 
-/// Which strings of a block were compressed.
+/// What became of a block's strings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Compressed {
+pub(super) struct Encoded {
+    /// Keys were compressed.
     pub(super) keys: bool,
+    /// Strings of values were.
     pub(super) values: bool,
+    /// Bytes of the block's head where strings stand apart from it; 0 where none do.
+    pub(super) head_bytes: usize,
 }
 
-/// Appends the block of `range`, which has at least one row and less than 2 GiB. Returns which
-/// of its strings compression paid for.
+/// Appends the block of `range`, which has at least one row and less than 2 GiB.
 pub(super) fn encode_block(
     rows: &Rows,
     range: Range<usize>,
     strings: Strings,
     out: &mut Vec<u8>,
-) -> Compressed {
+) -> Encoded {
     let compress = strings == Strings::Compress;
     let is_apart = matches!(strings, Strings::Apart { .. });
     let compress_keys = compress || strings == Strings::Apart { compress_keys: true };
@@ -66,11 +69,11 @@ pub(super) fn encode_block(
     out.resize(start + HEAD_BYTES + 4 * sections, 0);
     let mut lengths = Lengths { at: start + HEAD_BYTES, end: out.len() };
 
-    let mut compressed = Compressed::default();
+    let mut encoded = Encoded::default();
     match &rows.keys {
         Keys::Words(columns) => runs::encode_keys(columns, range.clone(), out),
         Keys::Bytes(column) => {
-            compressed.keys = bytes::encode(column, range.clone(), compress_keys, out);
+            encoded.keys = bytes::encode(column, range.clone(), compress_keys, out);
         }
     }
     lengths.close(out);
@@ -106,15 +109,16 @@ pub(super) fn encode_block(
                 heap = bytes::encode_apart(column, range.clone(), out);
             }
             Column::Bytes(column) => {
-                compressed.values |= bytes::encode(column, range.clone(), compress, out);
+                encoded.values |= bytes::encode(column, range.clone(), compress, out);
             }
         }
         lengths.close(out);
     }
+    encoded.head_bytes = if flags & IS_APART != 0 { out.len() - start } else { 0 };
     out.extend_from_slice(heap);
     out[start + 4] = flags;
     out[start + 5..start + HEAD_BYTES].copy_from_slice(&seq_max.to_le_bytes());
-    compressed
+    encoded
 }
 
 /// Writes each section's length into the place kept for it.
@@ -242,14 +246,6 @@ pub(super) fn fixed_row_bytes(shape: &Shape) -> usize {
     let words =
         shape.values.iter().filter(|value| matches!(value, ColumnShape::Word { .. })).count();
     4 * words
-}
-
-/// Bytes of the block's head, where strings stand apart from it; 0 where none do.
-pub(super) fn head_bytes(block: &[u8], shape: &Shape) -> usize {
-    match Sections::parse(block, shape) {
-        Ok(sections) if sections.flags & IS_APART != 0 => block.len() - sections.heap.len(),
-        _ => 0,
-    }
 }
 
 /// Bytes of strings, keys included, in the rows.

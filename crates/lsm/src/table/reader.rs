@@ -323,9 +323,8 @@ impl Table {
     /// The damage, where block `i` could not be read because the file has become shorter than it was.
     #[cold]
     fn cut_before(&self, i: usize, error: &EnvError) -> Option<Corruption> {
-        let end = self.index.bytes(i).end;
-        let is_short = error.is_past_end() && self.file.len_bytes().is_ok_and(|len| len < end);
-        is_short.then(|| self.damaged(i, "the file ends before the block does"))
+        let is_cut = ends_before(&*self.file, self.index.bytes(i).end, error);
+        is_cut.then(|| self.damaged(i, CUT_BLOCK))
     }
 
     /// These blocks in the order asked for; those not in the cache are read in one batch.
@@ -491,6 +490,14 @@ impl Table {
     pub(super) fn damaged(&self, block: usize, what: &str) -> Corruption {
         Corruption::new(self.file.path(), self.index.bytes(block).start, what)
     }
+}
+
+/// Where a file that became shorter than it was ends before a block.
+pub(super) const CUT_BLOCK: &str = "the file ends before the block does";
+
+/// Whether a read failed because the file, which had at least `end` bytes, became shorter.
+pub(super) fn ends_before(file: &dyn RandomReadFile, end: u64, error: &EnvError) -> bool {
+    error.is_past_end() && file.len_bytes().is_ok_and(|len| len < end)
 }
 
 /// The blocks that are not found, as runs of places that one read fills each, and those reads.

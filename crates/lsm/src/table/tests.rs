@@ -489,6 +489,15 @@ fn read_all(context: &Context, meta: &TableMeta, shape: &Shape) -> Result<Vec<Ro
     Ok((0..rows.len()).map(|i| row_of(&rows, i)).collect())
 }
 
+/// Writes `bytes` as the file of another table, which is described like this one.
+pub(super) fn write_bytes(context: &Context, meta: &TableMeta, bytes: &[u8]) -> TableMeta {
+    let (id, folder, path) = context.new_table();
+    let mut file = context.env.create(&path).unwrap();
+    file.append(bytes).unwrap();
+    file.sync().unwrap();
+    TableMeta { id, folder, ..meta.clone() }
+}
+
 /// Writes `bytes` as the file of another table and opens that.
 fn read_bytes(
     context: &Context,
@@ -496,11 +505,12 @@ fn read_bytes(
     shape: &Shape,
     bytes: &[u8],
 ) -> Result<Vec<Row>> {
-    let (id, folder, path) = context.new_table();
-    let mut file = context.env.create(&path).unwrap();
-    file.append(bytes).unwrap();
-    file.sync().unwrap();
-    read_all(context, &TableMeta { id, folder, ..meta.clone() }, shape)
+    read_all(context, &write_bytes(context, meta, bytes), shape)
+}
+
+/// The bytes of a table's file.
+pub(super) fn file_of(context: &Context, meta: &TableMeta) -> Vec<u8> {
+    context.env.read_file(&context.table_path(meta.id, meta.folder)).unwrap()
 }
 
 fn sample_table() -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
@@ -519,8 +529,7 @@ fn sample_table_with(options: TableOptions) -> (Context, TableMeta, Shape, Vec<R
     let tombstones = vec![RangeTombstone { range, seq: 9 }];
     let how = How { options, bottom: false, tombstones, ..How::default() };
     let meta = build(&context, &shape, &rows, &how);
-    let path = context.table_path(meta.id, meta.folder);
-    let bytes = context.env.read_file(&path).unwrap();
+    let bytes = file_of(&context, &meta);
     assert_eq!(read_all(&context, &meta, &shape).unwrap(), rows);
     (context, meta, shape, rows, bytes)
 }

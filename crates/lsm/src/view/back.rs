@@ -14,7 +14,7 @@
 use super::columns::append_reversed;
 use super::runs::RunView;
 use super::scan::{Plan, append_run};
-use super::source::{CHUNK_ROWS, WINDOW_BLOCKS, WINDOW_BYTES};
+use super::source::{CHUNK_ROWS, WINDOW_BLOCKS, WINDOW_BYTES, read_window};
 use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::table::{Fill, Table};
@@ -200,12 +200,8 @@ fn append_run_back(
         while !blocks.is_empty() && left > 0 {
             let window = window_back(table, &blocks, left);
             blocks.end = window.start;
-            let numbers: Vec<usize> = window.collect();
-            let found = match table.reads_heads(projection, numbers.len() == 1) {
-                true => table.read_heads(&numbers, fill)?,
-                false => table.read_blocks(&numbers, fill.of_blocks(numbers.len()))?,
-            };
-            for block in found.iter().rev() {
+            let few = window.len() == 1;
+            for block in read_window(table, window, few, projection, fill)?.iter().rev() {
                 let found = block.rows_in(range);
                 let found = found.start.max(found.end.saturating_sub(left))..found.end;
                 rows.clear();

@@ -9,11 +9,12 @@
 
 use super::layers::{Layers, is_plain, resize};
 use super::runs::{RunView, Start};
+use super::source::read_block;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::codec::runs::RunRange;
 use crate::memtable::Memtable;
-use crate::table::{Block, Fill, Table};
+use crate::table::{Block, Fill};
 use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection};
 use std::sync::Arc;
 
@@ -403,14 +404,6 @@ fn copy(from: &Batch, first: usize, rows: usize, p: Projection, at: usize, to: &
     }
 }
 
-/// A block of which few rows are wanted.
-fn head_or_block(table: &Table, number: usize, p: Projection) -> Result<Arc<Block>> {
-    match table.reads_heads(p, true) {
-        true => table.head(number, Fill::Keep),
-        false => table.block(number, Fill::Keep),
-    }
-}
-
 /// Appends the rows of one word of a run of which every row is visible.
 fn append_one(run: &RunView, word: u64, p: Projection, out: &mut Batch) -> Result<()> {
     let prefix = [word];
@@ -421,7 +414,7 @@ fn append_one(run: &RunView, word: u64, p: Projection, out: &mut Batch) -> Resul
     let Some(first) = table.block_for(key) else {
         return append_behind(run, number + 1, 0, &range, p, out);
     };
-    let block = head_or_block(table, first, p)?;
+    let block = read_block(table, first, true, p, Fill::Keep)?;
     let rows = block.append_range_read(&range, p, out)?;
     if rows.end < block.rows() {
         return Ok(());
@@ -445,7 +438,7 @@ fn append_behind(
             break;
         }
         for block in blocks.start.max(block)..blocks.end {
-            head_or_block(table, block, p)?.append_range_read(range, p, out)?;
+            read_block(table, block, true, p, Fill::Keep)?.append_range_read(range, p, out)?;
         }
         block = 0;
     }

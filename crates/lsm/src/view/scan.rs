@@ -4,7 +4,9 @@ use super::columns::append_rows;
 use super::fold::Fold;
 use super::merge::Heads;
 use super::runs::RunView;
-use super::source::{CHUNK_ROWS, MemSource, RunSource, Source, single_first_word, window};
+use super::source::{
+    CHUNK_ROWS, MemSource, RunSource, Source, read_block, read_window, single_first_word, window,
+};
 use super::{Covers, ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::Memtable;
@@ -232,10 +234,7 @@ impl Patch<'_> {
                     return Ok(false);
                 }
                 if !blocks.is_empty() {
-                    let block = match table.reads_heads(projection, true) {
-                        true => table.head(blocks.start, Fill::Keep)?,
-                        false => table.block(blocks.start, Fill::Keep)?,
-                    };
+                    let block = read_block(table, blocks.start, true, projection, Fill::Keep)?;
                     let rows = block.rows_in(range);
                     below = Some((block, rows));
                 }
@@ -298,22 +297,13 @@ pub(super) fn append_run(
             }
             let window = window(table, &blocks, left);
             blocks.start = window.end;
-            // Of several blocks whose values are wanted most rows are: they are read at once, as they are.
-            let by_heads = table.reads_heads(projection, window.len() == 1);
             if window.len() == 1 {
-                let block = match by_heads {
-                    true => table.head(window.start, fill)?,
-                    false => table.block(window.start, fill)?,
-                };
+                let block = read_block(table, window.start, true, projection, fill)?;
                 left -= append_block(&block, range, projection, left, out)?;
                 continue;
             }
-            let numbers: Vec<usize> = window.collect();
-            let blocks = match by_heads {
-                true => table.read_heads(&numbers, fill)?,
-                false => table.read_blocks(&numbers, fill.of_blocks(numbers.len()))?,
-            };
-            for block in blocks {
+            // Most rows of several blocks are wanted: they are read as they are.
+            for block in read_window(table, window, false, projection, fill)? {
                 left -= append_block(&block, range, projection, left, out)?;
             }
         }

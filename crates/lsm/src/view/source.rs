@@ -239,15 +239,8 @@ impl RunSource {
         let end = window(table, &(self.blocks.start..end), usize::MAX).end;
         // Of the first block of a short scan few rows may be wanted.
         let few = self.fill == Fill::Keep && end == self.blocks.start + 1;
-        if table.reads_heads(self.projection, few) {
-            let blocks: Vec<usize> = (self.blocks.start..end).collect();
-            self.ready.extend(table.read_heads(&blocks, self.fill)?);
-        } else if end == self.blocks.start + 1 {
-            self.ready.push_back(table.block(self.blocks.start, self.fill)?);
-        } else {
-            let blocks: Vec<usize> = (self.blocks.start..end).collect();
-            self.ready.extend(table.read_blocks(&blocks, self.fill.of_blocks(blocks.len()))?);
-        }
+        let blocks = self.blocks.start..end;
+        self.ready.extend(read_window(table, blocks, few, self.projection, self.fill)?);
         self.blocks.start = end;
         self.window_blocks = (self.window_blocks * 2).min(WINDOW_BLOCKS);
         Ok(true)
@@ -268,6 +261,38 @@ pub(super) fn window(table: &Table, blocks: &Range<usize>, rows: usize) -> Range
         end += 1;
     }
     blocks.start..end
+}
+
+/// A block, or its head: where that lacks nothing of a projection, or `few` of the rows are wanted.
+pub(super) fn read_block(
+    table: &Table,
+    number: usize,
+    few: bool,
+    projection: Projection,
+    fill: Fill,
+) -> Result<Arc<Block>> {
+    match table.reads_heads(projection, few) {
+        true => table.head(number, fill),
+        false => table.block(number, fill),
+    }
+}
+
+/// The same for blocks that follow one another, read at once.
+pub(super) fn read_window(
+    table: &Table,
+    window: Range<usize>,
+    few: bool,
+    projection: Projection,
+    fill: Fill,
+) -> Result<Vec<Arc<Block>>> {
+    if window.len() == 1 {
+        return Ok(vec![read_block(table, window.start, few, projection, fill)?]);
+    }
+    let numbers: Vec<usize> = window.collect();
+    match table.reads_heads(projection, few) {
+        true => table.read_heads(&numbers, fill),
+        false => table.read_blocks(&numbers, fill.of_blocks(numbers.len())),
+    }
 }
 
 impl RowSource for RunSource {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::rows::Rows;
 use crate::table::apart::Home;
-use crate::table::encode::{Strings, encode_block, head_bytes};
+use crate::table::encode::{Strings, encode_block};
 use base::{Column, ColumnShape, KeyRef, KeyShape, Shape};
 use env::Env as _;
 use env::model::explore;
@@ -109,9 +109,9 @@ fn head(cache: &Arc<BlockCache>, slots: &Arc<Slots>, index: usize) -> Arc<Block>
         }
     }
     let mut bytes = Vec::new();
-    encode_block(&rows, 0..2, Strings::Apart { compress_keys: false }, &mut bytes);
+    let encoded = encode_block(&rows, 0..2, Strings::Apart { compress_keys: false }, &mut bytes);
     let heap = 0..7 * 2;
-    bytes.truncate(head_bytes(&bytes, &shape));
+    bytes.truncate(encoded.head_bytes);
     bytes.shrink_to_fit();
     let machine = env::MemoryEnv::new(1);
     drop(machine.create("values".as_ref()).expect("a file in memory"));
