@@ -1,0 +1,303 @@
+//! The readers of a block's columns: where each lies in the block's bytes, and what of it can be lent.
+//!
+//! # Invariants
+//! 1. What is read here passed its checksum. Strings that stand apart and came along are compared with theirs when the columns are
+//!    found.
+//! 2. Strings that are compressed in the file are decompressed once, when the columns are found: all can be lent.
+
+use super::Part;
+use crate::codec::Malformed;
+use crate::codec::bitmap::BitmapReader;
+use crate::codec::bytes::{ApartReader, BytesReader};
+use crate::codec::runs::KeyReader;
+use crate::codec::words::WordReader;
+use crate::table::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, IS_APART, Sections};
+use crate::table::pending::append_validity;
+use base::sabotage::{Switch, is_on};
+use base::{BytesColumn, Column, ColumnShape, KeyShape, Keys, Projection, Shape};
+use std::ops::Range;
+
+/// Readers of all columns.
+#[derive(Debug)]
+pub(super) struct Columns<'a> {
+    pub(super) keys: KeyColumn<'a>,
+    pub(super) rows: usize,
+    pub(super) plain: bool,
+    /// The table's number for rows that store 0.
+    pub(super) global_seq: u64,
+    pub(super) seq_max: u64,
+    pub(super) values: Box<[ValueColumn<'a>]>,
+    pub(super) seqs: Option<WordReader<'a>>,
+    pub(super) kinds: Option<WordReader<'a>>,
+    pub(super) inflated_bytes: usize,
+    /// Bytes without the strings that stand apart; 0 where none do.
+    pub(super) head_bytes: usize,
+}
+
+#[derive(Debug)]
+// One of these a block: boxing the large variant would add a cache miss to each look-up.
+#[allow(clippy::large_enum_variant)]
+pub(super) enum KeyColumn<'a> {
+    Words(KeyReader<'a>),
+    Bytes(Strings<'a>),
+}
+
+#[derive(Debug)]
+pub(super) struct ValueColumn<'a> {
+    /// `None`: every row has a value.
+    pub(super) validity: Option<BitmapReader<'a>>,
+    pub(super) data: Data<'a>,
+}
+
+#[derive(Debug)]
+pub(super) enum Data<'a> {
+    Words(WordReader<'a>),
+    Bytes(Strings<'a>),
+    /// In the file.
+    Apart(ApartReader<'a>),
+}
+
+/// Where a head is taken for a whole block.
+pub(super) const NOT_READ: &str = "values that stand apart are read from their file";
+
+/// Strings that can be lent.
+#[derive(Debug)]
+pub(super) enum Strings<'a> {
+    InBlock(BytesReader<'a>),
+    Inflated(BytesColumn),
+}
+
+impl<'a> Strings<'a> {
+    pub(super) fn parse(bytes: &'a [u8], rows: usize) -> Result<Self, Malformed> {
+        let reader = BytesReader::parse(bytes, rows)?;
+        if rows == 0 || reader.borrow(0).is_some() {
+            return Ok(Self::InBlock(reader));
+        }
+        let mut column = BytesColumn::default();
+        reader.read(0..rows, &mut column)?;
+        Ok(Self::Inflated(column))
+    }
+
+    pub(super) fn inflated_bytes(&self) -> usize {
+        match self {
+            Self::InBlock(_) => 0,
+            Self::Inflated(column) => column.heap.capacity() + 8 * column.offsets.capacity(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, row: usize) -> &[u8] {
+        match self {
+            // Only a compressed heap is not lent, and that was inflated.
+            Self::InBlock(reader) => reader.borrow(row).unwrap_or_default(),
+            Self::Inflated(column) => column.get(row),
+        }
+    }
+
+    pub(super) fn lower_bound(&self, key: &[u8], rows: usize) -> usize {
+        let (mut low, mut high) = (0, rows);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.get(middle) < key { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Appends strings without validity.
+    pub(super) fn append(&self, rows: Range<usize>, out: &mut BytesColumn) {
+        match self {
+            Self::InBlock(reader) => {
+                // Fails for compressed heaps only, and those were inflated.
+                let read = reader.read(rows, out);
+                debug_assert!(read.is_ok());
+            }
+            Self::Inflated(column) => {
+                let offsets = &column.offsets[rows.start..=rows.end];
+                let (first, last) = (offsets[0], offsets[rows.len()]);
+                let base = out.heap.len() as u64;
+                out.heap.extend_from_slice(&column.heap[first as usize..last as usize]);
+                out.offsets.extend(offsets[1..].iter().map(|offset| offset - first + base));
+            }
+        }
+    }
+}
+
+/// No block has more rows, whatever the options it was written with.
+pub(in crate::table) const BLOCK_ROWS_LIMIT: usize = 1 << 16;
+
+impl<'a> Columns<'a> {
+    pub(super) fn parse(
+        bytes: &'a [u8],
+        part: Part,
+        shape: &Shape,
+        global_seq: u64,
+    ) -> Result<Self, Malformed> {
+        let mut sections = Sections::parse(bytes, shape)?;
+        let is_apart = sections.flags & IS_APART != 0;
+        if part == Part::Head && (!is_apart || !sections.heap.is_empty()) {
+            return Err(Malformed("no head of a block"));
+        }
+        let rows = sections.rows;
+        if rows > BLOCK_ROWS_LIMIT {
+            // Constant columns take no bytes, so that only this bounds the memory of reading a block.
+            return Err(Malformed("more rows than a block can have"));
+        }
+        let keys = sections.next();
+        let keys = match shape.key {
+            KeyShape::Words(words) => {
+                KeyColumn::Words(KeyReader::parse(keys, usize::from(words), rows)?)
+            }
+            KeyShape::Bytes => KeyColumn::Bytes(Strings::parse(keys, rows)?),
+        };
+        let optional = |stored: bool, section: &'a [u8]| match section {
+            _ if stored => WordReader::parse(section, rows).map(Some),
+            [] => Ok(None),
+            _ => Err(Malformed("a section that the flags deny")),
+        };
+        let flags = sections.flags;
+        let seqs = optional(flags & HAS_SEQS != 0, sections.next())?;
+        let kinds = optional(flags & HAS_KINDS != 0, sections.next())?;
+        let mut values = Vec::with_capacity(shape.values.len());
+        let heap = sections.heap;
+        let head_bytes = if is_apart { bytes.len() - heap.len() } else { 0 };
+        for value in &shape.values {
+            let (validity, data) = (sections.next(), sections.next());
+            let validity = match validity {
+                [] => None,
+                bytes => Some(BitmapReader::parse(bytes, rows)?),
+            };
+            let data = match value {
+                ColumnShape::Word { .. } => Data::Words(WordReader::parse(data, rows)?),
+                ColumnShape::Bytes if is_apart => {
+                    let reader = ApartReader::parse(data, rows)?;
+                    match part {
+                        Part::Whole => {
+                            let check = !is_on(Switch::IgnoreChecksum);
+                            Data::Bytes(Strings::InBlock(reader.with_heap(heap, check)?))
+                        }
+                        Part::Head => Data::Apart(reader),
+                    }
+                }
+                ColumnShape::Bytes => Data::Bytes(Strings::parse(data, rows)?),
+            };
+            values.push(ValueColumn { validity, data });
+        }
+        let one_seq = seqs.is_none_or(|seqs| seqs.constant().is_some());
+        let plain = kinds.is_none() && one_seq && flags & HAS_REPEATS == 0;
+        let seq_max = match &seqs {
+            Some(seqs) => match seqs.constant() {
+                Some(0) => global_seq,
+                Some(seq) => seq,
+                None => sections.seq_max.max(global_seq),
+            },
+            None => global_seq,
+        };
+        let mut inflated_bytes = 0;
+        if let KeyColumn::Bytes(strings) = &keys {
+            inflated_bytes += strings.inflated_bytes();
+        }
+        for value in &values {
+            if let Data::Bytes(strings) = &value.data {
+                inflated_bytes += strings.inflated_bytes();
+            }
+        }
+        let values = values.into_boxed_slice();
+        Ok(Self {
+            keys,
+            rows,
+            plain,
+            global_seq,
+            seq_max,
+            values,
+            seqs,
+            kinds,
+            inflated_bytes,
+            head_bytes,
+        })
+    }
+
+    #[inline]
+    pub(super) fn seq(&self, row: usize) -> u64 {
+        match self.seqs.as_ref().map_or(0, |seqs| seqs.get(row)) {
+            0 => self.global_seq,
+            seq => seq,
+        }
+    }
+
+    /// Reads one word of each projected column and forgets it: the cache misses of a few rows then
+    /// pass beside each other and beside the decoding of keys, instead of one after the other.
+    #[inline]
+    pub(super) fn touch(&self, row: usize, projection: Projection) {
+        for (i, value) in self.values.iter().enumerate() {
+            if let (true, Data::Words(reader)) = (projection.value(i), &value.data) {
+                std::hint::black_box(reader.get(row));
+            }
+        }
+    }
+
+    /// Appends the keys of the rows under a projection.
+    pub(super) fn append_keys(&self, rows: Range<usize>, projection: Projection, out: &mut Keys) {
+        match (&self.keys, out) {
+            (KeyColumn::Words(reader), Keys::Words(out)) => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    if projection.key(i) {
+                        reader.column(i, rows.clone(), out);
+                    }
+                }
+            }
+            (KeyColumn::Bytes(strings), Keys::Bytes(out)) => {
+                if projection.key(0) {
+                    strings.append(rows, out);
+                }
+            }
+            _ => unreachable!("keys of one tree have one shape"),
+        }
+    }
+
+    /// Appends the projected values of the rows.
+    pub(super) fn append_values(
+        &self,
+        rows: Range<usize>,
+        projection: Projection,
+        out: &mut [Column],
+    ) {
+        for (i, (value, out)) in self.values.iter().zip(out).enumerate() {
+            if projection.value(i) {
+                value.append(rows.clone(), out);
+            }
+        }
+    }
+}
+
+impl ValueColumn<'_> {
+    #[inline]
+    pub(super) fn is_valid(&self, row: usize) -> bool {
+        self.validity.as_ref().is_none_or(|validity| validity.get(row))
+    }
+
+    pub(super) fn append(&self, rows: Range<usize>, out: &mut Column) {
+        let all = self.validity.is_none();
+        match (&self.data, out) {
+            (Data::Words(reader), Column::Words(out)) => {
+                let before = out.words.len();
+                reader.read(rows.clone(), &mut out.words);
+                append_validity(&mut out.validity, before, rows.clone(), all, |row| {
+                    self.is_valid(row)
+                });
+                if !all {
+                    // What stands there is a neighbour's word.
+                    for (word, row) in out.words[before..].iter_mut().zip(rows) {
+                        *word = if self.is_valid(row) { *word } else { 0 };
+                    }
+                }
+            }
+            (Data::Bytes(strings), Column::Bytes(out)) => {
+                let before = out.len();
+                strings.append(rows.clone(), out);
+                append_validity(&mut out.validity, before, rows, all, |row| self.is_valid(row));
+            }
+            (Data::Apart(_), _) => unreachable!("{NOT_READ}"),
+            _ => unreachable!("columns of one position have one shape"),
+        }
+    }
+}
