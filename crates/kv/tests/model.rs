@@ -126,6 +126,7 @@ fn options(durability: Durability) -> KvOptions {
         cache_bytes: 16 << 10,
         memtable_bytes: 3 << 10,
         wal_segment_bytes: 4 << 10,
+        direct_reads: durability == Durability::Os,
         tree: TreeOptions {
             table: TableOptions {
                 block_rows_max: 4,

@@ -33,6 +33,7 @@ fn swarm(faults: FaultPlan) -> Swarm {
         torn_ppm: 0,
         read_flush_rows: 100_000,
         apart: false,
+        direct_reads: false,
     }
 }
 

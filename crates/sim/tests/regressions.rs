@@ -38,6 +38,7 @@ fn swarm(durability: Durability) -> Swarm {
         torn_ppm: 0,
         read_flush_rows: 100_000,
         apart: false,
+        direct_reads: false,
     }
 }
 

@@ -31,9 +31,12 @@ pub(super) const DIRECT_ALIGN: usize = 4096;
 /// so little that a scan's next MiB is several reads in flight, and that was measured to be faster than one.
 const DIRECT_BYTES_MAX: usize = 256 << 10;
 
-/// From how many reads on a batch goes through the ring.
+/// From how many reads on a batch goes through the ring: of reads that the kernel may answer from its cache, and of those that wait
+/// for the device in any case.
 #[cfg(target_os = "linux")]
 const RING_REQUESTS_MIN: usize = 3;
+#[cfg(target_os = "linux")]
+const RING_DIRECT_REQUESTS_MIN: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct RealReadFile {
@@ -115,12 +118,13 @@ fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
     }
     let mut read = Ok(());
     #[cfg(target_os = "linux")]
-    if groups.len() >= RING_REQUESTS_MIN
-        && let Some(rings) = &pieces[0].file.rings
+    if let Some(first) = pieces.first()
+        && groups.len() >= min_for_ring(first)
+        && let Some(rings) = &first.file.rings
     {
         let mut spans: Vec<&mut Span<'_>> =
             groups.iter_mut().map(|group| &mut group.span).collect();
-        read = rings.read(&mut spans).map_err(|e| pieces[0].file.fail(e));
+        read = rings.read(&mut spans).map_err(|e| first.file.fail(e));
     }
     for Group { mut span, pieces: covered } in groups {
         let file = pieces[covered.start].file;
@@ -137,6 +141,11 @@ fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
         }
     }
     read
+}
+
+#[cfg(target_os = "linux")]
+fn min_for_ring(first: &Piece<'_>) -> usize {
+    if first.file.direct { RING_DIRECT_REQUESTS_MIN } else { RING_REQUESTS_MIN }
 }
 
 /// One read and the pieces that it fills.

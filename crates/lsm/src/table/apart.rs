@@ -10,19 +10,24 @@
 //! 1. A value is compared with the checksum that its head has of it whenever it is read.
 //! 2. A kept value's bytes are counted, and it has an entry in the cache's queue, as long as its head is in the cache; both
 //!    change under the queue's lock only.
+//! 3. A place's own lock is held to copy a pointer, never for a read, and no other is taken beneath it.
+//!
+//! # Why a lock a value and no swapped pointer
+//! `arc-swap` looks through what all threads hold whenever such a pointer changes or is dropped: of a run of 100,000 look-ups a
+//! quarter went into dropping the empty places of the heads that it had met.
 
 use super::cache::Slots;
 use super::reader::{CUT_BLOCK, ends_before};
 use super::{Block, BlockCache};
 use crate::Result;
 use crate::codec::bytes::ApartReader;
-use base::prefetch::{prefetch, prefetch_value};
+use base::prefetch::{prefetch, prefetch_front, prefetch_value};
 use base::sabotage::{Switch, is_on};
 use base::{BytesColumn, Corruption};
-use env::sync::ArcSwapOption;
+use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use env::{EnvError, FileRead, RandomReadFile};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::{Arc, Weak};
 
 /// Of so many rows in a row, at most, values are kept and taken from there one by one; of more they are read.
@@ -32,8 +37,30 @@ const KEPT_ROWS: usize = 16;
 const BESIDE_ROWS: usize = 4;
 const BESIDE_BYTES: usize = 8 << 10;
 
+/// Lines of each kept value that are fetched before the first of a batch is copied; the processor itself fetches what follows them.
+const FETCHED_LINES: usize = 4;
+
 /// A value in memory of its own.
-pub(crate) type Value = Arc<Box<[u8]>>;
+pub(super) type Value = Arc<[u8]>;
+
+/// A value that was asked for.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Kept(Value),
+    Read(Vec<u8>),
+}
+
+impl Deref for Found {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Kept(value) => value,
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
 
 /// Where the values of one head are.
 #[derive(Debug)]
@@ -44,8 +71,14 @@ pub(super) struct Apart {
     /// Bytes of the file that hold the values of all rows.
     heap: Range<u64>,
     home: Home,
-    rows: Box<[Row]>,
+    /// Of each row.
+    places: Box<[Place]>,
+    /// Of each row: its value is kept, and was asked for since the queue last looked at it; or it is not, and was asked for once.
+    asked: Box<[AtomicBool]>,
 }
+
+/// Where the value of a row is kept.
+type Place = Mutex<Option<Value>>;
 
 /// Where a head, and with it what is kept of its values, is in the cache.
 #[derive(Clone, Debug)]
@@ -56,16 +89,6 @@ pub(super) struct Home {
     pub(super) index: usize,
     /// Nobody else keeps what is read.
     pub(super) direct: bool,
-}
-
-/// The place of one value.
-#[derive(Debug, Default)]
-pub(super) struct Row {
-    pub(super) value: ArcSwapOption<Box<[u8]>>,
-    /// Asked for since the queue last looked at it.
-    pub(super) hit: AtomicBool,
-    /// It was asked for, and not kept.
-    passed: AtomicBool,
 }
 
 /// Bytes of memory that a kept value takes.
@@ -83,34 +106,66 @@ impl Apart {
         home: Home,
         rows: usize,
     ) -> Self {
-        let rows = (0..rows).map(|_| Row::default()).collect();
-        Self { column, file, heap, home, rows }
+        let places = (0..rows).map(|_| Place::default()).collect();
+        let asked = (0..rows).map(|_| AtomicBool::default()).collect();
+        Self { column, file, heap, home, places, asked }
     }
 
     /// Bytes of memory, without the values.
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.rows)
+        size_of_val(&*self.places) + size_of_val(&*self.asked)
     }
 
-    /// The places of the values.
-    pub(super) fn rows(&self) -> &[Row] {
-        &self.rows
-    }
-
-    /// The value of a row, if it is kept.
+    /// The value of a row, if it is kept; it counts as asked for.
     #[inline]
     fn kept(&self, row: usize) -> Option<Value> {
-        let place = &self.rows[row];
-        let value = place.value.load_full()?;
-        if !place.hit.load(Relaxed) {
-            place.hit.store(true, Relaxed);
+        let value = self.places[row].lock().clone()?;
+        if !self.asked[row].load(Relaxed) {
+            self.asked[row].store(true, Relaxed);
         }
         Some(value)
     }
 
+    /// Whether the value of a row is kept; that does not count as asking for it.
+    pub(super) fn is_kept(&self, row: usize) -> bool {
+        self.places.get(row).is_some_and(|place| place.lock().is_some())
+    }
+
+    /// Keeps the value of a row if none is; returns whether it does. For the cache, as what follows.
+    pub(super) fn put(&self, row: usize, value: &Value) -> bool {
+        let mut place = self.places[row].lock();
+        if place.is_some() {
+            return false;
+        }
+        self.asked[row].store(false, Relaxed);
+        *place = Some(Arc::clone(value));
+        true
+    }
+
+    /// Whether the value of a row was asked for since this was last asked.
+    pub(super) fn was_hit(&self, row: usize) -> bool {
+        self.asked[row].swap(false, Relaxed)
+    }
+
+    /// Keeps the value of a row no longer.
+    pub(super) fn take(&self, row: usize) -> Option<Value> {
+        self.places.get(row)?.lock().take()
+    }
+
+    /// Keeps no value any more.
+    pub(super) fn take_all(&self) -> impl Iterator<Item = Value> {
+        self.places.iter().filter_map(|place| place.lock().take())
+    }
+
+    /// What is kept.
+    #[cfg(all(test, feature = "shuttle"))]
+    pub(super) fn all(&self) -> impl Iterator<Item = Value> {
+        self.places.iter().filter_map(|place| place.lock().clone())
+    }
+
     /// Whether a value that has to be read is to be kept: the second time that it is asked for, where the kernel keeps it too.
     fn is_wanted(&self, row: usize) -> bool {
-        self.home.direct || self.rows[row].passed.swap(true, Relaxed)
+        self.home.direct || self.asked[row].swap(true, Relaxed)
     }
 
     /// Keeps a value that was just read.
@@ -179,7 +234,7 @@ impl Apart {
             let value = out.heap.get(end..end + strings.span(row).len()).unwrap_or_default();
             self.check(block, row, value)?;
             if rows.len() <= KEPT_ROWS && !value.is_empty() && self.is_wanted(row) {
-                self.keep(block, row, &Arc::new(value.into()));
+                self.keep(block, row, &Value::from(value));
             }
             end += value.len();
             out.offsets.push(end as u64);
@@ -190,9 +245,9 @@ impl Apart {
     /// The rows to be read along with a row whose neighbour is kept: what is asked for lies close together then, as the newest keys
     /// do. Only where nobody else keeps what lies beside a value.
     fn rows_beside(&self, strings: &ApartReader<'_>, row: usize) -> Range<usize> {
-        let is_kept = |row: &usize| self.rows[*row].value.load_full().is_some();
+        let is_kept = |row: &usize| self.is_kept(*row);
         let (first, last) = (row.saturating_sub(BESIDE_ROWS), row + 1 + BESIDE_ROWS);
-        let (before, after) = (first..row, row + 1..last.min(self.rows.len()));
+        let (before, after) = (first..row, row + 1..last.min(self.places.len()));
         let is_close = before.clone().next_back().is_some_and(|row| is_kept(&row))
             || after.clone().next().is_some_and(|row| is_kept(&row));
         if !self.home.direct || !is_close {
@@ -232,9 +287,23 @@ impl Apart {
                 // Who asks for that one is told.
                 continue;
             }
-            self.keep(block, other, &Arc::new(value.into()));
+            self.keep(block, other, &Value::from(value));
         }
         Ok(())
+    }
+
+    /// Keeps the value of `row` if it lies in `bytes`, which are those of the file from `start` on.
+    pub(super) fn offer(&self, block: &Block, row: usize, start: u64, bytes: &[u8]) {
+        let Some(strings) = block.apart_strings() else { return };
+        let span = strings.span(row);
+        let at = |offset: usize| (self.heap.start + offset as u64).checked_sub(start);
+        if let (false, Some(from), Some(to)) = (span.is_empty(), at(span.start), at(span.end))
+            && let Some(value) = bytes.get(from as usize..to as usize)
+            // Of one that is damaged, who asks for it is told.
+            && self.check(block, row, value).is_ok()
+        {
+            self.keep(block, row, &Value::from(value));
+        }
     }
 
     /// Fills `to` with what lies at `start` of the heap.
@@ -277,25 +346,31 @@ impl Apart {
 ///
 /// # Panics
 /// If a block is no head.
-pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<Value>> {
+pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<Found>> {
     // Loops of their own, in which cache misses pass beside each other.
     for &(block, row) in wanted {
-        if let Some(place) = block.apart().and_then(|apart| apart.rows.get(row)) {
+        if let Some(place) = block.apart().and_then(|apart| apart.places.get(row)) {
             prefetch_value(place);
         }
     }
-    let kept = |&(block, row): &(&Block, usize)| block.apart().and_then(|apart| apart.kept(row));
-    let kept: Vec<Option<Value>> = wanted.iter().map(kept).collect();
+    for &(block, row) in wanted {
+        if let Some(place) = block.apart().and_then(|apart| apart.places.get(row))
+            && let Some(value) = &*place.lock()
+        {
+            // With the count of its owners, which stands before it.
+            prefetch(value.as_ptr().addr() - 2 * size_of::<usize>());
+        }
+    }
     let (mut values, mut missing, mut reads) =
         (Vec::with_capacity(wanted.len()), Vec::new(), Vec::new());
-    for (i, (&(block, row), kept)) in wanted.iter().zip(kept).enumerate() {
-        if let Some(value) = kept {
-            prefetch(value.as_ptr().addr());
-            values.push(value);
+    for (i, &(block, row)) in wanted.iter().enumerate() {
+        let (apart, span) = place_of(block, row);
+        if let Some(value) = apart.kept(row) {
+            prefetch_front(&value, FETCHED_LINES);
+            values.push(Found::Kept(value));
             continue;
         }
-        values.push(Value::default());
-        let (apart, span) = place_of(block, row);
+        values.push(Found::Read(Vec::new()));
         if span.is_empty() {
             continue;
         }
@@ -314,10 +389,10 @@ pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<
         let (block, row) = wanted[i];
         let apart = place_of(block, row).0;
         apart.check(block, row, &read.buf)?;
-        values[i] = Arc::new(read.buf.into_boxed_slice());
         if keep && apart.is_wanted(row) {
-            apart.keep(block, row, &values[i]);
+            apart.keep(block, row, &Value::from(&*read.buf));
         }
+        values[i] = Found::Read(read.buf);
     }
     Ok(values)
 }

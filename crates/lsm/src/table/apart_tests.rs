@@ -213,8 +213,8 @@ fn around_the_kernels_cache_a_neighbour_of_what_is_kept_brings_those_beside_it()
         block.append_read(row..row + 1, Projection::ALL, &mut out).unwrap();
         let Column::Bytes(found) = &out.values[0] else { unreachable!("a column of strings") };
         assert_eq!(found.get(0), value_of(first + row as u64));
-        let rows = block.apart().unwrap().rows();
-        (0..rows.len()).filter(|&row| rows[row].value.load_full().is_some()).collect::<Vec<_>>()
+        let apart = block.apart().unwrap();
+        (0..block.rows()).filter(|&row| apart.is_kept(row)).collect::<Vec<_>>()
     };
     assert_eq!(ask(10), [10], "alone");
     assert_eq!(ask(20), [10, 20], "alone");
@@ -262,7 +262,7 @@ fn few_rows_in_a_row_are_kept_and_a_read_that_fails_leaves_the_batch_as_it_was()
     let ask = || {
         let mut out = Batch::new(&shape);
         head.append_read(rows.clone(), Projection::ALL, &mut out).unwrap();
-        let kept = |row: &usize| head.apart().unwrap().rows()[*row].value.load_full().is_some();
+        let kept = |row: &usize| head.apart().unwrap().is_kept(*row);
         (out, rows.clone().filter(kept).count())
     };
     let (first, kept) = ask();
@@ -284,4 +284,47 @@ fn few_rows_in_a_row_are_kept_and_a_read_that_fails_leaves_the_batch_as_it_was()
     assert!(head.append_read(0..last + 1, Projection::ALL, &mut out).is_err());
     assert!(head.append_read(last..last + 1, Projection::ALL, &mut out).is_err());
     assert_eq!(out, before);
+}
+
+#[test]
+fn a_value_that_is_guessed_well_or_badly_or_is_damaged_is_itself_or_an_error() {
+    let mut context = context(1 << 20);
+    context.direct_reads = true;
+    let shape = Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] };
+    // A third of the way between two keys is a third of the way into the block, or near its end.
+    for (power, guessed_min) in [(1, 290), (6, 60)] {
+        let row = |i: u64| Row {
+            key: Key::words(&[i.pow(power)]),
+            seq: 0,
+            kind: Kind::Put as u8,
+            values: vec![Some(Value::Bytes(value_of(i)))],
+        };
+        let rows: Vec<Row> = (0..ROWS).map(row).collect();
+        let how = How { options: TableOptions::default(), ..How::default() };
+        let meta = build(&context, &shape, &rows, &how);
+        let damaged_value = 7;
+        let mut bytes = file_of(&context, &meta);
+        let value = value_of(damaged_value);
+        let at = bytes.windows(value.len()).position(|window| window == value).unwrap();
+        bytes[at] ^= 1;
+        let meta = write_bytes(&context, &meta, &bytes);
+        let mut guessed = 0;
+        for i in 0..ROWS {
+            // Nothing is in the cache.
+            let table = Table::open(&context, &meta, &shape).unwrap();
+            let key = Key::words(&[i.pow(power)]);
+            let block = table.block_for(key.as_ref()).unwrap();
+            let head = table.head_toward(block, key.as_ref(), Projection::ALL).unwrap();
+            let row = head.find(key.as_ref()).unwrap();
+            guessed += usize::from(head.apart().unwrap().is_kept(row));
+            let mut out = Batch::new(&shape);
+            let read = head.append_read(row..row + 1, Projection::ALL, &mut out);
+            let Column::Bytes(found) = &out.values[0] else { unreachable!("a column of strings") };
+            match i == damaged_value {
+                true => assert!(matches!(read, Err(Error::Corruption(_))) && found.is_empty()),
+                false => assert_eq!(found.get(0), value_of(i)),
+            }
+        }
+        assert!((guessed_min..ROWS as usize).contains(&guessed), "{guessed} of {ROWS}");
+    }
 }

@@ -91,17 +91,10 @@ impl Entry {
             let Some(block) = slots.slots[self.index].block.load_full() else { return false };
             match self.row {
                 None => true,
-                Some(row) => {
-                    place_of(&block, row).is_some_and(|place| place.value.load_full().is_some())
-                }
+                Some(row) => block.apart().is_some_and(|apart| apart.is_kept(row as usize)),
             }
         })
     }
-}
-
-/// The place of a row's value, if the block is a head.
-fn place_of(block: &Block, row: u32) -> Option<&apart::Row> {
-    block.apart().and_then(|apart| apart.rows().get(row as usize))
 }
 
 /// The places of one table's blocks.
@@ -250,12 +243,10 @@ impl BlockCache {
         let mut queue = self.queue.lock();
         let present = slots.slots[index].block.load_full();
         let is_here = present.is_some_and(|present| std::ptr::eq(&*present, block));
-        let Some(place) = place_of(block, row as u32).filter(|_| is_here) else { return };
-        if bytes > self.budget_bytes || place.value.load_full().is_some() {
+        let Some(apart) = block.apart().filter(|_| is_here) else { return };
+        if bytes > self.budget_bytes || !apart.put(row, value) {
             return;
         }
-        place.hit.store(false, Relaxed);
-        place.value.store(Some(Arc::clone(value)));
         self.counters.used_bytes.fetch_add(bytes, Relaxed);
         self.counters.entries.fetch_add(1, Relaxed);
         queue.push_back(Entry { slots: Arc::downgrade(slots), index, row: Some(row as u32) });
@@ -292,11 +283,13 @@ impl BlockCache {
                 continue;
             };
             let Some(block) = slot.block.load_full() else { continue };
-            let Some(place) = place_of(&block, row) else { continue };
-            if spared < SPARED_MAX && place.hit.swap(false, Relaxed) {
+            let Some(apart) = block.apart().filter(|apart| apart.is_kept(row as usize)) else {
+                continue;
+            };
+            if spared < SPARED_MAX && apart.was_hit(row as usize) {
                 spared += 1;
                 queue.push_back(entry);
-            } else if let Some(value) = place.value.swap(None) {
+            } else if let Some(value) = apart.take(row as usize) {
                 self.counters.used_bytes.fetch_sub(apart::memory_bytes(&value), Relaxed);
                 self.counters.entries.fetch_sub(1, Relaxed);
                 evicted.push(Evicted::Value { _value: value });
@@ -311,12 +304,10 @@ impl Counters {
     fn forget(&self, block: &Block) -> Vec<Value> {
         let (mut bytes, mut entries) = (block.memory_bytes(), 1);
         let mut values = Vec::new();
-        for place in block.apart().map(Apart::rows).unwrap_or_default() {
-            if let Some(value) = place.value.swap(None) {
-                bytes += apart::memory_bytes(&value);
-                entries += 1;
-                values.push(value);
-            }
+        for value in block.apart().into_iter().flat_map(Apart::take_all) {
+            bytes += apart::memory_bytes(&value);
+            entries += 1;
+            values.push(value);
         }
         self.used_bytes.fetch_sub(bytes, Relaxed);
         self.entries.fetch_sub(entries, Relaxed);

@@ -9,7 +9,7 @@
 //! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` for what an input ends in) and
 //! collects their fences (`index`) and the filters; `layout` is all that stands behind the blocks,
 //! and `docs/formats/sstable.md` is its page. [`Table`] opens that again; it hands out [`Block`]s
-//! through the [`BlockCache`], whole or as heads whose long values stand apart (`apart`). `verify` reads a table whole, `salvage` what is left of a damaged one.
+//! through the [`BlockCache`], whole or as heads whose long values stand apart (`apart`; `guess` reads both at once). `verify` reads a table whole, `salvage` what is left of a damaged one.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
@@ -29,6 +29,7 @@ mod block;
 mod builder;
 mod cache;
 mod encode;
+mod guess;
 mod index;
 mod layout;
 mod pending;
@@ -37,7 +38,7 @@ mod run_buffer;
 mod salvage;
 mod verify;
 
-pub(crate) use apart::{Value, read_values};
+pub(crate) use apart::{Found, read_values};
 pub use block::Block;
 pub use builder::{ROW_BYTES_MAX, TableBuilder};
 pub use cache::{BlockCache, Fill, Reservation};

@@ -37,10 +37,10 @@ pub struct Table {
     pub(super) shape: Shape,
     pub(super) file: Arc<dyn RandomReadFile>,
     pub(super) index: Index,
-    slots: Arc<Slots>,
+    pub(super) slots: Arc<Slots>,
     cache: Arc<BlockCache>,
     /// Reads go around the kernel's cache, so that ours is the only one.
-    direct: bool,
+    pub(super) direct: bool,
     key_filter: Option<Filter>,
     first_word_filter: Option<Filter>,
     tombstones: Vec<RangeTombstone>,
@@ -279,7 +279,7 @@ impl Table {
     }
 
     #[cold]
-    fn part_missed(&self, i: usize, part: Part, fill: Fill) -> Result<Arc<Block>> {
+    pub(super) fn part_missed(&self, i: usize, part: Part, fill: Fill) -> Result<Arc<Block>> {
         let bytes = self.read(i, part)?;
         self.take_in(i, part, fill, |_| BlockBytes::Own(bytes))
     }
@@ -322,7 +322,7 @@ impl Table {
 
     /// The damage, where block `i` could not be read because the file has become shorter than it was.
     #[cold]
-    fn cut_before(&self, i: usize, error: &EnvError) -> Option<Corruption> {
+    pub(super) fn cut_before(&self, i: usize, error: &EnvError) -> Option<Corruption> {
         let is_cut = ends_before(&*self.file, self.index.bytes(i).end, error);
         is_cut.then(|| self.damaged(i, CUT_BLOCK))
     }
@@ -408,7 +408,7 @@ impl Table {
     }
 
     /// Block `i`, which was just read; `bytes` is told whether the cache is to keep it.
-    fn take_in(
+    pub(super) fn take_in(
         &self,
         i: usize,
         part: Part,

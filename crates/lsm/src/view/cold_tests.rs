@@ -103,6 +103,30 @@ fn a_batch_of_keys_waits_for_the_disk_for_heads_and_then_for_values() {
 }
 
 #[test]
+fn a_look_up_around_the_kernels_cache_waits_once_for_head_and_value() {
+    let get = |cold: &Cold, key: u64, projection: Projection| {
+        cold.counted(|view, at, out| {
+            let key = [key];
+            assert!(view.get(KeyRef::Words(&key), at, projection, out).unwrap());
+            if let (true, Column::Bytes(values)) = (projection.value(0), &out.values[0]) {
+                assert_eq!(values.get(0), [key[0] as u8; VALUE_BYTES]);
+            }
+        })
+    };
+    let cold = Cold::with_direct_reads(true);
+    // The first, the last, and one in the middle of its block.
+    for key in [8 * BLOCK_ROWS, 9 * BLOCK_ROWS - 1, 20 * BLOCK_ROWS + 3, ROWS - 1] {
+        let read = get(&cold, key, Projection::ALL);
+        assert!(read.calls <= 1 && read.requests <= 2, "{key}: {read:?}");
+        assert_eq!(get(&cold, key, Projection::ALL).calls, 0, "{key} is kept");
+    }
+    let keys = get(&cold, 40 * BLOCK_ROWS, Projection::KEYS);
+    assert!(keys.calls == 1 && keys.requests == 1, "no value was wanted: {keys:?}");
+    let cold = Cold::new();
+    assert_eq!(get(&cold, 5000, Projection::ALL).calls, 2, "the kernel may keep both");
+}
+
+#[test]
 fn a_batch_of_words_waits_for_the_disk_once() {
     let cold = Cold::new();
     let read = cold.counted(|view, at, out| {

@@ -39,7 +39,7 @@ impl Version for (&Block, usize) {
 pub(crate) struct WithValue<'a> {
     pub(crate) block: &'a Block,
     pub(crate) row: usize,
-    pub(crate) value: Option<crate::table::Value>,
+    pub(crate) value: Option<crate::table::Found>,
 }
 
 impl Version for WithValue<'_> {

@@ -39,7 +39,7 @@ impl SuperVersion {
             };
         }
         for run in &self.runs {
-            if let Some(found) = run.find(key, at.snapshot)? {
+            if let Some(found) = run.find_toward(key, at.snapshot, projection)? {
                 return match found.block.kind(found.row) {
                     PUT => {
                         found.block.append_read(found.row..found.row + 1, projection, out)?;
@@ -107,7 +107,7 @@ impl SuperVersion {
             }
         }
         for run in &self.runs {
-            let mut found = run.find(key, at.snapshot)?;
+            let mut found = run.find_toward(key, at.snapshot, projection)?;
             while let Some(version) = found {
                 if version.block.seq(version.row) < cover {
                     fold.end();

@@ -9,7 +9,7 @@ use super::get::{DELETE, PUT, push_entry};
 use super::{ReadAt, SuperVersion, columns};
 use crate::Result;
 use crate::memtable::{EntryRef, key_at};
-use crate::table::{Block, Value, read_values};
+use crate::table::{Block, Found, read_values};
 use base::{Batch, Keys, Projection, Shape, WORDS_MAX};
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(super) struct Places<'a> {
     /// Of each key.
     pub(super) of: Vec<Place<'a>>,
     pub(super) blocks: Vec<Arc<Block>>,
-    values: Vec<Value>,
+    values: Vec<Found>,
     links: Vec<Link<'a>>,
     /// Values of the keys whose versions were combined.
     combined: Batch,

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::codec::runs::RunRange;
 use crate::table::{Block, Fill, Table};
 use crate::version::Run;
-use base::{Key, KeyRange, KeyRef, WORDS_MAX};
+use base::{Key, KeyRange, KeyRef, Projection, WORDS_MAX};
 use std::sync::Arc;
 
 /// A run that holds tables.
@@ -178,10 +178,21 @@ impl RunView {
     /// The newest version of exactly this key that the snapshot sees.
     #[inline]
     pub(super) fn find(&self, key: KeyRef<'_>, snapshot: u64) -> Result<Option<Found>> {
+        self.find_toward(key, snapshot, Projection::KEYS)
+    }
+
+    /// The same, where these values of it will be asked for next.
+    #[inline]
+    pub(super) fn find_toward(
+        &self,
+        key: KeyRef<'_>,
+        snapshot: u64,
+        projection: Projection,
+    ) -> Result<Option<Found>> {
         let mut number = self.table_for(key);
         while let Some(table) = self.tables.get(number) {
             if table.meta().global_seq <= snapshot && table.may_contain_key(key) {
-                let found = self.find_in(number, table, key)?;
+                let found = self.find_in(number, table, key, projection)?;
                 if let Some(found) = found {
                     return found.at(self, snapshot);
                 }
@@ -195,9 +206,15 @@ impl RunView {
     }
 
     #[inline]
-    fn find_in(&self, number: usize, table: &Table, key: KeyRef<'_>) -> Result<Option<Found>> {
+    fn find_in(
+        &self,
+        number: usize,
+        table: &Table,
+        key: KeyRef<'_>,
+        projection: Projection,
+    ) -> Result<Option<Found>> {
         let Some(block_number) = table.block_for(key) else { return Ok(None) };
-        let block = table.head(block_number, Fill::Keep)?;
+        let block = table.head_toward(block_number, key, projection)?;
         let row = block.find(key);
         Ok(row.map(|row| Found { table: number, block_number, block, row }))
     }

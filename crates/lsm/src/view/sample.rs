@@ -249,7 +249,7 @@ impl SuperVersion {
             for (place, block) in window.iter().zip(&read) {
                 while let Some((draw, (_, row))) = drawn.next_if(|(_, (at, _))| at == place) {
                     let value = if block.lacks(projection) { values.next() } else { None };
-                    let row = (&**block, row, value.as_deref().map(|value| &**value));
+                    let row = (&**block, row, value.as_deref());
                     if self.pick_row(*place, row, at, projection, &mut picked.rows)? {
                         picked.numbers.push(draw.number);
                     }

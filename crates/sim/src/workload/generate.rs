@@ -105,6 +105,7 @@ fn swarm(dice: &mut Dice) -> Swarm {
         torn_ppm: if dice.one_in(4) { *dice.pick(&[10_000, 300_000]) } else { 0 },
         read_flush_rows: *dice.pick(&[1, 30, 100_000]),
         apart: dice.one_in(2),
+        direct_reads: dice.one_in(2),
     }
 }
 

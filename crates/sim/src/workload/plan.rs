@@ -156,6 +156,8 @@ pub struct Swarm {
     pub compress: bool,
     /// Strings of any length stand apart from their blocks.
     pub apart: bool,
+    /// See [`KvOptions`].
+    pub direct_reads: bool,
     /// See [`TreeOptions`].
     pub table_bytes: u64,
     /// See [`TreeOptions`].
@@ -195,6 +197,7 @@ impl Swarm {
             wal_segment_bytes: self.wal_segment_bytes,
             auto_compaction: self.auto_compaction,
             read_flush_rows: self.read_flush_rows,
+            direct_reads: self.direct_reads,
             table_folders: if self.two_folders { vec!["/more".into()] } else { vec![] },
             tree: TreeOptions {
                 table: TableOptions {
@@ -274,12 +277,13 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "level 0: {} runs, level 1: {} B, factor {}, compaction {}, folders {}, jobs {}, switch {} ‰, disk {}",
+            "level 0: {} runs, level 1: {} B, factor {}, compaction {}, folders {}, reads {}, jobs {}, switch {} ‰, disk {}",
             swarm.level0_runs,
             swarm.level1_bytes,
             swarm.level_factor,
             if swarm.auto_compaction { "on" } else { "off" },
             1 + usize::from(swarm.two_folders),
+            if swarm.direct_reads { "direct" } else { "cached" },
             swarm.parallelism,
             swarm.switch_permille,
             if swarm.disk_bytes == 0 {

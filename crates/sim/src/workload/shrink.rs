@@ -148,7 +148,7 @@ impl Shrinker {
     }
 
     fn simpler_settings(&mut self) {
-        let simpler: [fn(&mut Plan); 13] = [
+        let simpler: [fn(&mut Plan); 14] = [
             |plan| plan.swarm.torn_ppm = 0,
             |plan| plan.swarm.name_order = NameOrder::Journal,
             |plan| plan.swarm.append_buffer_bytes = 4096,
@@ -158,6 +158,7 @@ impl Shrinker {
             |plan| plan.swarm.auto_compaction = false,
             |plan| plan.swarm.read_flush_rows = 100_000,
             |plan| plan.swarm.apart = false,
+            |plan| plan.swarm.direct_reads = false,
             |plan| plan.swarm.parallelism = 1,
             |plan| plan.swarm.memtable_bytes = 1 << 20,
             |plan| plan.swarm.compress = false,

@@ -35,10 +35,8 @@ fn held(tables: &[Arc<Slots>]) -> (u64, u64) {
     let blocks = tables.iter().flat_map(|table| table.slots.iter());
     let blocks = blocks.filter_map(|slot| slot.block.load_full());
     blocks.fold((0, 0), |(mut n, mut bytes), block| {
-        for place in block.apart().map(Apart::rows).unwrap_or_default() {
-            if let Some(value) = place.value.load_full() {
-                (n, bytes) = (n + 1, bytes + apart::memory_bytes(&value));
-            }
+        for value in block.apart().into_iter().flat_map(Apart::all) {
+            (n, bytes) = (n + 1, bytes + apart::memory_bytes(&value));
         }
         (n + 1, bytes + block.memory_bytes())
     })
@@ -127,7 +125,7 @@ fn values_that_are_kept_beside_evictions_are_counted_as_long_as_their_head_is_th
     explore("cache, values", || {
         let cache = Arc::new(BlockCache::new(0));
         let slots = cache.slots(2);
-        let value: Value = Arc::new(b"a value".to_vec().into_boxed_slice());
+        let value = Value::from(*b"a value");
         let one = head(&cache, &slots, 0).memory_bytes() + apart::memory_bytes(&value);
         let cache = Arc::new(BlockCache::new(one + one / 2));
         let slots = cache.slots(2);
