@@ -380,6 +380,7 @@ impl<'p> Body<'p> {
             let kept: Vec<u32> = {
                 let columns: Vec<&[Cell]> =
                     live.iter().map(|&var| output.columns[var].as_slice()).collect();
+                seen.expect(&columns, output.rows);
                 (0..output.rows as u32).filter(|&row| seen.insert(&columns, row as usize)).collect()
             };
             if kept.len() < output.rows {

@@ -100,26 +100,37 @@ impl Table {
         if let Some(bits) = &self.bits {
             let column = &mut self.columns[0];
             column.clear();
-            column.extend(bits.cells());
+            bits.append_to(column);
         }
         self.columns
     }
 
     /// Makes room for these rows, or for some of them where they are many: they may be the same again and again.
     pub(crate) fn expect(&mut self, columns: &[&[Cell]], rows: usize) {
-        if self.rows > 0 || self.set.capacity() > 0 || self.bits.is_some() {
-            return;
-        }
-        if let ([column], true) = (columns, self.is_set && Bits::is_worth(rows)) {
-            self.bits = Bits::around(&column[..rows]);
-        }
-        if self.bits.is_some() {
-            self.columns[0].reserve(rows.min(EXPECTED_ROWS_MAX));
-            return;
+        if let ([column], [own], None) = (columns, &self.columns[..], &self.bits)
+            && self.is_set
+            && Bits::is_worth(rows)
+            && own.len() < rows
+        {
+            let mut bits = Bits::around(&column[..rows]);
+            for &cell in own {
+                bits = bits.and_then(|mut bits| bits.put(cell, rows).map(|_| bits));
+            }
+            self.bits = bits;
+            if self.bits.is_some() {
+                self.set = HashTable::new();
+            }
         }
         let rows = rows.min(EXPECTED_ROWS_MAX);
         self.columns.iter_mut().for_each(|column| column.reserve(rows));
-        self.set = HashTable::with_capacity(rows.min(EXPECTED_KEYS_MAX));
+        if self.bits.is_some() || self.dense.is_some() {
+            return;
+        }
+        let keys = if self.keys == 1 { rows.min(EXPECTED_KEYS_MAX) } else { rows };
+        let Self { columns, set, hasher, keys: key_columns, .. } = self;
+        set.reserve(keys, |&there| {
+            hash_cells(hasher, (0..*key_columns).map(|i| columns[i][there as usize]))
+        });
     }
 
     /// Whether a row is alive.
@@ -168,21 +179,36 @@ impl Table {
         is_new
     }
 
+    /// Appends the first `rows` rows of other columns that are not there.
+    pub(crate) fn insert_rows(&mut self, columns: &[&[Cell]], rows: usize) {
+        let mut row = 0;
+        if let ([column], Some(bits)) = (columns, &mut self.bits) {
+            let own = &mut self.columns[0];
+            while let Some(&cell) = column[..rows].get(row) {
+                match bits.put(cell, own.len()) {
+                    Some(true) => own.push(cell),
+                    Some(false) => {}
+                    None => break,
+                }
+                row += 1;
+            }
+            self.rows = own.len();
+        }
+        for row in row..rows {
+            self.insert(columns, row);
+        }
+    }
+
     /// The same with these rows, each once.
     pub(crate) fn with_rows(mut self, columns: &[Vec<Cell>], rows: usize) -> Self {
         let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
-        for row in 0..rows {
-            self.insert(&slices, row);
-        }
+        self.insert_rows(&slices, rows);
         self
     }
 
     /// Appends the rows of a set that are not there.
     pub(crate) fn insert_all(&mut self, set: &Self) {
-        let columns = set.columns();
-        for row in 0..set.rows {
-            self.insert(&columns, row);
-        }
+        self.insert_rows(&set.columns(), set.rows);
     }
 
     /// The number of the row that has the key of row `row` of other columns, which is appended unless it is there.
@@ -408,13 +434,18 @@ mod tests {
             let expected: Vec<Cell> = expected.iter().map(|&key| cell(key)).collect();
             table.expect(&[&expected], expected.len());
             let mut seen = std::collections::BTreeSet::new();
-            for key in (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0) {
+            let keys = (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0);
+            let mut by_batches = table.clone();
+            let all: Vec<Cell> = keys.clone().chain(-20..20).map(cell).collect();
+            all.chunks(700).for_each(|batch| by_batches.insert_rows(&[batch], batch.len()));
+            for key in keys {
                 let column = [cell(key)];
                 assert_eq!(table.contains(&[&column], 0), seen.contains(&key));
                 assert_eq!(table.insert(&[&column], 0), seen.insert(key));
                 assert!(!table.insert(&[&column], 0));
             }
             assert_eq!(table.rows(), seen.len());
+            assert_eq!((by_batches.rows(), by_batches.column(0)), (table.rows(), table.column(0)));
         }
     }
 

@@ -6,7 +6,7 @@
 //! hold, never the paths: the elimination of variables (Dechter, Artificial Intelligence 1999; for aggregates over joins Abo Khamis, Ngo and
 //! Rudra, "FAQ", PODS 2016).
 
-use crate::ir::{AggregateUse, PredicateKind, Program, Rule, Var};
+use crate::ir::{AggregateUse, Expr, PredicateKind, Program, Rule, Var};
 use crate::order::{Planned, Step};
 
 /// What equal rows of a body mean to its rule.
@@ -94,10 +94,16 @@ pub(crate) fn find(program: &Program, rule: &Rule, duplicates: Duplicates, steps
     }
     // A step may only be asked to leave what is bound by then.
     let mut bound = vec![false; rule.variables.len()];
+    // Of one value in all rows: to drop it makes no two rows equal.
+    let mut constant = vec![false; rule.variables.len()];
     let mut before = 0;
     for planned in steps {
         match &planned.step {
-            Step::Assign { var, .. } | Step::Member { var, .. } => bound[*var] = true,
+            Step::Assign { var, value, .. } => {
+                constant[*var] |= !bound[*var] && is_constant(value);
+                bound[*var] = true;
+            }
+            Step::Member { var, .. } => bound[*var] = true,
             Step::Same { b, .. } => bound[*b] = true,
             Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
                 outputs.iter().for_each(|(_, var)| bound[*var] = true);
@@ -105,9 +111,18 @@ pub(crate) fn find(program: &Program, rule: &Rule, duplicates: Duplicates, steps
             Step::Filter(_) => {}
         }
         planned.live.retain(|&var| bound[var]);
-        let had = bound.iter().filter(|&&is| is).count();
+        let had =
+            bound.iter().zip(&constant).filter(|(bound, constant)| **bound && !**constant).count();
+        let left = planned.live.iter().filter(|&&var| !constant[var]).count();
         // Nothing was dropped: rows that came in different go out different.
-        planned.distinct &= planned.live.len() < had || before > planned.live.len();
-        before = planned.live.len();
+        planned.distinct &= left < had || before > left;
+        before = left;
     }
+}
+
+/// Whether an expression has the same value for all rows.
+fn is_constant(expr: &Expr) -> bool {
+    let mut is_constant = true;
+    expr.each_var(&mut |_| is_constant = false);
+    is_constant
 }

@@ -11,7 +11,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PySlice, PyTuple};
-use quipu::{Frame, RunOptions, Series};
+use quipu::{Frame, RunOptions, Series, Value};
 use std::time::Duration;
 
 /// Rows that a repr and a notebook show.
@@ -63,6 +63,48 @@ fn debug(name: &str, answer: &quipu::Answer) {
     });
 }
 
+/// Objects of values that come again and again, as the texts of a few kinds do, by [`quipu::Answer::word`].
+#[derive(Default)]
+struct Made<'py>([Option<(u64, Bound<'py, PyAny>)>; MADE_MAX]);
+
+/// Places for objects; a power of two.
+const MADE_MAX: usize = 16;
+
+impl<'py> Made<'py> {
+    /// The object of a value. One that can be changed is a new one each time.
+    fn object(
+        &mut self,
+        py: Python<'py>,
+        answer: &quipu::Answer,
+        row: usize,
+        column: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // Fibonacci hashing (Knuth): the high bits of the product.
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        let word = answer.word(row, column);
+        let place = word.wrapping_mul(GOLDEN) >> (u64::BITS - MADE_MAX.trailing_zeros());
+        let place = &mut self.0[place as usize];
+        if let Some((of, object)) = place
+            && *of == word
+        {
+            return Ok(object.clone());
+        }
+        if let Some(text) = answer.short_text(row, column) {
+            let object = text.as_str().into_bound_py_any(py)?;
+            *place = Some((word, object.clone()));
+            return Ok(object);
+        }
+        let made = answer.with_value(row, column, |value| {
+            Ok::<_, PyErr>((object(py, value)?, matches!(value, Value::Null | Value::Str(_))))
+        });
+        let (object, is_constant) = made?;
+        if is_constant {
+            *place = Some((word, object.clone()));
+        }
+        Ok(object)
+    }
+}
+
 impl Answer {
     /// The same rows, to be written.
     pub(crate) fn frame(&self) -> PyResult<Frame> {
@@ -77,15 +119,15 @@ impl Answer {
             .map_err(|error| invalid(&error.to_string()))
     }
 
-    fn tuple<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let cell = |column| {
-            if let Some(int) = self.answer.small_int(row, column) {
-                return int.into_bound_py_any(py);
-            }
-            match self.answer.short_text(row, column) {
-                Some(text) => text.as_str().into_bound_py_any(py),
-                None => self.answer.with_value(row, column, |value| object(py, value)),
-            }
+    fn tuple<'py>(
+        &self,
+        py: Python<'py>,
+        row: usize,
+        made: &mut Made<'py>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let mut cell = |column| match self.answer.small_int(row, column) {
+            Some(int) => int.into_bound_py_any(py),
+            None => made.object(py, &self.answer, row, column),
         };
         // Results of many rows have few columns: those need no vector on the way.
         match self.answer.columns().len() {
@@ -95,6 +137,19 @@ impl Answer {
             4 => PyTuple::new(py, [cell(0)?, cell(1)?, cell(2)?, cell(3)?]),
             columns => PyTuple::new(py, (0..columns).map(cell).collect::<PyResult<Vec<_>>>()?),
         }
+    }
+
+    fn tuples<'py>(
+        &self,
+        py: Python<'py>,
+        rows: impl ExactSizeIterator<Item = usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut made = Made::default();
+        let mut tuples = Vec::with_capacity(rows.len());
+        for row in rows {
+            tuples.push(self.tuple(py, row, &mut made)?);
+        }
+        PyList::new(py, tuples)
     }
 
     /// Its Arrow table. The interpreter lock is released while it is made.
@@ -118,11 +173,7 @@ impl Answer {
     }
 
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let mut rows = Vec::with_capacity(self.answer.len());
-        for row in 0..self.answer.len() {
-            rows.push(self.tuple(py, row)?);
-        }
-        PyList::new(py, rows)
+        self.tuples(py, 0..self.answer.len())
     }
 
     fn __len__(&self) -> usize {
@@ -141,9 +192,8 @@ impl Answer {
         let len = self.answer.len() as isize;
         if let Ok(slice) = index.cast::<PySlice>() {
             let places = slice.indices(len)?;
-            let rows = (0..places.slicelength as isize)
-                .map(|i| self.tuple(py, (places.start + i * places.step) as usize));
-            return Ok(PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)?.into_any());
+            let rows = (0..places.slicelength).map(|i| places.start + i as isize * places.step);
+            return Ok(self.tuples(py, rows.map(|row| row as usize))?.into_any());
         }
         let index: isize = index.extract()?;
         let row = if index < 0 { index + len } else { index };
@@ -151,7 +201,7 @@ impl Answer {
             let what = format!("row {index} of {len}");
             return Err(PyIndexError::new_err(what));
         }
-        Ok(self.tuple(py, row as usize)?.into_any())
+        Ok(self.tuple(py, row as usize, &mut Made::default())?.into_any())
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -99,6 +99,16 @@ impl Answer {
         self.output.columns[column][row].as_short_text()
     }
 
+    /// A number for the value in a row and a column: where it is the same in two places of this answer, so is the value.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, row: usize, column: usize) -> u64 {
+        self.output.columns[column][row].word()
+    }
+
     /// Calls `with` with that value, without a copy.
     ///
     /// # Panics
