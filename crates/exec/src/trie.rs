@@ -30,6 +30,9 @@ const PATCHED_SHARE: usize = 8;
 const PATCHED_MIN: usize = 1 << 10;
 const PATCHED_MAX: usize = 1 << 15;
 
+/// Bits for each first value that a patch may have.
+const MARKS_A_GROUP: usize = 8;
+
 /// Below this many rows from the start a list is walked, not halved.
 const WALKED: usize = 8;
 
@@ -55,6 +58,9 @@ struct Base {
 /// The rows of some first values, in place of those that the base has.
 #[derive(Clone, Debug, Default)]
 struct Patch {
+    /// A bit for each first value in `groups`, and perhaps for others: most look-ups are of what did not change, and that is told from the nearest
+    /// caches. Their number is a power of two.
+    marks: Vec<u64>,
     groups: HashMap<Cell, (u32, u32), foldhash::fast::FixedState>,
     /// Columns like those of the base. What was replaced again stays.
     rest: Vec<Vec<Cell>>,
@@ -62,6 +68,39 @@ struct Patch {
 }
 
 impl Patch {
+    /// Where the bit of a first value is, by Fibonacci hashing (Knuth); there must be bits.
+    #[inline]
+    fn mark_of(&self, first: Cell) -> (usize, u64) {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        let bits = 64 * self.marks.len() as u64;
+        let place = first.word().wrapping_mul(GOLDEN) >> (64 - bits.trailing_zeros());
+        (place as usize / 64, 1 << (place % 64))
+    }
+
+    /// The rows of a first value, if they are here.
+    #[inline]
+    fn group(&self, first: Cell) -> Option<Range<usize>> {
+        if self.marks.is_empty() {
+            return None;
+        }
+        let (word, bit) = self.mark_of(first);
+        if self.marks[word] & bit == 0 {
+            return None;
+        }
+        let &(start, end) = self.groups.get(&first)?;
+        Some(start as usize..end as usize)
+    }
+
+    /// Puts rows in the place of those of a first value.
+    fn put(&mut self, first: Cell, rows: &Range<usize>, most: usize) {
+        if self.marks.is_empty() {
+            self.marks = vec![0; (most * MARKS_A_GROUP).next_power_of_two().div_ceil(64)];
+        }
+        let (word, bit) = self.mark_of(first);
+        self.marks[word] |= bit;
+        self.groups.insert(first, (rows.start as u32, rows.end as u32));
+    }
+
     /// Forgets rows that were replaced again.
     fn shrink(&mut self) {
         let mut rest = vec![Vec::new(); self.rest.len()];
@@ -166,6 +205,7 @@ impl Trie {
     /// Puts other rows in the place of those of some first values: of value `i` those from `offsets[i]` to `offsets[i + 1]` of `rest`, which holds the
     /// other columns. `false` where a cell is no word, or where so much has changed that making the trie anew is better; it is then of no use.
     pub(crate) fn patch(&mut self, firsts: &[Cell], offsets: &[usize], rest: &[Vec<Cell>]) -> bool {
+        let most = self.patched_max();
         let patch = &mut self.patch;
         if !firsts.iter().chain(rest.iter().flatten()).all(|cell| cell.is_word()) {
             return false;
@@ -177,12 +217,10 @@ impl Trie {
         let (before, sorting) = (patch.rows, &mut Sorting::default());
         for (&first, group) in firsts.iter().zip(offsets.windows(2)) {
             let rows = before + group[0]..before + group[1];
-            patch.groups.insert(first, (rows.start as u32, rows.end as u32));
+            patch.put(first, &rows, most);
             sort_group(&mut patch.rest, rows, sorting);
         }
         patch.rows += offsets.last().copied().unwrap_or(0);
-        let most = self.patched_max();
-        let patch = &mut self.patch;
         if patch.rows + patch.groups.len() <= most {
             return true;
         }
@@ -209,12 +247,10 @@ impl Trie {
     /// The rows whose first column is this.
     #[inline]
     fn group(&self, first: Cell) -> Rows {
-        if !self.patch.groups.is_empty()
-            && let Some(&(start, end)) = self.patch.groups.get(&first)
-        {
-            return Rows { range: start as usize..end as usize, is_patched: true };
+        match self.patch.group(first) {
+            Some(range) => Rows { range, is_patched: true },
+            None => Rows { range: self.base.group(first), is_patched: false },
         }
-        Rows { range: self.base.group(first), is_patched: false }
     }
 
     /// The rows whose first columns are `key`, which is at least one.
@@ -263,7 +299,9 @@ impl Trie {
             First::Dense(_) => 0,
             First::Sparse(known) => 17 * known.capacity(),
         };
-        let patch = 17 * self.patch.groups.capacity() + columns(&self.patch.rest);
+        let patch = 17 * self.patch.groups.capacity()
+            + 8 * self.patch.marks.len()
+            + columns(&self.patch.rest);
         (sparse + 4 * self.base.offsets.capacity() + columns(&self.base.rest) + patch) as u64
     }
 }

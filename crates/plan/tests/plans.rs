@@ -123,6 +123,23 @@ fn a_second_column_is_found_by_the_order_that_begins_with_it() {
 }
 
 #[test]
+fn rows_are_looked_at_for_equal_ones_only_where_what_made_them_differ_is_dropped() {
+    let distinct = |text: &str| -> Vec<bool> {
+        let plan = planned(text).unwrap();
+        let body = plan.groups.iter().flat_map(|group| &group.rules).flat_map(|rule| &rule.first);
+        let steps = body.flat_map(|body| &body.steps);
+        let joins = steps.filter(|planned| matches!(planned.step, Step::Stored { .. }));
+        joins.map(|planned| planned.distinct).collect()
+    };
+    // One start: its neighbours differ. Neighbours of several starts may not.
+    assert_eq!(distinct("?[c] := *edge[1, b], *edge[b, c]"), [false, false]);
+    assert_eq!(distinct("?[c] := *edge[$id, b], *edge[b, c]"), [false, false]);
+    assert_eq!(distinct("?[d] := *edge[1, b], *edge[b, c], *edge[c, d]"), [false, true, false]);
+    assert_eq!(distinct("?[c] := a in [1, 2], *edge[a, b], *edge[b, c]"), [true, false]);
+    assert_eq!(distinct("?[a, c] := a in [1, 2], *edge[a, b], *edge[b, c]"), [false, false]);
+}
+
+#[test]
 fn a_negated_atom_waits_until_its_variables_are_bound() {
     check("?[a] := not *user[b, _], *edge[a, b], a = 1", &["?: *edge[a], not *user[b]"]);
 }

@@ -139,7 +139,11 @@ impl Body<'_> {
             for (row, there) in (start..).zip(&all) {
                 rows.extend(std::iter::repeat_n(row as u32, there.len()));
                 for (found, &(column, _)) in found.iter_mut().zip(&from) {
-                    found.extend_from_slice(trie.column(column, there));
+                    match trie.column(column, there) {
+                        // A row by its key: less than the call of a copy.
+                        [cell] => found.push(*cell),
+                        cells => found.extend_from_slice(cells),
+                    }
                 }
                 if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
                     let mut output = input.gather(&rows, live);
