@@ -38,6 +38,8 @@ pub(crate) struct Table {
     dense: Option<Dense>,
     /// In the place of both, where the only column of a set holds such numbers: nobody asks which row a key has.
     bits: Option<Bits>,
+    /// There were such bits, and then a number that lay too far from the others.
+    is_spread: bool,
     is_set: bool,
     dead: Vec<u64>,
     dead_rows: usize,
@@ -109,6 +111,7 @@ impl Table {
     pub(crate) fn expect(&mut self, columns: &[&[Cell]], rows: usize) {
         if let ([column], [own], None) = (columns, &self.columns[..], &self.bits)
             && self.is_set
+            && !self.is_spread
             && Bits::is_worth(rows)
             && own.len() < rows
         {
@@ -163,6 +166,7 @@ impl Table {
                 Some(false) => return false,
                 None => {
                     self.bits = None;
+                    self.is_spread = true;
                     self.fill_set();
                 }
             }

@@ -6,6 +6,7 @@
 //! hold, never the paths: the elimination of variables (Dechter, Artificial Intelligence 1999; for aggregates over joins Abo Khamis, Ngo and
 //! Rudra, "FAQ", PODS 2016).
 
+use crate::catalog::RelationInfo;
 use crate::ir::{AggregateUse, Expr, PredicateKind, Program, Rule, Var};
 use crate::order::{Planned, Step};
 
@@ -42,7 +43,13 @@ pub(crate) fn duplicates(program: &Program, rule: &Rule) -> Duplicates {
 }
 
 /// Fills in what each step must leave, from the last to the first, and where equal rows may become one.
-pub(crate) fn find(program: &Program, rule: &Rule, duplicates: Duplicates, steps: &mut [Planned]) {
+pub(crate) fn find(
+    program: &Program,
+    rule: &Rule,
+    infos: &[RelationInfo],
+    duplicates: Duplicates,
+    steps: &mut [Planned],
+) {
     let mut needed = vec![false; rule.variables.len()];
     let aggregates = aggregates(program, rule);
     for (place, &var) in rule.head.iter().enumerate() {
@@ -96,7 +103,8 @@ pub(crate) fn find(program: &Program, rule: &Rule, duplicates: Duplicates, steps
     let mut bound = vec![false; rule.variables.len()];
     // Of one value in all rows: to drop it makes no two rows equal.
     let mut constant = vec![false; rule.variables.len()];
-    let mut before = 0;
+    let (mut before, mut constants_before) = (0, 0);
+    let mut passes_over = false;
     for planned in steps {
         match &planned.step {
             Step::Assign { var, value, .. } => {
@@ -110,14 +118,36 @@ pub(crate) fn find(program: &Program, rule: &Rule, duplicates: Duplicates, steps
             }
             Step::Filter(_) => {}
         }
+        passes_over |= leaves_keys_out(&planned.step, program, infos);
         planned.live.retain(|&var| bound[var]);
-        let had =
-            bound.iter().zip(&constant).filter(|(bound, constant)| **bound && !**constant).count();
-        let left = planned.live.iter().filter(|&&var| !constant[var]).count();
-        // Nothing was dropped: rows that came in different go out different.
-        planned.distinct &= left < had || before > left;
-        before = left;
+        let count = |of: &dyn Fn(Var) -> bool| (0..bound.len()).filter(|&var| of(var)).count();
+        let constants = planned.live.iter().filter(|&&var| constant[var]).count();
+        let varies = planned.live.len() - constants;
+        // Nothing was dropped that differs from row to row: rows that came in different go out different.
+        let dropped = varies < count(&|var| bound[var] && !constant[var]) || before > varies;
+        let dropped_constant =
+            constants < count(&|var| constant[var]) || constants_before > constants;
+        planned.distinct &= dropped || passes_over && dropped_constant;
+        (before, constants_before) = (varies, constants);
     }
+}
+
+/// Whether a join finds several rows that differ only in what it does not ask for.
+fn leaves_keys_out(step: &Step, program: &Program, infos: &[RelationInfo]) -> bool {
+    let (keys, asked): (usize, Vec<usize>) = match step {
+        Step::Stored { stored, path, prefix, checks, outputs, negated: false, .. } => {
+            let info = &infos[*stored];
+            let begin = info.paths[*path].keys[..prefix.len()].iter().copied();
+            let others = checks.iter().chain(outputs).map(|(column, _)| *column);
+            (info.keys, begin.chain(others).collect())
+        }
+        Step::Derived { predicate, bound, outputs, negated: false, .. } => {
+            let columns = program.predicates[*predicate].columns.len();
+            (columns, bound.iter().chain(outputs).map(|(column, _)| *column).collect())
+        }
+        _ => return false,
+    };
+    (0..keys).any(|column| !asked.contains(&column))
 }
 
 /// Whether an expression has the same value for all rows.

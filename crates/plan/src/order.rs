@@ -181,7 +181,7 @@ pub(crate) fn order(
     let Orderer { rows, mut steps, mut places, .. } = best;
     together::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
-    live::find(program, rule, duplicates, &mut steps);
+    live::find(program, rule, sizes.infos, duplicates, &mut steps);
     Ok(BodyPlan { steps, duplicates, rows, places })
 }
 

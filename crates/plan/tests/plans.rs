@@ -4,7 +4,7 @@ use model::Type;
 use quipu_plan::{AccessPath, Catalog, ColumnInfo, Plan, RelationInfo, Step, Version, plan};
 use syntax::Script;
 
-/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` of a thousand.
+/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` and `visit{user, page, day}` of a thousand.
 struct Relations;
 
 impl Catalog for Relations {
@@ -35,6 +35,15 @@ impl Catalog for Relations {
                 keys: 1,
                 rows: 1_000,
                 paths: vec![path("", &[0], &[0, 1], &[])],
+                is_historical: false,
+                spelled: None,
+            }),
+            "visit" => Some(RelationInfo {
+                handle: 2,
+                columns: vec![column("user"), column("page"), column("day")],
+                keys: 3,
+                rows: 1_000,
+                paths: vec![path("", &[0, 1, 2], &[0, 1, 2], &[])],
                 is_historical: false,
                 spelled: None,
             }),
@@ -137,6 +146,11 @@ fn rows_are_looked_at_for_equal_ones_only_where_what_made_them_differ_is_dropped
     assert_eq!(distinct("?[d] := *edge[1, b], *edge[b, c], *edge[c, d]"), [false, true, false]);
     assert_eq!(distinct("?[c] := a in [1, 2], *edge[a, b], *edge[b, c]"), [true, false]);
     assert_eq!(distinct("?[a, c] := a in [1, 2], *edge[a, b], *edge[b, c]"), [false, false]);
+    // Several visits of a user to a page, but each page by its day once.
+    assert_eq!(distinct("?[c] := *visit[1, page, _], *edge[page, c]"), [true, false]);
+    assert_eq!(distinct("?[c] := *visit[1, page, day], *edge[page, c]"), [true, false]);
+    assert_eq!(distinct("?[c] := *visit[1, page, 7], *edge[page, c]"), [false, false]);
+    assert_eq!(distinct("?[day, c] := *visit[1, page, day], *edge[page, c]"), [false, false]);
 }
 
 #[test]

@@ -328,3 +328,38 @@ fn a_value_that_is_guessed_well_or_badly_or_is_damaged_is_itself_or_an_error() {
         assert!((guessed_min..ROWS as usize).contains(&guessed), "{guessed} of {ROWS}");
     }
 }
+
+#[test]
+fn a_value_is_read_though_what_was_guessed_beside_it_cannot_be() {
+    let mut context = context(0);
+    context.direct_reads = true;
+    let (shape, meta) = pages(&context);
+    let table = Table::open(&context, &meta, &shape).unwrap();
+    let bytes = file_of(&context, &meta);
+    // A long one.
+    let number = table.blocks() - 2;
+    let cut = table.index.bytes(number).end as usize - 20_000;
+    drop(context.env.open_append(&context.table_path(meta.id, meta.folder), cut as u64).unwrap());
+    let (mut there, mut gone) = (0, 0);
+    for i in 0..ROWS {
+        let key = Key::words(&[i]);
+        if table.block_for(key.as_ref()) != Some(number) {
+            continue;
+        }
+        let value = value_of(i);
+        let at = bytes.windows(value.len()).position(|window| window == value).unwrap();
+        let head = table.head_toward(number, key.as_ref(), Projection::ALL).unwrap();
+        let row = head.find(key.as_ref()).unwrap();
+        let mut out = Batch::new(&shape);
+        let read = head.append_read(row..row + 1, Projection::ALL, &mut out);
+        let Column::Bytes(found) = &out.values[0] else { unreachable!("a column of strings") };
+        if at + value.len() <= cut {
+            assert_eq!(found.get(0), value, "{read:?}");
+            there += 1;
+        } else {
+            assert!(matches!(read, Err(Error::Corruption(_))), "{read:?}");
+            gone += 1;
+        }
+    }
+    assert!(there >= 10 && gone >= 10, "{there} and {gone}");
+}

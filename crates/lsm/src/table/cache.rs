@@ -9,7 +9,7 @@
 //! 1. A filled slot has exactly one entry in the queue, and its bytes are counted once; both change
 //!    only under the queue's lock.
 //! 2. Closing a table gives back its bytes without that lock; its entries are dropped when met.
-//! 3. A hit writes at most one flag, and only if it is not set already.
+//! 3. A hit of a block writes at most one flag, and only if it is not set already; one of a value takes its place's lock.
 //! 4. A slot that holds the head of a block may come to hold the whole of it, never the other way round before it was emptied.
 //! 5. The queue also has the values that are kept of a head; when the head goes, its values go, and their entries are
 //!    dropped when met.

@@ -5,8 +5,8 @@
 //! say between which keys a block lies and how long it is: a key that stands a third of the way between its first and its
 //! last one lies about a third of the way into the block. Numbers that were counted up lie exactly there, random ones
 //! within a few rows (the k-th of n uniform keys: at most sqrt(n) / 2 rows from there, by the standard deviation).
-//! So a window around that place is read beside the head (interpolation search, Peterson 1957). A guess that misses costs
-//! the bytes of the window; the value is then read as if nothing had been guessed.
+//! So a window around that place is read beside the head (interpolation search, Peterson 1957). A guess that misses, or
+//! cannot be read, costs the bytes of the window; the rest is then read as if nothing had been guessed.
 
 use super::block::{BlockBytes, Part};
 use super::encode::apart_column;
@@ -53,7 +53,10 @@ impl Table {
             false => None,
         };
         let Some(window) = window else { return self.part_missed(i, Part::Head, Fill::Keep) };
-        let (head, values) = self.read_both(i, window.clone())?;
+        // What cannot be read may lie where nothing that was asked for does.
+        let Ok((head, values)) = self.read_both(i, window.clone()) else {
+            return self.part_missed(i, Part::Head, Fill::Keep);
+        };
         let block = self.take_in(i, Part::Head, Fill::Keep, |_| BlockBytes::Own(head))?;
         if let (Some(apart), Some(row)) = (block.apart(), block.find(key)) {
             apart.offer(&block, row, window.start, &values);
@@ -87,9 +90,7 @@ impl Table {
             buf: vec![0; (span.end - span.start) as usize],
         };
         let mut reads = [read(self.index.head(i)), read(window)];
-        if let Err(error) = env::read_files(&mut reads) {
-            return Err(self.cut_before(i, &error).map_or_else(|| error.into(), Into::into));
-        }
+        env::read_files(&mut reads)?;
         let [head, values] = reads;
         Ok((head.buf, values.buf))
     }

@@ -1,7 +1,7 @@
 //! One open table: fences and filters in memory, blocks through the cache.
 //!
 //! # Invariants
-//! 1. With the fences in memory, a block costs exactly one read, and so does its head where values stand apart.
+//! 1. With the fences in memory, a block costs exactly one wait, and so does its head where values stand apart.
 //! 2. Every part is compared with its checksum when it is read from the file, before it is decoded.
 //! 3. A table opens only if it is the very file that the manifest's entry describes.
 
@@ -322,7 +322,7 @@ impl Table {
 
     /// The damage, where block `i` could not be read because the file has become shorter than it was.
     #[cold]
-    pub(super) fn cut_before(&self, i: usize, error: &EnvError) -> Option<Corruption> {
+    fn cut_before(&self, i: usize, error: &EnvError) -> Option<Corruption> {
         let is_cut = ends_before(&*self.file, self.index.bytes(i).end, error);
         is_cut.then(|| self.damaged(i, CUT_BLOCK))
     }
