@@ -43,7 +43,7 @@ fn each_step(
                     Value::Str(op.to_owned()),
                     Value::Str(of),
                     Value::Str(on.join(", ")),
-                    Value::Float(planned.rows),
+                    Value::Float(rounded(planned.rows)),
                 ];
                 visit(body, place, row);
             }
@@ -202,4 +202,9 @@ fn step_text(plan: &Plan, step: &Step, names: &[String]) -> (&'static str, Strin
             (op, of, on)
         }
     }
+}
+
+/// An estimate without digits that say nothing: three are left.
+fn rounded(rows: f64) -> f64 {
+    format!("{rows:.2e}").parse().unwrap_or(rows)
 }

@@ -230,6 +230,18 @@ impl Expr {
         all
     }
 
+    /// Whether its value is the same whatever rows are read: no variable, and no function that answers otherwise each time.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        match self {
+            Self::Const(_) | Self::Param(_) => true,
+            Self::Var(_) => false,
+            Self::Call(function, args, _) => {
+                function.deterministic && args.iter().all(Self::is_known)
+            }
+        }
+    }
+
     /// The expression with other variables.
     #[must_use]
     pub fn renamed(&self, to: &dyn Fn(Var) -> Var) -> Self {

@@ -2,26 +2,30 @@
 //!
 //! # Passes
 //! 1. [`resolve`]: names become numbers, bodies become lists of literals.
-//! 2. `magic`: rules are restricted to what the query asks of them.
-//! 3. `stratify`: which predicates are computed together.
-//! 4. `order`: for each rule, and for each of its recursive atoms, an order of joins.
+//! 2. `push`: conditions move into the rules whose columns they compare.
+//! 3. `magic`: rules are restricted to what the query asks of them.
+//! 4. `stratify`: which predicates are computed together.
+//! 5. `order`: for each rule, and for each of its recursive atoms, an order of joins.
 
+mod bounds;
 mod catalog;
 mod ir;
 mod live;
 mod magic;
 mod order;
+mod push;
 mod resolve;
 mod stratify;
 mod together;
 
+pub use bounds::RangeHint;
 pub use catalog::{AccessPath, Catalog, ColumnInfo, RelationInfo, Spelled};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
 };
 pub use live::Duplicates;
-pub use order::{BodyPlan, Planned, RangeHint, Step, Version};
+pub use order::{BodyPlan, Planned, Step, Version};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;
 
@@ -67,7 +71,10 @@ pub struct RulePlan {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Diagnostic>> {
-    let (program, infos) = resolve(query, catalog)?;
+    let (mut program, infos) = resolve(query, catalog)?;
+    if !magic::is_disabled(query) {
+        push::push(&mut program);
+    }
     let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
     let (groups, whole_rows) = plan_groups(&program, &infos, groups)?;
     if !magic::is_disabled(query)

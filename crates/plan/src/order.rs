@@ -5,7 +5,8 @@
 //! first; then the atom that is thought to leave the fewest rows, given what is bound. Written order only breaks
 //! ties. An exhaustive search (Selinger et al., SIGMOD 1979) would mend estimates that are coarser than its gain.
 
-use crate::catalog::RelationInfo;
+use crate::bounds::{self, RangeHint, Sharpness};
+use crate::catalog::{AccessPath, RelationInfo};
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::together;
@@ -97,17 +98,6 @@ pub enum Step {
         /// Keeps rows that find none.
         negated: bool,
     },
-}
-
-/// Bounds of a column, from conditions that are checked again later.
-#[derive(Clone, Debug, Default)]
-pub struct RangeHint {
-    /// At least this.
-    pub lower: Option<Expr>,
-    /// At most this.
-    pub upper: Option<Expr>,
-    /// Begins with this text.
-    pub starts_with: Option<Expr>,
 }
 
 /// A step, and what is left after it.
@@ -268,6 +258,7 @@ impl<'a> Orderer<'a> {
                 let (_, prefix) = self.path(*stored, args, at.is_some());
                 let is_bound = args.iter().flatten().any(|&var| self.bound[var]);
                 match prefix == 0 && is_bound {
+                    // Made for all rows, of whatever range.
                     true => self.sizes.infos[*stored].rows as f64,
                     false => 0.0,
                 }
@@ -307,7 +298,11 @@ impl<'a> Orderer<'a> {
                         let (path, prefix) = self.path(stored, args, at.is_some());
                         let fanout = self.stored_fanout(stored, path, prefix, args);
                         let once = match prefix {
-                            0 => self.sizes.infos[stored].rows as f64 * 0.1,
+                            0 => {
+                                self.sizes.infos[stored].rows as f64
+                                    * 0.1
+                                    * self.share(stored, path, 0, args)
+                            }
                             _ => 0.0,
                         };
                         Some(self.rows * fanout.max(0.9) + once)
@@ -325,21 +320,31 @@ impl<'a> Orderer<'a> {
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
     }
 
-    /// The path with the longest bound prefix, and its length; the relation itself where two are equal. What held at a time is
-    /// found among all rows of a key without its validity, and only where those stand together.
+    /// The path with the longest bound prefix, and its length. Where two are equal: the one of whose next column conditions say most; the relation itself
+    /// where that is equal too. What held at a time is found among all rows of a key without its validity, and only where those stand together.
     fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
+        let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
+        let paths = &self.sizes.infos[stored].paths;
         if is_at {
-            let keys = &self.sizes.infos[stored].paths[0].keys;
+            let keys = &paths[0].keys;
             let keys = &keys[..keys.len().saturating_sub(1)];
-            let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
             return (0, keys.iter().take_while(is_bound).count());
         }
         let mut best = (0, 0);
-        for (number, path) in self.sizes.infos[stored].paths.iter().enumerate() {
-            let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
+        let mut best_value = (0, Sharpness::Nothing);
+        for (number, path) in paths.iter().enumerate() {
             let prefix = path.keys.iter().take_while(is_bound).count();
-            if prefix > best.1 {
-                best = (number, prefix);
+            if prefix < best_value.0 {
+                continue;
+            }
+            let hint = match paths.len() {
+                // There is nothing to choose.
+                1 => None,
+                _ => self.range(path.keys.get(prefix).copied(), args),
+            };
+            let value = (prefix, hint.map_or(Sharpness::Nothing, |hint| hint.sharpness()));
+            if value > best_value {
+                (best, best_value) = ((number, prefix), value);
             }
         }
         best
@@ -354,7 +359,8 @@ impl<'a> Orderer<'a> {
     ) -> f64 {
         let info = &self.sizes.infos[stored];
         let rows = (info.rows as f64).max(1.0);
-        let path = &info.paths[path];
+        let number = path;
+        let path = &info.paths[number];
         let found = match prefix {
             0 => rows,
             _ if prefix >= path.keys.len() => 1.0,
@@ -366,44 +372,40 @@ impl<'a> Orderer<'a> {
         let bound = args.iter().enumerate().filter(|(column, var)| {
             var.is_some_and(|var| self.bound[var]) && !path.keys[..prefix].contains(column)
         });
-        let hints = match self.range(path.keys.get(prefix).copied(), args) {
-            Some(_) => 0.3,
-            None => 1.0,
-        };
+        let hints = self.share(stored, number, prefix, args);
         // A bound column that is no key of the path: some of its values are left.
         bound.fold(found * hints, |found, _| (found * 0.1).max(found.min(1.0)))
+    }
+
+    /// The share of a path's rows with a prefix that conditions on the next column are thought to leave.
+    fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
+        let path = &self.sizes.infos[stored].paths[path];
+        let hint = self.range(path.keys.get(prefix).copied(), args);
+        match hint.map_or(Sharpness::Nothing, |hint| hint.sharpness()) {
+            Sharpness::Nothing => 1.0,
+            Sharpness::OneSide => 0.3,
+            Sharpness::Stretch => 0.1,
+            Sharpness::Point => 1.0 / self.values(stored, path, prefix),
+        }
+    }
+
+    /// How many values the key column after a prefix is thought to have where the prefix is one.
+    fn values(&self, stored: usize, path: &AccessPath, prefix: usize) -> f64 {
+        let distinct =
+            |keys: usize| path.distinct.get(keys.wrapping_sub(1)).map(|&values| values as f64);
+        let rows = (self.sizes.infos[stored].rows as f64).max(1.0);
+        let values = match (prefix, distinct(prefix), distinct(prefix + 1)) {
+            (0, _, Some(values)) => values,
+            (_, Some(before), Some(values)) => values / before.max(1.0),
+            _ => rows.powf(1.0 / path.keys.len() as f64),
+        };
+        values.max(1.0)
     }
 
     /// What conditions say of a column that is not bound yet.
     fn range(&self, column: Option<usize>, args: &[Option<Var>]) -> Option<Box<RangeHint>> {
         let var = args[column?]?;
-        if self.bound[var] {
-            return None;
-        }
-        let mut hint = RangeHint::default();
-        for literal in &self.rule.body {
-            let Literal::Condition(Expr::Call(function, args, _)) = literal else { continue };
-            let [left, right] = args.as_slice() else { continue };
-            let is_var = |expr: &Expr| matches!(expr, Expr::Var(other) if *other == var);
-            let is_known = |expr: &Expr| matches!(expr, Expr::Const(_) | Expr::Param(_));
-            let (name, other) = match (is_var(left), is_var(right)) {
-                (true, false) if is_known(right) => (function.name, right),
-                (false, true) if is_known(left) => (mirrored(function.name), left),
-                _ => continue,
-            };
-            match name {
-                "gt" | "ge" => hint.lower = Some(other.clone()),
-                "lt" | "le" => hint.upper = Some(other.clone()),
-                "eq" => {
-                    hint.lower = Some(other.clone());
-                    hint.upper = Some(other.clone());
-                }
-                "starts_with" => hint.starts_with = Some(other.clone()),
-                _ => {}
-            }
-        }
-        let is_empty = hint.lower.is_none() && hint.upper.is_none() && hint.starts_with.is_none();
-        (!is_empty).then(|| Box::new(hint))
+        if self.bound[var] { None } else { bounds::find(self.rule, var) }
     }
 
     fn take(&mut self, literal: &Literal, version: Version) {
@@ -518,16 +520,4 @@ fn unbound(rule: &Rule, var: Var, span: Span) -> Diagnostic {
     };
     let hint = "a variable is bound by a rule, by a stored relation, by `=` or by `in`; `not` and conditions bind nothing";
     Diagnostic { message, span, hint: Some(hint.to_owned()) }
-}
-
-/// The function's name with its arguments exchanged.
-fn mirrored(name: &str) -> &str {
-    match name {
-        "gt" => "lt",
-        "ge" => "le",
-        "lt" => "gt",
-        "le" => "ge",
-        "eq" => "eq",
-        _ => "",
-    }
 }

@@ -126,9 +126,58 @@ fn five_rules_whose_written_order_is_a_cross_product_are_joined_along_their_vari
 #[test]
 fn a_second_column_is_found_by_the_order_that_begins_with_it() {
     check("?[a] := *edge[a, 5]", &["?: *edge:rev[1]"]);
-    check("?[a] := *edge[a, b], b > 5, b <= 9", &["?: *edge[]"]);
+    check("?[a] := *edge[a, b], b > 5, b <= 9", &["?: *edge:rev[] ranged"]);
     check("?[b] := *edge[a, b], a > 5", &["?: *edge[] ranged"]);
     check("?[b] := *edge[3, b], b > 5", &["?: *edge[0] ranged"]);
+}
+
+#[test]
+fn what_conditions_say_of_a_column_chooses_the_order_of_rows() {
+    for condition in [
+        "b == 5",
+        "5 == b",
+        "b == 2 + 3",
+        "x = 5, b == x",
+        "b == $page",
+        "b > 5 && b < 9",
+        "b > 5 && (a != b && 9 > b)",
+        "b > a, b >= 5",
+    ] {
+        let text = format!("?[a] := *edge[a, b], {condition}");
+        check(&text, &["?: *edge:rev[] ranged"]);
+    }
+    check("?[b] := *edge[a, b], a == 5, b == 7", &["?: *edge[] ranged"]);
+    check("?[b] := *edge[a, b], a > 5, b == 7", &["?: *edge:rev[] ranged"]);
+    // What is bound says more than what is compared.
+    check("?[b] := *edge[3, b], b == 5", &["?: *edge[0] ranged"]);
+    // Either may hold, or each row has its own bound, or each time another.
+    for condition in ["b == 5 || b == 6", "b == a", "b != 5", "b == rand_int(1, 5)"] {
+        check(&format!("?[a] := *edge[a, b], {condition}"), &["?: *edge[]"]);
+    }
+}
+
+#[test]
+fn conditions_move_into_rules_that_are_read_once() {
+    check("r[a, b] := *edge[a, b] ?[a] := r[a, b], b == 5", &["r: *edge:rev[] ranged", "?: r[]"]);
+    check(
+        "r[a, b] := *edge[a, b] s[b, a] := r[a, b] ?[a] := s[b, a], 5 < b && b < 7",
+        &["r: *edge:rev[] ranged", "s: r[]", "?: s[]"],
+    );
+    // A group is there whole or not at all.
+    check(
+        "r[a, count(b)] := *edge[a, b] ?[a] := r[a, n], a == 5, n == 1",
+        &["r: *edge[] ranged", "?: r[]"],
+    );
+    // Two read it; it reads itself; a guard stands before it.
+    check(
+        "r[a, b] := *edge[a, b] ?[a] := r[a, b], r[b, c], c == 5",
+        &["r: *edge[]", "?: r[], r[b]"],
+    );
+    check("r[a, b] := *edge[a, b] ?[a] := r[a, b], is_int(b), b > 5", &["r: *edge[]", "?: r[]"]);
+    check(
+        "r[a, b] := *edge[a, b] ?[a] := r[a, b], is_int(b), b == 5",
+        &["r: *edge:rev[] ranged", "?: r[]"],
+    );
 }
 
 #[test]

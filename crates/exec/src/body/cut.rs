@@ -106,9 +106,9 @@ impl Body<'_> {
         else {
             return Ok(None);
         };
-        let is_whole = prefix.is_empty() && checks.is_empty() && range.is_none() && at.is_none();
+        let is_alone = prefix.is_empty() && checks.is_empty() && at.is_none();
         // Rows that are only counted are counted at once.
-        if !is_whole
+        if !is_alone
             || *negated
             || outputs.is_empty()
             || first.planned.together > 0
@@ -117,7 +117,19 @@ impl Body<'_> {
             return Ok(None);
         }
         let Relation::Stored(relation) = query.relation(*stored) else { return Ok(None) };
-        let path = &relation.paths[*path];
+        let main = &relation.paths[0];
+        let is_whole = match range {
+            None => true,
+            // In the place of an index that would be asked for much of it.
+            Some(_) if *path > 0 => self
+                .scanned(0, &relation, query)?
+                .is_some_and(|(read, _)| read.keyspace == main.keyspace),
+            Some(_) => false,
+        };
+        if !is_whole {
+            return Ok(None);
+        }
+        let path = main;
         let mut drawn = Batch::new(&path.shape);
         // Drawn the same each time, so that the ranges are.
         let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);

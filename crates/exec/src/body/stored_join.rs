@@ -6,14 +6,18 @@ use super::{BATCH_ROWS, Body, Emit, Ready, Wanted};
 use crate::bindings::Bindings;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
-use crate::query::{Query, Relation};
-use crate::stored::{CHUNK_ROWS, Columns};
+use crate::query::{Query, Relation, StoredRelation};
+use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::stored_keys::StoredKeys;
+use base::KeyRange;
 use model::Value;
 use plan::{Duplicates, Step};
 
 /// Rows of a batch that a join is asked for at once.
 const PROBE_ROWS: usize = 1024;
+
+/// Rows of a scan that cost as much as one row found in an index and looked up in its relation (20 to 40 ns and some 300).
+const LOOK_UP_ROWS: u64 = 10;
 
 impl Body<'_> {
     pub(super) fn join_stored(
@@ -48,20 +52,30 @@ impl Body<'_> {
         let once = *negated || (outputs.is_empty() && self.is_set());
         if prefix.is_empty() {
             // Nothing ties it to what is bound: every row of the range with every row of the batch.
-            let mut key_range = match stored_path.prefix(&[], query.interner) {
-                Some(range) => range,
-                None => return Ok(true),
+            let scanned = match (at, &self.part) {
+                // Parts are ranges of the relation's own keys.
+                (0, Some(part)) => Some((&relation.paths[0], part.clone())),
+                _ => self.scanned(at, &relation, query)?,
             };
-            self.narrow(at, &mut key_range, &[], stored_path, query);
-            if let (0, Some(part)) = (at, &self.part) {
-                key_range = part.clone();
-            }
+            let Some((stored_path, key_range)) = scanned else { return Ok(true) };
+            let main = &relation.paths[0];
+            let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
+            let is_covered = stored_path.covers(&wanted);
+            let scanned_columns = if is_covered { &wanted } else { &main_keys };
             let (read, interner) = (query.read, query.interner);
             let mut any = false;
             let mut wants_more = true;
             let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
-            stored_path.scan(read, key_range, &wanted, chunk_rows, interner, &mut |found| {
-                any = true;
+            let scan = |visit: &mut dyn FnMut(Columns) -> Result<Wanted>| {
+                stored_path.scan(read, key_range, scanned_columns, chunk_rows, interner, visit)
+            };
+            scan(&mut |mut found| {
+                if !is_covered {
+                    let keys: Vec<&[Cell]> = found.columns.iter().map(Vec::as_slice).collect();
+                    let mut there = Vec::with_capacity(found.rows);
+                    found = main.probe(read, &keys, found.rows, &wanted, interner, &mut there)?;
+                }
+                any |= found.rows > 0;
                 if once && checks.is_empty() {
                     return Ok(false);
                 }
@@ -222,12 +236,39 @@ impl Body<'_> {
         self.hand_on(at, output, query, emit)
     }
 
+    /// The order in which the rows of a step are read that nothing ties to what is bound, and the range of its keys; `None` where there can be
+    /// no row. An index that lacks columns costs a look into the relation for each of its rows: where the range is wide, the relation is
+    /// read whole in its place.
+    pub(super) fn scanned<'r>(
+        &self,
+        at: usize,
+        relation: &'r StoredRelation,
+        query: &Query<'_>,
+    ) -> Result<Option<(&'r StoredPath, KeyRange)>> {
+        let Step::Stored { path, outputs, checks, .. } = &self.steps[at].planned.step else {
+            return Ok(None);
+        };
+        let main = &relation.paths[0];
+        let path = &relation.paths[*path];
+        let Some(mut range) = path.prefix(&[], query.interner) else { return Ok(None) };
+        self.narrow(at, &mut range, &[], path, query);
+        let columns: Vec<usize> = outputs.iter().chain(checks).map(|(column, _)| *column).collect();
+        if path.keyspace != main.keyspace && !path.covers(&columns) {
+            let found = query.read.estimate(path.keyspace, &range)?.rows;
+            let all = query.read.estimate(main.keyspace, &main.all())?.rows;
+            if found.saturating_mul(LOOK_UP_ROWS) > all {
+                return Ok(main.prefix(&[], query.interner).map(|range| (main, range)));
+            }
+        }
+        Ok(Some((path, range)))
+    }
+
     fn narrow(
         &self,
         at: usize,
-        range: &mut base::KeyRange,
+        range: &mut KeyRange,
         prefix: &[Cell],
-        path: &crate::stored::StoredPath,
+        path: &StoredPath,
         query: &Query<'_>,
     ) {
         let Ready { lower, upper, starts_with, .. } = &self.steps[at];
@@ -244,7 +285,7 @@ impl Body<'_> {
         keys: &[&[Cell]],
         rows: usize,
         wanted: &[usize],
-        path: &crate::stored::StoredPath,
+        path: &StoredPath,
         query: &Query<'_>,
         found: &mut Vec<u32>,
     ) -> Result<Columns> {
@@ -270,7 +311,7 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: &Bindings,
-        relation: &crate::query::StoredRelation,
+        relation: &StoredRelation,
         times: &[i64],
         query: &mut Query<'_>,
         emit: Emit<'_>,

@@ -1,0 +1,127 @@
+//! Moves conditions on columns of a rule into the rule.
+//!
+//! # Why
+//! `adult[n, a] := *person{name: n, age: a} ?[n] := adult[n, a], a < 20` would compute all of `adult` first. With the condition inside, the rule reads
+//! a stretch of an index (pushing selections through views: Selinger et al., SIGMOD 1979; through rules: Ullman, Principles of Database and Knowledge-Base
+//! Systems, 1989). Equalities with `=` are magic sets' business.
+//!
+//! # Invariants
+//! 1. Only into a rule that one atom reads, so that nobody misses the rows that are gone.
+//! 2. Only conditions on a column that is not aggregated: a group is there whole or not at all.
+//! 3. Only what cannot fail where it did not before: `is_int(a), a < 20` guards the comparison, which fails for a text. So `<` and its kind stay behind
+//!    whatever may keep rows from them; `==` fails for no value.
+
+use crate::bounds::{comparison, each_conjunct};
+use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::resolve::call;
+use crate::stratify::components_of;
+
+/// Comparisons that fail where values have no common order.
+const ORDERS: &[&str] = &["gt", "ge", "lt", "le"];
+
+/// Moves all that can be moved, from the entry on.
+pub(crate) fn push(program: &mut Program) {
+    let uses = uses(program);
+    let mut readers_first = components_of(program);
+    readers_first.reverse();
+    for predicate in readers_first.into_iter().flatten() {
+        for number in 0..program.rules.len() {
+            if program.rules[number].predicate == predicate {
+                push_from(program, number, &uses);
+            }
+        }
+    }
+}
+
+/// By how many atoms and algorithms each predicate is read; the entry once more, by whoever asks.
+fn uses(program: &Program) -> Vec<usize> {
+    let mut uses = vec![0; program.predicates.len()];
+    uses[program.entry] += 1;
+    let mut note = |source: &Source| {
+        if let Source::Derived(read) = *source {
+            uses[read] += 1;
+        }
+    };
+    for literal in program.rules.iter().flat_map(|rule| &rule.body) {
+        if let Literal::Atom { source, .. } = literal {
+            note(source);
+        }
+    }
+    for predicate in &program.predicates {
+        if let PredicateKind::Fixed(fixed) = &predicate.kind {
+            fixed.inputs.iter().for_each(|input| note(&input.source));
+        }
+    }
+    uses
+}
+
+/// A comparison of a column of a rule.
+struct Moved {
+    to: usize,
+    column: usize,
+    function: &'static str,
+    value: Expr,
+}
+
+/// Moves conditions of one rule into those that it reads.
+fn push_from(program: &mut Program, number: usize, uses: &[usize]) {
+    let rule = &program.rules[number];
+    let mut moved = Vec::new();
+    let mut left = Vec::with_capacity(rule.body.len());
+    // Whether something before may keep rows from what follows.
+    let mut is_guarded = false;
+    for literal in &rule.body {
+        let mut all = false;
+        match literal {
+            Literal::Atom { negated: false, .. } => {}
+            Literal::Assign { value, .. } if value.is_known() => {}
+            Literal::Condition(condition) => {
+                all = true;
+                each_conjunct(condition, &mut |one| match target(program, rule, one, uses) {
+                    Some(one) if !is_guarded || one.function == "eq" => moved.push(one),
+                    _ => (all, is_guarded) = (false, true),
+                });
+            }
+            _ => is_guarded = true,
+        }
+        if !all {
+            left.push(literal.clone());
+        }
+    }
+    if moved.is_empty() {
+        return;
+    }
+    program.rules[number].body = left;
+    for Moved { to, column, function, value } in moved {
+        for rule in program.rules.iter_mut().filter(|rule| rule.predicate == to) {
+            let args = vec![Expr::Var(rule.head[column]), value.clone()];
+            rule.body.push(Literal::Condition(call(function, args, rule.span)));
+        }
+    }
+}
+
+/// Where a condition may go.
+fn target(program: &Program, rule: &Rule, condition: &Expr, uses: &[usize]) -> Option<Moved> {
+    let mut vars = Vec::new();
+    condition.each_var(&mut |var| vars.push(var));
+    let place = |var: Var| {
+        let mut atoms = rule.body.iter().filter_map(|literal| match literal {
+            Literal::Atom { source: Source::Derived(to), args, negated: false, .. } => {
+                let column = args.iter().position(|arg| *arg == Some(var))?;
+                let PredicateKind::Inline { aggregates } = &program.predicates[*to].kind else {
+                    return None;
+                };
+                let is_ours = uses[*to] == 1 && *to != rule.predicate;
+                (is_ours && aggregates[column].is_none()).then_some((*to, column))
+            }
+            _ => None,
+        });
+        atoms.next()
+    };
+    vars.into_iter().find_map(|var| {
+        let (function, value) = comparison(rule, condition, var)?;
+        let (to, column) = place(var)?;
+        let is_comparison = function == "eq" || ORDERS.contains(&function);
+        is_comparison.then_some(Moved { to, column, function, value })
+    })
+}
