@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import math
 import signal
 import threading
+import time
 import types
 import uuid
+import weakref
 from pathlib import Path
 from typing import Any, Literal
 
@@ -264,6 +267,44 @@ def test_many_rows_pass_to_arrow_polars_and_pandas(db: quipu.Database) -> None:
     assert result.to_polars().equals(pl.from_arrow(table))
     pytest.importorskip("pandas")
     assert result.to_pandas().equals(table.to_pandas())
+
+
+def test_the_collector_walks_over_rows_of_lists_and_not_of_numbers(db: quipu.Database) -> None:
+    many = "i in int_range(2000), f = i / 2, t = concat('text ', to_string(i)), n = null, b = i > 5"
+    plain = db.run(f"?[i, f, t, n, b] := {many}").rows()
+    assert plain[7] == (7, 3.5, "text 7", None, True)
+    assert not any(gc.is_tracked(row) for row in plain)
+    lists = db.run(f"?[i, l] := {many}, l = [i]").rows()
+    assert all(gc.is_tracked(row) for row in lists)
+    # A row that has come into a cycle is collected.
+    row, lists = lists[7], []
+    row[1].append(row)
+    held = weakref.ref(one := type("Held", (), {})())
+    row[1].append(one)
+    del row, one, lists
+    gc.collect()
+    assert held() is None
+
+
+def test_queries_of_several_threads_that_sleep_between_them_all_answer(db: quipu.Database) -> None:
+    db.run("?[a, b] := a in int_range(300), b = mod(a * 7, 300) :create edge {a: Int, b: Int}")
+    script = "?[c] := *edge[a, b], *edge[b, c], a <= $id"
+    stop = time.monotonic() + 0.5
+    failed: list[int] = []
+
+    def ask(number: int) -> None:
+        while time.monotonic() < stop:
+            tops = range(number, 300, 31)
+            failed.extend(top for top in tops if len(db.run(script, {"id": top}).rows()) != top + 1)
+            # Gives the interpreter's lock up elsewhere than in a query.
+            time.sleep(0.001 * number)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
 
 
 def test_an_empty_result_has_its_columns(db: quipu.Database) -> None:

@@ -117,7 +117,7 @@ pub(crate) fn interruptible<T: Send>(
         }
         pending.lock().is_none()
     };
-    let result = py.detach(|| work(&go_on));
+    let result = crate::gate::detached(py, || work(&go_on));
     let pending = pending.into_inner();
     match (result, pending) {
         (Err(error), Some(signal)) if error.kind() == ErrorKind::Cancelled => Err(signal),

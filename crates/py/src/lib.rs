@@ -19,6 +19,7 @@ mod counters;
 mod database;
 mod error;
 mod frames;
+mod gate;
 mod graph;
 mod import;
 mod keys;
