@@ -238,6 +238,11 @@ EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
         "ours counts a member of a list as often as it is there",
         has(r"(?s)\b(count|collect|group_count|sum|mean|product|variance|std_dev)\(.*\bin \["),
     ),
+    (
+        "0.7.6 loses the text itself to starts_with",
+        lambda steps, found: found.versus[0] == "rows" and has(r"starts_with\(")(steps, found),
+    ),
+    ("mnestic takes `true && x` for false", has(r"\btrue &&|&& true\b")),
     ("theirs make min_cost's cost a float", has(r"min_cost\(")),
     (
         "a union is a list, sorted, here; there it is the only list, or a value unlike any list",

@@ -363,12 +363,34 @@ class Maker:
 
     def condition(self, env: dict[str, str]) -> str:
         """A condition, of something that is bound where there is anything."""
+        if self.chance(0.4) and (bound := self.bounds(env)):
+            return bound
         text = self.expr("bool", env, 2)
         for _ in range(6):
             if any(name in text for name in env):
                 break
             text = self.expr("bool", env, 2)
         return text
+
+    def bounds(self, env: dict[str, str]) -> str | None:
+        """A condition that says what a variable is at least, at most, or at all: what may choose an index."""
+        r = self.r
+        some = [name for name, kind in env.items() if kind in ("int", "float", "str")]
+        if not some:
+            return None
+        name = r.choice(some)
+
+        def known() -> str:
+            text = self.literal(env[name])
+            return f"{text} + 1" if env[name] != "str" and self.chance(0.15) else text
+
+        def one() -> str:
+            op = r.choice(["==", "==", "<", "<=", ">", ">="])
+            return f"{name} {op} {known()}" if self.chance(0.8) else f"{known()} {op} {name}"
+
+        if env[name] == "str" and self.chance(0.3):
+            return f"starts_with({name}, {self.literal('str')})"
+        return f"{one()} && {one()}" if self.chance(0.3) else one()
 
     def negation(self, env: dict[str, str], below: list[Rule], depth: int) -> Seq | str:
         """What stands after `not`."""
@@ -842,7 +864,7 @@ class Maker:
             steps.append(self.create_large("rl"))
         if self.chance(0.1):
             steps.append(self.create_history("rh"))
-        if self.chance(0.15):
+        if self.chance(0.3):
             name = self.r.choice(list(self.relations))
             columns = [c for c in self.relations[name] if c.kind != "validity"]
             some = self.r.sample(columns, self.r.randint(1, len(columns)))

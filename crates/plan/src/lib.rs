@@ -5,10 +5,14 @@
 //! 2. `push`: conditions move into the rules whose columns they compare.
 //! 3. `magic`: rules are restricted to what the query asks of them.
 //! 4. `stratify`: which predicates are computed together.
-//! 5. `order`: for each rule, and for each of its recursive atoms, an order of joins.
+//! 5. `order`: for each rule, and for each of its recursive atoms, an order of joins; `together` and `live` add to it which steps are answered at
+//!    once and what is needed after each.
+//!
+//! Where assertions are on, `check` looks at what each of them leaves.
 
 mod bounds;
 mod catalog;
+mod check;
 mod ir;
 mod live;
 mod magic;
@@ -72,8 +76,10 @@ pub struct RulePlan {
 /// Everything that is wrong with it.
 pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Diagnostic>> {
     let (mut program, infos) = resolve(query, catalog)?;
+    check::program("resolve", &program, &infos);
     if !magic::is_disabled(query) {
         push::push(&mut program);
+        check::program("push", &program, &infos);
     }
     let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
     let (groups, whole_rows) = plan_groups(&program, &infos, groups)?;
@@ -84,6 +90,7 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         && let Ok(groups) = stratify::stratify(&program)
         && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
     {
+        check::program("magic", &program, &infos);
         return Ok(Plan { program, infos, groups });
     }
     Ok(Plan { program, infos, groups })

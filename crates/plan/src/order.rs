@@ -7,6 +7,7 @@
 
 use crate::bounds::{self, RangeHint, Sharpness};
 use crate::catalog::{AccessPath, RelationInfo};
+use crate::check;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::together;
@@ -172,7 +173,9 @@ pub(crate) fn order(
     together::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
-    Ok(BodyPlan { steps, duplicates, rows, places })
+    let plan = BodyPlan { steps, duplicates, rows, places };
+    check::body(rule, &plan);
+    Ok(plan)
 }
 
 fn is_positive(literal: &Literal) -> bool {

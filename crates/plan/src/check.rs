@@ -1,0 +1,145 @@
+//! What holds of a program after each pass, looked at where assertions are on: in tests, fuzzing and the simulator.
+
+use crate::catalog::RelationInfo;
+use crate::ir::{Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::order::{BodyPlan, Step};
+
+/// Looks at a program, after the pass of this name.
+///
+/// # Panics
+/// Where assertions are on: if an invariant of the intermediate representation does not hold.
+pub(crate) fn program(pass: &str, program: &Program, infos: &[RelationInfo]) {
+    if cfg!(debug_assertions) {
+        for rule in &program.rules {
+            if let Err(what) = rule_is_sound(program, rule, infos) {
+                let name = &program.predicates[rule.predicate].name;
+                panic!("after {pass}: rule `{name}`: {what}: {rule:?}");
+            }
+        }
+    }
+}
+
+fn rule_is_sound(program: &Program, rule: &Rule, infos: &[RelationInfo]) -> Result<(), String> {
+    let predicate = &program.predicates[rule.predicate];
+    let is = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
+    is(matches!(predicate.kind, PredicateKind::Inline { .. }), "a body without an inline rule")?;
+    is(rule.head.len() == predicate.columns.len(), "a head of another length than its columns")?;
+    let mut named = vec![false; rule.variables.len()];
+    let mut is_known = true;
+    for literal in &rule.body {
+        literal.each_var(&mut |var| is_known &= var < named.len());
+        is(is_known, "a variable that it does not have")?;
+        let Literal::Atom { source, args, negated, .. } = literal else {
+            if !matches!(literal, Literal::Condition(_)) {
+                literal.each_var(&mut |var| named[var] = true);
+            }
+            continue;
+        };
+        let (columns, what) = match *source {
+            Source::Derived(read) => (program.predicates[read].columns.len(), "rule"),
+            Source::Stored(read) => (infos[read].columns.len(), "stored relation"),
+        };
+        is(args.len() == columns, &format!("{} places for a {what} of {columns}", args.len()))?;
+        let mut vars: Vec<Var> = args.iter().flatten().copied().collect();
+        vars.sort_unstable();
+        is(vars.windows(2).all(|two| two[0] != two[1]), "an atom with a variable in two places")?;
+        if !negated {
+            vars.iter().for_each(|&var| named[var] = true);
+        }
+    }
+    is(rule.head.iter().all(|&var| named.get(var) == Some(&true)), "a head that nothing binds")
+}
+
+/// Looks at the order of a body.
+///
+/// # Panics
+/// Where assertions are on: if a literal is left out or taken twice, or a step needs what no step before it binds.
+pub(crate) fn body(rule: &Rule, body: &BodyPlan) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let mut places = body.places.clone();
+    places.sort_unstable();
+    assert!(places.into_iter().eq(0..rule.body.len()), "literals left out or twice: {body:?}");
+    let mut bound = vec![false; rule.variables.len()];
+    for (planned, &place) in body.steps.iter().zip(&body.places) {
+        let mut needs = Vec::new();
+        match &planned.step {
+            Step::Filter(expr)
+            | Step::Assign { value: expr, .. }
+            | Step::Member { list: expr, .. } => {
+                expr.each_var(&mut |var| needs.push(var));
+            }
+            Step::Same { a, b, compare } => {
+                needs.push(*a);
+                needs.extend(compare.then_some(*b));
+            }
+            Step::Derived { bound, .. } => needs.extend(bound.iter().map(|(_, var)| *var)),
+            Step::Stored { prefix, checks, at, .. } => {
+                needs.extend(prefix.iter().copied().chain(checks.iter().map(|(_, var)| *var)));
+                at.iter().for_each(|at| at.each_var(&mut |var| needs.push(var)));
+            }
+        }
+        assert!(needs.iter().all(|&var| bound[var]), "a step before what it needs: {body:?}");
+        rule.body[place].each_var(&mut |var| bound[var] = true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::order::{self, Sizes, Version};
+
+    struct Nothing;
+
+    impl Catalog for Nothing {
+        fn relation(&self, _name: &str) -> Result<Option<RelationInfo>, String> {
+            Ok(None)
+        }
+
+        fn names(&self) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    fn resolved() -> Program {
+        let text = "r[a, b] := a = 1, b = a ?[b] := r[a, b], a > 0";
+        let Ok(syntax::Script::Query(query)) = syntax::parse(text) else { panic!("no query") };
+        crate::resolve(&query, &Nothing).unwrap().0
+    }
+
+    #[test]
+    fn what_the_first_pass_leaves_is_sound() {
+        program("resolve", &resolved(), &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "after push: rule `r`: a head that nothing binds")]
+    fn a_head_that_nothing_binds_is_found() {
+        let mut broken = resolved();
+        broken.rules[0].body.pop();
+        program("push", &broken, &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "an atom with a variable in two places")]
+    fn a_variable_in_two_places_of_an_atom_is_found() {
+        let mut broken = resolved();
+        let Literal::Atom { args, .. } = &mut broken.rules[1].body[0] else { panic!("no atom") };
+        args[0] = args[1];
+        program("push", &broken, &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a step before what it needs")]
+    fn a_step_before_what_it_needs_is_found() {
+        let resolved = resolved();
+        let rule = &resolved.rules[0];
+        let sizes = Sizes { predicates: &[None, None], infos: &[] };
+        let mut plan = order::order(&resolved, rule, &sizes, &|_| Version::Total).unwrap();
+        plan.steps.reverse();
+        plan.places.reverse();
+        body(rule, &plan);
+    }
+}
