@@ -703,7 +703,10 @@ class Blobs:
             keys: Keys.
         """
     def clear(self) -> None:
-        """Delete all values at once."""
+        """Delete all values at once.
+
+        One that is being written in pieces is spared: it is there once its writer is closed.
+        """
     def scan(self, start: _Vertex | None = None, count: int = 100, *, backward: bool = False) -> Table:
         """Return up to ``count`` blobs in key order, with columns ``key`` and ``value``.
 

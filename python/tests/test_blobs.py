@@ -229,6 +229,17 @@ def test_a_value_in_pieces(b: quipu.Blobs) -> None:
     assert b[5] == value
 
 
+def test_a_value_in_pieces_is_whole_though_all_were_cleared_meanwhile(b: quipu.Blobs) -> None:
+    value = random.Random(2).randbytes(1_000_000)
+    b[6] = value
+    with b.writer(5) as writer:
+        writer.write(value[:600_000])
+        b.clear()
+        assert len(b) == 0
+        writer.write(value[600_000:])
+    assert list(b.items()) == [(5, value)]
+
+
 def test_a_sample_and_a_measure(b: quipu.Blobs) -> None:
     assert b.sample(3).rows() == []
     b.put_many(range(500), [b"%d" % i for i in range(500)])

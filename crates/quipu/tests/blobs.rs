@@ -9,6 +9,8 @@ use quipu::{
 };
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Just cut into chunks, and just not.
 const LARGE: usize = 16 << 10;
@@ -47,6 +49,12 @@ fn column(values: &[&[u8]]) -> BytesColumn {
     column
 }
 
+fn chunks(db: &Database) -> u64 {
+    let stats = db.store().stats();
+    let large = stats.keyspaces.iter().find(|(info, _)| info.name == "pages:large").unwrap();
+    db.store().count(large.0.id).unwrap()
+}
+
 #[test]
 fn values_of_every_length_come_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -82,11 +90,7 @@ fn values_of_every_length_come_back() {
 fn a_long_value_that_is_replaced_or_deleted_leaves_no_chunk() {
     let db = memory();
     let blobs = pages(&db);
-    let chunks = || {
-        let stats = db.store().stats();
-        let large = stats.keyspaces.iter().find(|(info, _)| info.name == "pages:large").unwrap();
-        db.store().count(large.0.id).unwrap()
-    };
+    let chunks = || chunks(&db);
     blobs.put(1_u64, &value_of(2 * CHUNK, 1)).unwrap();
     blobs.put(2_u64, &value_of(LARGE, 2)).unwrap();
     assert_eq!(chunks(), 3);
@@ -169,11 +173,6 @@ fn a_value_is_written_and_read_in_pieces() {
 fn a_value_that_is_not_finished_leaves_the_key_as_it_was_and_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let options = || Options { durability: Durability::Os, threads: 1, ..Options::default() };
-    let count = |db: &Database| {
-        let stats = db.store().stats();
-        let large = stats.keyspaces.iter().find(|(info, _)| info.name == "pages:large").unwrap();
-        db.store().count(large.0.id).unwrap()
-    };
     {
         let db = Database::open(folder.path(), options()).unwrap();
         let blobs = pages(&db);
@@ -181,17 +180,178 @@ fn a_value_that_is_not_finished_leaves_the_key_as_it_was_and_nothing_behind() {
         let mut writer = blobs.writer(1_u64).unwrap();
         writer.write_all(&value_of(2 * CHUNK, 1)).unwrap();
         drop(writer);
-        assert_eq!((get(&blobs, 1_u64), count(&db)), (Some(b"old".to_vec()), 0));
+        assert_eq!((get(&blobs, 1_u64), chunks(&db)), (Some(b"old".to_vec()), 0));
         // A process that ends in the middle: nothing cleans up behind it.
         let mut writer = blobs.writer(1_u64).unwrap();
         writer.write_all(&value_of(2 * CHUNK, 1)).unwrap();
-        assert_eq!(count(&db), 3, "two chunks and a note");
+        assert_eq!(chunks(&db), 3, "two chunks and a note");
         std::mem::forget(writer);
         db.close().unwrap();
     }
     let db = Database::open(folder.path(), options()).unwrap();
     assert_eq!(get(&pages(&db), 1_u64), Some(b"old".to_vec()));
-    assert_eq!(count(&db), 0);
+    assert_eq!(chunks(&db), 0);
+}
+
+#[test]
+fn a_value_that_is_being_written_is_whole_though_all_were_cleared_meanwhile() {
+    let db = memory();
+    let blobs = pages(&db);
+    let value = value_of(3 * CHUNK + 1000, 1);
+    // One before and one behind: what lies between, before and behind the values being written is freed.
+    for key in [1_u64, 2] {
+        blobs.put(key, &value_of(2 * CHUNK, key)).unwrap();
+    }
+    let mut writer = blobs.writer(3_u64).unwrap();
+    writer.write_all(&value[..2 * CHUNK]).unwrap();
+    blobs.put(4_u64, &value_of(LARGE, 4)).unwrap();
+    let mut other = blobs.writer(5_u64).unwrap();
+    other.write_all(&value[..CHUNK]).unwrap();
+    blobs.put(6_u64, &value_of(LARGE, 6)).unwrap();
+    blobs.clear().unwrap();
+    assert_eq!((blobs.len().unwrap(), chunks(&db)), (0, 5), "three chunks and two notes");
+    db.compact().unwrap();
+    writer.write_all(&value[2 * CHUNK..]).unwrap();
+    writer.finish().unwrap();
+    other.write_all(&value[CHUNK..]).unwrap();
+    other.finish().unwrap();
+    assert!(get(&blobs, 3_u64) == Some(value.clone()));
+    assert!(get(&blobs, 5_u64) == Some(value));
+    assert_eq!(blobs.check().unwrap().unused, 0);
+    blobs.clear().unwrap();
+    assert_eq!(chunks(&db), 0);
+}
+
+#[test]
+fn a_transaction_that_clears_spares_what_it_and_others_are_writing() {
+    let db = memory();
+    let blobs = pages(&db);
+    let value = value_of(2 * CHUNK + 1, 1);
+    blobs.put(1_u64, &value_of(2 * CHUNK, 1)).unwrap();
+    let mut outside = blobs.writer(2_u64).unwrap();
+    outside.write_all(&value[..CHUNK]).unwrap();
+    let tx = db.transaction(Isolation::Snapshot);
+    let seen = tx.blobs("pages").unwrap();
+    let mut inside = seen.writer(3_u64).unwrap();
+    inside.write_all(&value[..CHUNK]).unwrap();
+    seen.put(4_u64, &value_of(CHUNK, 4)).unwrap();
+    seen.clear().unwrap();
+    inside.write_all(&value[CHUNK..]).unwrap();
+    inside.finish().unwrap();
+    assert!(get(&seen, 3_u64) == Some(value.clone()));
+    assert_eq!(seen.len().unwrap(), 1);
+    tx.commit().unwrap();
+    outside.write_all(&value[CHUNK..]).unwrap();
+    outside.finish().unwrap();
+    assert!(get(&blobs, 2_u64) == Some(value.clone()));
+    assert!(get(&blobs, 3_u64) == Some(value));
+    assert_eq!((blobs.len().unwrap(), chunks(&db)), (2, 6));
+    assert_eq!(blobs.check().unwrap().unused, 0);
+}
+
+#[test]
+fn a_transaction_that_clears_conflicts_with_a_value_that_it_does_not_know_of() {
+    let db = memory();
+    let blobs = pages(&db);
+    blobs.put(1_u64, &value_of(CHUNK, 1)).unwrap();
+    let value = value_of(2 * CHUNK + 1, 1);
+    let tx = db.transaction(Isolation::Snapshot);
+    tx.blobs("pages").unwrap().clear().unwrap();
+    let mut writer = blobs.writer(2_u64).unwrap();
+    writer.write_all(&value[..CHUNK]).unwrap();
+    assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    writer.write_all(&value[CHUNK..]).unwrap();
+    writer.finish().unwrap();
+    assert!(get(&blobs, 2_u64) == Some(value));
+    assert_eq!(blobs.check().unwrap().large, 2);
+}
+
+#[test]
+fn a_value_that_was_given_up_leaves_nothing_behind_though_all_were_cleared() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { durability: Durability::Os, threads: 1, ..Options::default() };
+    {
+        let db = Database::open(folder.path(), options()).unwrap();
+        let blobs = pages(&db);
+        let mut dropped = blobs.writer(1_u64).unwrap();
+        let mut forgotten = blobs.writer(2_u64).unwrap();
+        dropped.write_all(&value_of(CHUNK, 1)).unwrap();
+        forgotten.write_all(&value_of(CHUNK, 2)).unwrap();
+        blobs.clear().unwrap();
+        assert_eq!(blobs.collect_garbage().unwrap(), 0, "they are being written");
+        drop(dropped);
+        assert_eq!(chunks(&db), 2);
+        std::mem::forget(forgotten);
+        db.close().unwrap();
+    }
+    let db = Database::open(folder.path(), options()).unwrap();
+    assert_eq!((pages(&db).len().unwrap(), chunks(&db)), (0, 0));
+}
+
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn unless_others_won(done: quipu::Result<()>) -> bool {
+    match done {
+        Err(error) if error.kind() == ErrorKind::Conflict => false,
+        done => done.map(|()| true).unwrap(),
+    }
+}
+
+/// Values in pieces, long ones at once and short ones, each from a thread of its own, while another clears: what is there
+/// is whole, and `compact` leaves no chunk without a row.
+#[test]
+fn values_that_are_written_while_others_clear_are_whole_or_gone() {
+    for durability in [Durability::Sync, Durability::Os] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { durability, threads: 1, ..Options::default() };
+        let db = Database::open(folder.path(), options).unwrap();
+        let blobs = pages(&db);
+        let done = AtomicBool::new(false);
+        let value = value_of(CHUNK + 1000, 7);
+        std::thread::scope(|scope| {
+            let (blobs, done, value) = (&blobs, &done, &value);
+            // Also where an assertion fails below.
+            let end = SetWhenDropped(done);
+            let until_done = |step: &'static (dyn Fn(&Blobs, &[u8], u64) + Sync)| {
+                scope.spawn(move || {
+                    let going_on = |_: &u64| !done.load(Ordering::Relaxed);
+                    (0..).take_while(going_on).for_each(|n| step(blobs, value, n));
+                });
+            };
+            until_done(&|blobs, _, n| {
+                unless_others_won(blobs.put(1000 + n % 10, b"short"));
+            });
+            until_done(&|blobs, value, n| {
+                unless_others_won(blobs.put(2000 + n % 3, &value[..LARGE]));
+            });
+            until_done(&|blobs, _, _| {
+                blobs.clear().unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            });
+            let mut finished = 0;
+            for n in 0..60_u64 {
+                let mut writer = blobs.writer(n % 5).unwrap();
+                writer.write_all(&value[..CHUNK]).unwrap();
+                std::thread::yield_now();
+                writer.write_all(&value[CHUNK..]).unwrap();
+                finished += u64::from(unless_others_won(writer.finish()));
+                let found = get(blobs, n % 5);
+                assert!(found.is_none_or(|found| found == *value), "value {n} is not whole");
+            }
+            assert!(finished > 0);
+            drop(end);
+        });
+        blobs.check().unwrap();
+        db.compact().unwrap();
+        assert_eq!(blobs.check().unwrap().unused, 0, "{durability:?}");
+        db.check(&|_, _| true).unwrap();
+    }
 }
 
 #[test]
@@ -319,6 +479,47 @@ fn lose_a_chunk(db: &Database) {
         delete_ranges: Vec::new(),
     };
     db.store().write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
+}
+
+#[test]
+fn chunks_that_lost_their_rows_are_collected_and_no_others() {
+    let db = memory();
+    let blobs = pages(&db);
+    let lose = |lost: &[u64]| {
+        (0..10_u64).for_each(|key| blobs.put(key, &value_of(LARGE + key as usize, key)).unwrap());
+        let stats = db.store().stats();
+        let rows = stats.keyspaces.iter().find(|(info, _)| info.name == "pages").unwrap();
+        let mut batch = base::Batch::new(&rows.0.shape);
+        for &key in lost {
+            batch.keys.push(base::KeyRef::Words(&[key]));
+            batch.values.iter_mut().for_each(base::Column::push_null);
+            batch.rows += 1;
+        }
+        let table = store::TableWrites {
+            keyspace: rows.0.id,
+            kinds: store::Kinds::Uniform(base::Kind::Delete),
+            rows: batch,
+            delete_ranges: Vec::new(),
+        };
+        db.store().write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
+    };
+    let lost = [0, 1, 2, 5, 7, 8, 9];
+    let mut writer = blobs.writer(99_u64).unwrap();
+    writer.write_all(&value_of(CHUNK, 1)).unwrap();
+    lose(&lost);
+    assert_eq!(blobs.check().unwrap().unused, 8, "with what is being written");
+    assert_eq!(blobs.collect_garbage().unwrap(), 7);
+    assert_eq!((chunks(&db), blobs.check().unwrap().unused), (5, 1));
+    // The same within a transaction.
+    lose(&lost);
+    let tx = db.transaction(Isolation::Snapshot);
+    assert_eq!(tx.blobs("pages").unwrap().collect_garbage().unwrap(), 7);
+    tx.commit().unwrap();
+    writer.finish().unwrap();
+    assert_eq!((chunks(&db), blobs.check().unwrap().unused), (4, 0));
+    assert!(
+        [3_u64, 4, 6].iter().all(|&key| get(&blobs, key).unwrap().len() == LARGE + key as usize)
+    );
 }
 
 #[test]

@@ -1,21 +1,39 @@
 //! Chunks that belong to no row.
 //!
-//! They come about in two ways: a value written in pieces was not finished, because the process ended; or a short
+//! They come about in three ways: a value written in pieces was not finished, because the process ended; or a short
 //! value, or a load, replaced a long one in the instant in which the long one was the first of its blobs, and did not look.
+//! And a [`Blobs::clear`] beside others who write without a pause leaves them for a moment.
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{empty_batch, large_ids};
 use super::{Blobs, LARGE};
-use base::{KeyRange, Projection};
+use crate::SharedTransaction;
+use crate::source::Source;
+use base::{Key, KeyRange, Projection};
 use env::Env;
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use relation::{BlobsPart, Definition};
 use std::sync::Arc;
-use store::{Result, Store, WriteBatch};
+use store::{ErrorKind, Isolation, Result, Store, WriteBatch};
 
 /// Rows looked at in one step.
 const ROWS_A_STEP: usize = 16 << 10;
+
+/// Whether one range goes over neighbours with nothing between them, also over what others may write there meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    Joined,
+    Apart,
+}
+
+/// Values that belong to no row.
+#[derive(Default)]
+struct Garbage {
+    count: u64,
+    /// First and last ids, ascending.
+    runs: Vec<(u64, u64)>,
+}
 
 /// Removes what values left that were written in pieces when the process ended. For a database that was just
 /// opened for writing: nobody writes such a value yet.
@@ -60,12 +78,28 @@ impl Blobs {
     /// # Errors
     /// Corruption, and failed writes.
     pub fn collect_garbage(&self) -> Result<u64> {
+        if let Source::Store(store) = &self.source {
+            // Whole runs of ids, checked at the commit: a clear of millions of values leaves a few ranges, not millions.
+            let transaction = SharedTransaction::begin(&**store, Isolation::Snapshot);
+            let inside = self.in_transaction(&transaction);
+            let count = inside.delete_garbage(&inside.garbage(Runs::Joined)?)?;
+            match transaction.commit() {
+                // The clock was put back, and a new id lies between old ones.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                done => return done.map(|_| count),
+            }
+        }
+        // Ids are never used again, so what is garbage at one moment stays so.
+        self.delete_garbage(&self.held().garbage(Runs::Apart)?)
+    }
+
+    /// What belongs to no row at one moment.
+    fn garbage(&self, runs: Runs) -> Result<Garbage> {
         // At one moment every id has its row or its note: whoever writes chunks writes one of them along or before.
-        let held = self.held();
-        let mut live: HashSet<u64, RandomState> = held.noted()?.into_iter().collect();
+        let mut live: HashSet<u64, RandomState> = self.noted()?.into_iter().collect();
         live.insert(NOTES);
-        let mut garbage = Vec::new();
-        held.source.read(|read| {
+        let mut garbage = Garbage::default();
+        self.source.read(|read| {
             let all = crate::keys::range_of(self.core.def.key, None, None)?;
             let mut scan = read.scan(self.core.rows, all, LARGE)?;
             let mut rows = empty_batch(self.core.def.key);
@@ -73,16 +107,31 @@ impl Blobs {
                 live.extend(large_ids(&rows));
                 rows.clear();
             }
+            let mut goes_on = false;
             read.first_words(self.core.large, &mut |ids| {
-                garbage.extend(ids.iter().filter(|id| !live.contains(*id)));
+                for &id in ids {
+                    let is_garbage = !live.contains(&id);
+                    match garbage.runs.last_mut() {
+                        _ if !is_garbage => {}
+                        Some(run) if goes_on => run.1 = id,
+                        _ => garbage.runs.push((id, id)),
+                    }
+                    garbage.count += u64::from(is_garbage);
+                    goes_on = is_garbage && runs == Runs::Joined;
+                }
             })
         })?;
-        if !garbage.is_empty() {
-            // Ids are never used again, so what is garbage at that moment stays so.
-            let ranges = garbage.iter().map(|&id| KeyRange::prefix_words(&[id])).collect();
-            let table = self.range_deletes(BlobsPart::Large, ranges);
-            self.source.apply(&WriteBatch { tables: vec![table] })?;
-        }
-        Ok(garbage.len() as u64)
+        Ok(garbage)
+    }
+
+    fn delete_garbage(&self, garbage: &Garbage) -> Result<u64> {
+        let range = |&(first, last): &(u64, u64)| KeyRange {
+            lower: Key::words(&[first]),
+            upper: KeyRange::prefix_words(&[last]).upper,
+        };
+        let ranges = garbage.runs.iter().map(range).collect();
+        let table = self.range_deletes(BlobsPart::Large, ranges);
+        self.source.apply(&WriteBatch { tables: vec![table] })?;
+        Ok(garbage.count)
     }
 }

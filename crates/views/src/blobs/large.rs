@@ -144,6 +144,14 @@ impl Blobs {
         }
     }
 
+    /// Whether there is any chunk or note.
+    pub(super) fn holds_large(&self) -> Result<bool> {
+        let (all, mut batch) = (KeyRange::all_words(), chunk_batch());
+        self.source
+            .read(|read| read.scan_into(self.core.large, &all, Projection::KEYS, 1, &mut batch))?;
+        Ok(batch.rows > 0)
+    }
+
     /// Whether there may be any chunk.
     pub(super) fn may_hold_large(&self) -> Result<bool> {
         let all = KeyRange::all_words();

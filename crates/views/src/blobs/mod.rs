@@ -12,7 +12,7 @@
 //! 2. Chunks of an id are numbered from 0, all but the last have [`CHUNK_BYTES`] bytes, and never change.
 //! 3. An id belongs to one row at most, is never used again, and is never 0.
 //! 4. Chunks are written in the commit of their row, or before it under a note `{0, id}` that this commit removes. What a crash
-//!    leaves under such a note is removed by the next opening.
+//!    leaves under such a note is removed by the next opening; nobody but its writer takes chunks away that have a note.
 
 mod check;
 mod garbage;

@@ -4,7 +4,7 @@
 //! Where no value is long, a write needs to know nothing of what it replaces: it is one row, and the newest wins. Where
 //! a long value may be replaced its chunks go with it, so the row is read first, in a transaction.
 
-use super::large::ChunkWrites;
+use super::large::{ChunkWrites, NOTES};
 use super::rows::{append_values, empty_batch, large_ids, push_key, push_values};
 use super::{Blobs, LARGE, LARGE_BYTES_MIN, VALUE_BYTES_MAX};
 use crate::keys::{KeyList, KeyOf, KeyType, check_values, keys_of, push_keys, push_one, range_of};
@@ -108,16 +108,53 @@ impl Blobs {
         self.source.apply(&WriteBatch { tables: vec![table] })
     }
 
-    /// Deletes all values at once.
+    /// Deletes all values at once. One that is being written in pieces is not among them: once it is finished, it is there.
     pub fn clear(&self) -> Result<()> {
+        let alone = self.source.store().is_some();
+        if alone && !self.holds_large()? {
+            return self.source.apply(&self.clear_rows()?);
+        }
+        match self.in_own_transaction(Self::clear_checked) {
+            // Others write without a pause: the rows go, whatever is written; then the chunks that lost theirs.
+            Err(error) if alone && error.kind() == ErrorKind::Conflict => {
+                self.source.apply(&self.clear_rows()?)?;
+                self.collect_garbage().map(drop)
+            }
+            done => done,
+        }
+    }
+
+    /// Inside a transaction: deletes all rows, and all chunks but those of values that are being written.
+    ///
+    /// # Why this is safe beside writers
+    /// Who writes in pieces commits its note before its first chunk. A note of the transaction's moment is seen here, and its chunks
+    /// are spared. One that came later has no chunk at that moment, so a chunk that is there when this commits was written
+    /// since into a range that is deleted: that is a conflict. So is a row that took its note away meanwhile.
+    fn clear_checked(&self) -> Result<()> {
+        let mut spared = self.noted()?;
+        spared.sort_unstable();
+        // The notes themselves lie under the first id.
+        let mut lower = Some(NOTES + 1);
+        let mut between = Vec::with_capacity(spared.len() + 1);
+        for id in spared {
+            let gap = lower.map(|lower| KeyRange {
+                lower: base::Key::words(&[lower]),
+                upper: Some(base::Key::words(&[id])),
+            });
+            between.extend(gap);
+            lower = id.checked_add(1);
+        }
+        between
+            .extend(lower.map(|lower| KeyRange { lower: base::Key::words(&[lower]), upper: None }));
+        between.retain(|range| !range.is_empty());
+        let mut writes = self.clear_rows()?;
+        writes.tables.push(self.range_deletes(BlobsPart::Large, between));
+        self.source.apply(&writes)
+    }
+
+    fn clear_rows(&self) -> Result<WriteBatch> {
         let all = range_of(self.core.def.key, None, None)?;
-        // The notes under id 0 stay: they belong to values that are being written.
-        let chunks = KeyRange { lower: base::Key::words(&[1]), upper: None };
-        let tables = vec![
-            self.range_deletes(BlobsPart::Rows, vec![all]),
-            self.range_deletes(BlobsPart::Large, vec![chunks]),
-        ];
-        self.source.apply(&WriteBatch { tables })
+        Ok(WriteBatch { tables: vec![self.range_deletes(BlobsPart::Rows, vec![all])] })
     }
 
     /// Deletes whole ranges of a keyspace.
@@ -215,7 +252,7 @@ impl Blobs {
     pub(super) fn put_id(&self, keys: &Keys, id: u64, bytes: u64) -> Result<()> {
         let mut chunks = ChunkWrites::new();
         self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
-        chunks.delete(super::large::NOTES, id);
+        chunks.delete(NOTES, id);
         let mut rows = empty_batch(self.core.def.key);
         push_key(&mut rows.keys, keys, 0);
         push_values(&mut rows, None, Some((id, bytes)));
