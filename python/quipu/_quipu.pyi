@@ -727,6 +727,8 @@ class Blobs:
     def range(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> TableStream:
         """Return a stream of all blobs from ``start`` on and below ``stop``, as of now; ``None`` is no bound.
 
+        A table has some thousand rows, and fewer where their values take more than about 4 MiB; one at least.
+
         Args:
             start: The first key, or the one after which the first comes; ``None`` is no bound.
             stop: The key before which it ends; ``None`` is no bound.

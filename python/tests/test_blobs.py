@@ -240,6 +240,19 @@ def test_a_value_in_pieces_is_whole_though_all_were_cleared_meanwhile(b: quipu.B
     assert list(b.items()) == [(5, value)]
 
 
+def test_a_stream_of_long_values_comes_in_tables_of_some_mebibytes(b: quipu.Blobs) -> None:
+    values = {key: random.Random(key).randbytes(1_000_000 if key % 4 else 10) for key in range(40)}
+    for key, value in values.items():
+        b[key] = value
+    tables = [table.rows() for table in b.range()]
+    assert dict(row for rows in tables for row in rows) == values
+    assert all(sum(len(value) for _, value in rows) < 8_000_000 for rows in tables)
+    assert dict(b.items()) == values
+    b.clear()
+    b.put_many(range(5000), [b"short"] * 5000)
+    assert [len(table) for table in b.range()] == [4096, 904]
+
+
 def test_a_sample_and_a_measure(b: quipu.Blobs) -> None:
     assert b.sample(3).rows() == []
     b.put_many(range(500), [b"%d" % i for i in range(500)])

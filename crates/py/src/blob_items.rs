@@ -12,7 +12,7 @@ use quipu::{BlobRows, BlobScan, VertexColumn};
 
 /// Rows that are read at once, at most ...
 const ROWS_MAX: usize = 256;
-/// ... and bytes of their values, about: where these are many, the next time half as many rows are read.
+/// ... and bytes of their values, about: where these are many, the next time half as many rows are read. (The stream itself ends a batch after 4 MiB.)
 const BYTES: usize = 1 << 20;
 
 /// An iterator over pairs of keys and values, as of the moment it was made.

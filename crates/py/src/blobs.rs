@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use quipu::{BlobRows, BytesColumn};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows asked of a stream at once; values of a kibibyte make 4 MiB of them.
+/// Rows asked of a stream at once; fewer come where their values are long.
 const ROWS_A_BATCH: usize = 4096;
 
 /// Blobs, seen through the database or a transaction.

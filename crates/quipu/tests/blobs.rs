@@ -355,6 +355,95 @@ fn values_that_are_written_while_others_clear_are_whole_or_gone() {
 }
 
 #[test]
+fn a_batch_of_a_stream_ends_where_its_values_are_some_mebibytes() {
+    const MIB: usize = 1 << 20;
+    let db = memory();
+    let blobs = pages(&db);
+    // Long ones, short ones between them, one that is longer than a batch, and many that are not quite long.
+    let len_of = |key: u64| match key {
+        20 => 9 * MIB,
+        0..40 if key.is_multiple_of(3) => 100,
+        0..40 => MIB,
+        _ => LARGE - 1,
+    };
+    let keys = 1500_u64;
+    for key in 0..keys {
+        blobs.put(key, &value_of(len_of(key), key)).unwrap();
+    }
+    let mut stream = blobs.range(None, None).unwrap();
+    let mut rows = BlobRows::default();
+    let (mut next, mut batches) = (0, 0);
+    while stream.next_rows(4096, &mut rows).unwrap() {
+        batches += 1;
+        assert!(!rows.is_empty());
+        let bytes: usize = (0..rows.len()).map(|i| rows.value(i).len()).sum();
+        assert!(bytes <= 8 * MIB || rows.len() == 1, "{bytes} bytes in {} rows", rows.len());
+        for (i, &key) in rows.words().iter().enumerate() {
+            assert_eq!(key, next);
+            assert!(rows.value(i) == value_of(len_of(key), key), "blob {key}");
+            next += 1;
+        }
+    }
+    assert_eq!(next, keys);
+    assert!(batches < 25, "{batches} batches");
+    assert!(!stream.next_rows(10, &mut rows).unwrap());
+    // Fewer are asked for than were read ahead.
+    let mut stream = blobs.range(Some(10_u64.into()), Some(50_u64.into())).unwrap();
+    let mut streamed = Vec::new();
+    while stream.next_rows(2, &mut rows).unwrap() {
+        assert!(rows.len() <= 2);
+        streamed.extend_from_slice(rows.words());
+    }
+    assert_eq!(streamed, (10..50).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_transaction_may_delete_and_replace_long_values_while_it_streams_them() {
+    let db = memory();
+    (0..3_u64).for_each(|key| pages(&db).put(key, &value_of(LARGE, 0)).unwrap());
+    let tx = db.transaction(Isolation::Snapshot);
+    let blobs = tx.blobs("pages").unwrap();
+    (3..9_u64).for_each(|key| blobs.put(key, &value_of(LARGE + 5, key)).unwrap());
+    let mut stream = blobs.range(None, None).unwrap();
+    let (mut rows, mut streamed) = (BlobRows::default(), Vec::new());
+    assert!(stream.next_rows(1, &mut rows).unwrap());
+    for deleted in [0_u64, 1, 4, 8] {
+        blobs.delete(deleted).unwrap();
+    }
+    blobs.put(5_u64, &value_of(LARGE, 50)).unwrap();
+    blobs.put(6_u64, b"short").unwrap();
+    while stream.next_rows(2, &mut rows).unwrap() {
+        streamed.extend((0..rows.len()).map(|i| (rows.words()[i], rows.value(i).to_vec())));
+    }
+    let want = [
+        (2, value_of(LARGE, 0)),
+        (3, value_of(LARGE + 5, 3)),
+        (5, value_of(LARGE, 50)),
+        (6, b"short".to_vec()),
+        (7, value_of(LARGE + 5, 7)),
+    ];
+    assert!(streamed == want, "{:?}", streamed.iter().map(|row| row.0).collect::<Vec<_>>());
+}
+
+#[test]
+fn short_values_come_in_batches_as_long_as_were_asked_for() {
+    let db = memory();
+    let blobs = pages(&db);
+    let keys: Vec<u64> = (0..10_000).collect();
+    let values: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+    let values: Vec<&[u8]> = values.iter().map(|value| &value[..]).collect();
+    blobs.put_many(KeyList::U64(&keys), &column(&values)).unwrap();
+    db.flush().unwrap();
+    let mut stream = blobs.range(None, None).unwrap();
+    let mut rows = BlobRows::default();
+    let mut lengths = Vec::new();
+    while stream.next_rows(4096, &mut rows).unwrap() {
+        lengths.push(rows.len());
+    }
+    assert_eq!((lengths.iter().sum::<usize>(), lengths.len()), (10_000, 3), "{lengths:?}");
+}
+
+#[test]
 fn transactions_see_their_own_blobs_and_conflict_over_one_key() {
     let db = memory();
     let blobs = pages(&db);

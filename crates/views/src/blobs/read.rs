@@ -1,8 +1,9 @@
 //! Reading blobs.
 
-use super::rows::{Held, empty_batch, held, large_ids};
-use super::{BlobRows, Blobs, VALUES, damaged};
+use super::rows::{Held, empty_batch, held, large_ids, push_key};
+use super::{BlobRows, Blobs, LARGE_BYTES_MIN, VALUES, damaged};
 use crate::keys::{KeyList, KeyOf, KeyType, keys_of, range_of, range_through, with_key};
+use crate::source::Source;
 use base::{Batch, BytesColumn, Column, Keys, Projection};
 use std::cell::Cell;
 use store::{Read, Result, Scan};
@@ -178,7 +179,8 @@ impl Blobs {
         let range = range_of(self.core.def.key, from, to)?;
         let held = self.held();
         let scan = held.source.read(|read| read.scan(self.core.rows, range, Projection::ALL))?;
-        Ok(BlobScan { scan, blobs: held })
+        let ahead = empty_batch(self.core.def.key);
+        Ok(BlobScan { scan, blobs: held, ahead, at: 0 })
     }
 
     /// Exact number of blobs. Costs what was written since the last full compaction, not the size.
@@ -219,21 +221,27 @@ impl Blobs {
     /// Puts long values in the place of their ids. Rows that are absent stay empty.
     pub(super) fn resolve(&self, read: &dyn Read, rows: &mut Batch) -> Result<()> {
         let mut values = BytesColumn::default();
-        let count = rows.values[0].len();
-        let mut value = Vec::new();
-        for i in 0..count {
-            match held(rows, i) {
-                Held::Value(value) => values.push(Some(value)),
-                Held::Large(id, bytes) => {
-                    value.clear();
-                    self.read_large(read, id, bytes, &mut value)?;
-                    values.push(Some(&value));
-                }
-                Held::Nothing => values.push(None),
-            }
+        for i in 0..rows.values[0].len() {
+            self.push_value(read, held(rows, i), &mut values)?;
         }
         rows.values[0] = Column::Bytes(values);
         rows.values[1..].iter_mut().for_each(Column::clear);
+        Ok(())
+    }
+
+    /// Appends what a row holds; nothing where it is absent.
+    fn push_value(&self, read: &dyn Read, held: Held<'_>, out: &mut BytesColumn) -> Result<()> {
+        match held {
+            Held::Value(value) => out.push(Some(value)),
+            Held::Large(id, bytes) => {
+                // No copy beside the column's: a value may be a gibibyte.
+                let row = out.len();
+                self.read_large(read, id, bytes, &mut out.heap)?;
+                out.offsets.push(out.heap.len() as u64);
+                out.validity.push(row, true);
+            }
+            Held::Nothing => out.push(None),
+        }
         Ok(())
     }
 
@@ -242,26 +250,110 @@ impl Blobs {
     }
 }
 
+/// Bytes of values after which a batch of a stream ends.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Rows read at once. They may be [`BATCH_BYTES`] more than wanted, for each is shorter than [`LARGE_BYTES_MIN`].
+const ROWS_A_STEP: usize = BATCH_BYTES / LARGE_BYTES_MIN;
+const _: () = assert!(ROWS_A_STEP == 256, "what a step may have too much is a batch");
+
 /// A stream of blobs in key order, as of the moment it began.
+///
+/// # Why rows wait
+/// A thousand rows of long values are a few kilobytes, and what they stand for is gigabytes. So rows are read ahead, and their values
+/// when they are handed out: as many as a batch's bytes allow.
 pub struct BlobScan {
     scan: Box<dyn Scan>,
     blobs: Blobs,
+    /// Rows that were read, some of long values; the next to be handed out is `at`.
+    ahead: Batch,
+    at: usize,
 }
 
 impl BlobScan {
-    /// Replaces `out` by about `count` blobs; false when there are no more.
+    /// Replaces `out` by up to `count` blobs, fewer where their values take more than about 4 MiB; one at least, however long. False when
+    /// there are no more. In a transaction, long values are as the transaction's own writes have left them by now.
     pub fn next_rows(&mut self, count: usize, out: &mut BlobRows) -> Result<bool> {
         out.reset(self.blobs.core.def.key);
-        let more = self.scan.next_batch(count, &mut out.batch)?;
-        if large_ids(&out.batch).next().is_some() {
-            self.blobs.source.read(|read| self.blobs.resolve(read, &mut out.batch))?;
+        while out.batch.rows == 0 && count > 0 {
+            if self.at == self.ahead.rows {
+                self.read_rows(count, &mut out.batch)?;
+                if large_ids(&out.batch).next().is_none() {
+                    break;
+                }
+                self.ahead.clear();
+                self.at = 0;
+                std::mem::swap(&mut self.ahead, &mut out.batch);
+            }
+            self.hand_out(count, &mut out.batch)?;
         }
-        Ok(more)
+        Ok(out.batch.rows > 0)
+    }
+
+    /// Appends rows as they are stored.
+    fn read_rows(&mut self, count: usize, out: &mut Batch) -> Result<()> {
+        let mut step = ROWS_A_STEP;
+        while out.rows < count && bytes_of(out) < BATCH_BYTES {
+            if !self.scan.next_batch(step.min(count - out.rows), out)? {
+                break;
+            }
+            // Where the first are so short that all that are wanted would fit, the rest is read at once: each stop costs. Where
+            // longer ones follow, that batch has more, with 4096 rows 64 MiB at most.
+            let is_short = bytes_of(out) / out.rows < BATCH_BYTES / count;
+            step = if is_short { count } else { ROWS_A_STEP };
+        }
+        Ok(())
+    }
+
+    /// Appends rows that wait, with their values.
+    fn hand_out(&mut self, count: usize, out: &mut Batch) -> Result<()> {
+        let Self { blobs, ahead, at, .. } = self;
+        let may_change = matches!(blobs.source, Source::Transaction(_));
+        let mut row = empty_batch(blobs.core.def.key);
+        blobs.source.read(|read| {
+            while *at < ahead.rows && out.rows < count {
+                let mut now = held(ahead, *at);
+                if let (true, Held::Large(..)) = (may_change, &now) {
+                    // The transaction may have taken the chunks away since the row was read.
+                    row.clear();
+                    let key = ahead.keys.get(*at);
+                    if !read.get(blobs.core.rows, key.as_ref(), VALUES, &mut row)? {
+                        *at += 1;
+                        continue;
+                    }
+                    now = held(&row, 0);
+                }
+                let bytes = match now {
+                    Held::Value(value) => value.len() as u64,
+                    Held::Large(_, bytes) => bytes,
+                    Held::Nothing => 0,
+                };
+                if out.rows > 0 && (bytes_of(out) as u64).saturating_add(bytes) > BATCH_BYTES as u64
+                {
+                    break;
+                }
+                if let Column::Bytes(values) = &mut out.values[0] {
+                    blobs.push_value(read, now, values)?;
+                }
+                push_key(&mut out.keys, &ahead.keys, *at);
+                out.rows += 1;
+                *at += 1;
+            }
+            Ok(())
+        })
     }
 
     /// Whether the keys are numbers or text.
     #[must_use]
     pub fn key_type(&self) -> KeyType {
         self.blobs.core.def.key
+    }
+}
+
+/// Bytes of the values in a batch of rows.
+fn bytes_of(rows: &Batch) -> usize {
+    match &rows.values[0] {
+        Column::Bytes(values) => values.heap.len(),
+        Column::Words(_) => unreachable!("values of blobs are bytes"),
     }
 }
