@@ -7,6 +7,10 @@ use quipu::{
     KeyList, KeyType, Number, NumberColumn, NumberList, NumberType, Options,
 };
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// For what is written within a second where nothing else is done: so long, and a test has failed.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
 fn options(durability: Durability) -> Options {
     Options { durability, threads: 1, ..Options::default() }
@@ -102,14 +106,18 @@ fn increments_that_wait_are_written_without_being_asked_for() {
     };
     counters.add(1_u64, 5).unwrap();
     // Within a second, on a machine that is not busy; here only that it comes.
-    while stored(1) != 5 {
-        std::thread::yield_now();
-    }
+    let comes = |number: i64| {
+        let begin = Instant::now();
+        while stored(1) != number {
+            let waited = begin.elapsed();
+            assert!(waited < WRITTEN_WITHIN, "{number} is not written after {waited:?}");
+            std::thread::yield_now();
+        }
+    };
+    comes(5);
     // And again, after the first time.
     counters.add(1_u64, 6).unwrap();
-    while stored(1) != 11 {
-        std::thread::yield_now();
-    }
+    comes(11);
     assert_eq!(int(&counters, 1), 11);
 }
 
