@@ -607,7 +607,7 @@ class Blobs:
     Any call raises :class:`quipu.InvalidInputError` after the blobs were dropped, their database closed or their
     transaction ended, and where a key is out of range; :class:`TypeError` where a key or a value is of another type.
     Any write raises :class:`quipu.PoisonedError` after a failed write, and :class:`quipu.LimitError` for a value past
-    1 GiB or, in a transaction, past a quarter of the memory limit.
+    1 GiB. What becomes visible together, in a transaction or by ``put_many``, may take a quarter of the memory limit.
     """
 
     @property
@@ -661,6 +661,7 @@ class Blobs:
 
         Raises:
             InvalidInputError: The columns differ in length, or a value is null.
+            LimitError: The values take more than a quarter of the memory limit.
         """
     def load(self, batches: Iterable[tuple[_Column, Iterable[bytes] | _ArrowArray | _ArrowStream]]) -> int:
         """Write many blobs in ascending order of their keys; return how many.

@@ -253,6 +253,19 @@ def test_a_stream_of_long_values_comes_in_tables_of_some_mebibytes(b: quipu.Blob
     assert [len(table) for table in b.range()] == [4096, 904]
 
 
+def test_a_value_past_a_quarter_of_the_memory_limit_is_put_outside_of_a_transaction() -> None:
+    with quipu.open(memory_limit="64MB", cache="8MB") as db:
+        b = db.blobs("pages")
+        value = random.Random(3).randbytes(20_000_000)
+        b[1] = value
+        assert b[1] == value
+        with pytest.raises(quipu.LimitError), db.transaction() as tx:
+            tx.blobs("pages")[2] = value
+        with pytest.raises(quipu.LimitError):
+            b.put_many([2, 3], [value, b""])
+        assert len(b) == 1
+
+
 def test_a_sample_and_a_measure(b: quipu.Blobs) -> None:
     assert b.sample(3).rows() == []
     b.put_many(range(500), [b"%d" % i for i in range(500)])

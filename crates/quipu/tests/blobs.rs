@@ -444,6 +444,27 @@ fn short_values_come_in_batches_as_long_as_were_asked_for() {
 }
 
 #[test]
+fn a_value_that_a_transaction_cannot_hold_is_put_without_one() {
+    let options = Options { memory_limit_bytes: 16 << 20, threads: 1, ..Options::default() };
+    let db = Database::in_memory(options).unwrap();
+    let blobs = pages(&db);
+    let value = value_of(20 << 20, 1);
+    blobs.put(1_u64, &value).unwrap();
+    assert!(get(&blobs, 1_u64) == Some(value.clone()));
+    blobs.put(1_u64, &value[1..]).unwrap();
+    assert!(get(&blobs, 1_u64).as_deref() == Some(&value[1..]));
+    assert_eq!((chunks(&db), blobs.check().unwrap().unused), (80, 0));
+    // In a transaction, and many at once, they are to be there together.
+    let tx = db.transaction(Isolation::Snapshot);
+    let error = tx.blobs("pages").unwrap().put(2_u64, &value).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    drop(tx);
+    let error = blobs.put_many(KeyList::U64(&[2, 3]), &column(&[&value, b""])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert_eq!((blobs.len().unwrap(), chunks(&db)), (1, 80));
+}
+
+#[test]
 fn transactions_see_their_own_blobs_and_conflict_over_one_key() {
     let db = memory();
     let blobs = pages(&db);

@@ -27,7 +27,8 @@ thread_local! {
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
 impl Blobs {
-    /// Gives a key a value.
+    /// Gives a key a value. One that a commit cannot hold is written in pieces, as [`Blobs::writer`] does it; it is there
+    /// at once all the same.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for a value past [`VALUE_BYTES_MAX`], or, inside a transaction, past its memory.
@@ -39,7 +40,16 @@ impl Blobs {
             push_one(self.core.def.key, key, &mut keys)?;
             let mut values = BytesColumn::default();
             values.push(Some(value));
-            return self.put_checked(&keys, &values);
+            let put = self.put_checked(&keys, &values);
+            drop(values);
+            return match put {
+                Err(error) if error.kind() == ErrorKind::Limit && self.source.store().is_some() => {
+                    let mut writer = self.writer(key)?;
+                    writer.append(value)?;
+                    writer.finish()
+                }
+                put => put,
+            };
         }
         self.write_rows(Kind::Put, |rows| {
             push_one(self.core.def.key, key, &mut rows.keys)?;
@@ -53,7 +63,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`]: columns of different lengths, or a value that is null. [`ErrorKind::Limit`]: a
-    /// value past [`VALUE_BYTES_MAX`], or more in all than a commit may hold.
+    /// value past [`VALUE_BYTES_MAX`], or more in all than a transaction may hold: a quarter of the memory limit.
     pub fn put_many(&self, keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
         check_values(keys, values)?;
         let longest = values.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
