@@ -233,6 +233,35 @@ fn a_sum_past_the_range_is_an_error_and_stays_one_until_it_is_set() {
 }
 
 #[test]
+fn a_sum_below_the_range_is_an_error_as_well() {
+    for durability in [Durability::Os, Durability::None] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), options(durability)).unwrap();
+        let counters = bigrams(&db);
+        // The smallest number that a counter may have, and one that is too small by one.
+        counters.add(1_u64, i64::MIN + 2).unwrap();
+        counters.add(2_u64, i64::MIN + 2).unwrap();
+        db.flush().unwrap();
+        counters.add(1_u64, -1).unwrap();
+        counters.add(2_u64, -2).unwrap();
+        assert_eq!(int(&counters, 1), i64::MIN + 1);
+        assert_eq!(counters.get(2_u64).unwrap_err().kind(), ErrorKind::Limit);
+        db.compact().unwrap();
+        counters.add(2_u64, 1000).unwrap();
+        assert_eq!(int(&counters, 1), i64::MIN + 1);
+        assert_eq!(counters.get(2_u64).unwrap_err().kind(), ErrorKind::Limit);
+        assert!(counters.get_many(KeyList::U64(&[1, 2])).is_err());
+        assert!(counters.scan(None, 10).is_err());
+        for number in [i64::MIN, i64::MAX] {
+            assert!(counters.add(3_u64, number).is_err(), "the ends mark what left the range");
+            assert!(counters.set(3_u64, number).is_err());
+        }
+        counters.set(2_u64, -3).unwrap();
+        assert_eq!(int(&counters, 2), -3);
+    }
+}
+
+#[test]
 fn floats_add_and_numbers_of_another_type_are_refused() {
     let db = memory();
     let floats = CounterOptions { number: NumberType::Float, ..CounterOptions::default() };
@@ -261,6 +290,80 @@ fn least_and_greatest_are_kept() {
         }
         assert_eq!(int(&counters, 1), want);
         assert_eq!(counters.find(2_u64).unwrap(), None);
+    }
+}
+
+fn of_floats(db: &Database, combine: Combine) -> Counters {
+    let options =
+        CounterOptions { combine, number: NumberType::Float, ..CounterOptions::default() };
+    db.counters("floats", options).unwrap()
+}
+
+/// Numbers of either sign, zeros and infinities: what is least as bits is not what is least.
+#[test]
+fn least_and_greatest_floats_are_kept() {
+    let numbers = [0.5, -2.25, 1e300, -1e-300, -0.0, f64::INFINITY, -7.5e200, 3.0];
+    for (combine, fold) in
+        [(Combine::Min, f64::min as fn(f64, f64) -> f64), (Combine::Max, f64::max)]
+    {
+        for durability in [Durability::Os, Durability::None] {
+            let folder = tempfile::tempdir().unwrap();
+            let db = Database::open(folder.path(), options(durability)).unwrap();
+            let counters = of_floats(&db, combine);
+            let negative = |n: &f64| -n.abs() - 1.0;
+            let mut want = [None, None];
+            for (n, number) in numbers.iter().enumerate() {
+                // One counter of all of them, one of negative numbers only.
+                for (key, number) in [(1_u64, *number), (2, negative(number))] {
+                    counters.add(key, number).unwrap();
+                    let known = &mut want[key as usize - 1];
+                    *known = Some(known.map_or(number, |known| fold(known, number)));
+                    assert_eq!(counters.get(key).unwrap(), Number::Float(known.unwrap()), "{n}");
+                }
+                match n % 3 {
+                    0 => db.flush().unwrap(),
+                    1 => counters.flush().unwrap(),
+                    _ => db.compact().unwrap(),
+                }
+            }
+            let got = counters.get_many(KeyList::U64(&[1, 2])).unwrap();
+            assert_eq!(got, NumberColumn::Float(want.map(Option::unwrap).to_vec()));
+            assert_eq!(counters.find(3_u64).unwrap(), None);
+        }
+    }
+}
+
+/// Numbers whose sums are exact, so that the order in which they were merged does not matter.
+#[test]
+fn sums_of_floats_are_the_same_in_what_waits_memtables_and_tables() {
+    for durability in [Durability::Os, Durability::None] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut want = vec![0.0; 1000];
+        {
+            let db = Database::open(folder.path(), options(durability)).unwrap();
+            let counters = of_floats(&db, Combine::Sum);
+            let keys: Vec<u64> = (0..1000).collect();
+            for round in 0..7_u64 {
+                let numbers: Vec<f64> =
+                    keys.iter().map(|key| (key * round % 97) as f64 / 8.0 - 5.5).collect();
+                counters.add_many(KeyList::U64(&keys), NumberList::Float(&numbers)).unwrap();
+                want.iter_mut().zip(&numbers).for_each(|(sum, number)| *sum += number);
+                match round {
+                    0 | 2 => db.flush().unwrap(),
+                    3 => db.compact().unwrap(),
+                    5 => counters.flush().unwrap(),
+                    _ => {}
+                }
+                let got = counters.get_many(KeyList::U64(&keys)).unwrap();
+                assert_eq!(got, NumberColumn::Float(want.clone()), "{durability:?}, round {round}");
+            }
+            db.close().unwrap();
+        }
+        let db = Database::open(folder.path(), options(durability)).unwrap();
+        db.compact().unwrap();
+        let scanned = of_floats(&db, Combine::Sum).scan(None, 2000).unwrap().numbers;
+        assert_eq!(scanned, NumberColumn::Float(want), "{durability:?}");
+        db.check(&|_, _| true).unwrap();
     }
 }
 
