@@ -14,6 +14,7 @@ pub mod mark;
 pub mod prefetch;
 pub mod sabotage;
 pub mod shape;
+pub mod sort;
 pub mod varint;
 
 pub use checksum::{Checksummer, checksum};
@@ -23,3 +24,4 @@ pub use ids::{KeyspaceId, SeqNo, TableId};
 pub use key::{Key, KeyRange, KeyRef, WORDS_MAX};
 pub use shape::{ColumnShape, KeyShape, Kind, Merge, Shape};
 pub use shape::{float_to_word, int_to_word, word_to_float, word_to_int};
+pub use sort::{STEPS, sort_in_pieces, sort_words_in_pieces};

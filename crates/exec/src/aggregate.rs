@@ -8,6 +8,8 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
 use crate::table::Table;
+use crate::watch::Check;
+use base::STEPS;
 use function::Accumulate;
 use model::Value;
 use plan::AggregateUse;
@@ -302,8 +304,12 @@ impl Groups {
     /// One row a group, in columns; without plain columns one row also of no rows.
     ///
     /// # Errors
-    /// An aggregate that has no value.
-    pub(crate) fn finish(mut self, interner: &Interner) -> Result<Vec<Vec<Cell>>> {
+    /// An aggregate that has no value; those of `check`.
+    pub(crate) fn finish(
+        mut self,
+        interner: &Interner,
+        check: Check<'_>,
+    ) -> Result<Vec<Vec<Cell>>> {
         if self.plain.is_empty() {
             self.keys.find_or_insert(&[], 0);
             self.begin()?;
@@ -314,7 +320,7 @@ impl Groups {
         }
         let span = self.span;
         for (place, states) in self.aggregates {
-            columns[place] = states.finish(interner, span)?;
+            columns[place] = states.finish(interner, span, check)?;
         }
         Ok(columns)
     }
@@ -335,7 +341,8 @@ impl States {
         }
     }
 
-    fn finish(self, interner: &Interner, span: Span) -> Result<Vec<Cell>> {
+    fn finish(self, interner: &Interner, span: Span, check: Check<'_>) -> Result<Vec<Cell>> {
+        check()?;
         Ok(match self {
             Self::Count(counts) => {
                 let cell = |count: u64| match i64::try_from(count) {
@@ -355,7 +362,14 @@ impl States {
                     Ok(value) => Ok(interner.take(value)),
                     Err(failure) => Err(Error::failed(failure, span)),
                 };
-                states.into_iter().map(cell).collect::<Result<_>>()?
+                let mut cells = Vec::with_capacity(states.len());
+                for (group, state) in states.into_iter().enumerate() {
+                    if group % STEPS == STEPS - 1 {
+                        check()?;
+                    }
+                    cells.push(cell(state)?);
+                }
+                cells
             }
         })
     }

@@ -19,6 +19,7 @@
 //! ```
 
 use env::sync::RwLock;
+use function::{Ambient, Failure};
 use hashbrown::HashTable;
 use model::{Value, Vector};
 use std::cmp::Ordering;
@@ -240,9 +241,36 @@ impl Interner {
     }
 
     /// Sorts cells by their values.
-    pub fn sort(&self, cells: &mut [Cell]) {
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub(crate) fn sort<E>(
+        &self,
+        cells: Vec<Cell>,
+        check: impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<Cell>, E> {
         let inner = self.inner.read();
-        cells.sort_unstable_by(|&a, &b| compare_words(a, b).unwrap_or_else(|| inner.cmp(a, b)));
+        let compare = |&a: &Cell, &b: &Cell| compare_words(a, b).unwrap_or_else(|| inner.cmp(a, b));
+        base::sort_in_pieces(cells, compare, check)
+    }
+
+    /// The values of a call's arguments. Long lists are not copied to their end where `ambient` says so.
+    ///
+    /// # Errors
+    /// What `ambient` says.
+    pub(crate) fn values(
+        &self,
+        cells: &[Cell],
+        ambient: &dyn Ambient,
+    ) -> Result<Vec<Value>, Failure> {
+        let value = |&cell: &Cell| match cell.interned() {
+            Some(place) => match &self.inner.read().values[place] {
+                Value::List(items) => Ok(Value::List(function::copied(items, ambient)?)),
+                other => Ok(other.clone()),
+            },
+            None => Ok(plain(cell)),
+        };
+        cells.iter().map(value).collect()
     }
 
     /// About how many bytes the values take.

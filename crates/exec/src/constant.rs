@@ -33,7 +33,7 @@ pub(crate) fn rows_of(
     }
     let besides = computer.interner.bytes();
     watch.check(besides + (columns.len() * rows * size_of::<Cell>()) as u64)?;
-    let table = Table::set(columns.len()).with_rows(&columns, rows);
+    let table = Table::set(columns.len()).with_rows(&columns, rows, &|| watch.check(besides))?;
     watch.check(besides + table.bytes())?;
     Ok(Some(Columns { rows: table.rows(), columns: table.into_sorted_columns() }))
 }

@@ -99,16 +99,20 @@ struct Running {
     cancelled: Arc<AtomicBool>,
 }
 
-/// The clock and randomness of an environment.
-struct EnvAmbient<'e>(&'e dyn Env);
+/// The clock and randomness of an environment, and what watches a query.
+struct EnvAmbient<'e>(&'e Watch<'e>);
 
 impl Ambient for EnvAmbient<'_> {
     fn now_us(&self) -> i64 {
-        i64::try_from(self.0.wall_us()).unwrap_or(i64::MAX)
+        i64::try_from(self.0.env().wall_us()).unwrap_or(i64::MAX)
     }
 
     fn random(&self) -> u64 {
-        self.0.random_u64()
+        self.0.env().random_u64()
+    }
+
+    fn go_on(&self) -> std::result::Result<(), function::Failure> {
+        self.0.check(0).map_err(|error| function::Failure::stopped(error.to_string()))
     }
 }
 
@@ -371,7 +375,7 @@ impl Engine {
         watch: &Watch<'_>,
         analysis: Option<&mut Analysis>,
     ) -> Result<Output> {
-        let ambient = EnvAmbient(&*self.env);
+        let ambient = EnvAmbient(watch);
         let given = cells_of(&plan.program.parameters, parameters, interner)?;
         let options = Options::new(&query.options, parameters, interner, &ambient)?;
         if let Some(timeout) = options.timeout_s {
@@ -438,7 +442,10 @@ impl Engine {
         order_by.extend(columns.iter().map(|column| (column.as_slice(), false)));
         let order = match crate::sort::is_in_order(&order_by, rows) {
             true => None,
-            false => Some(crate::sort::order(&order_by, rows, interner)),
+            false => {
+                let check = || watch.check(interner.bytes());
+                Some(crate::sort::order(&order_by, rows, interner, &check)?)
+            }
         };
         let from = options.offset.min(rows);
         let to = options.limit.map_or(rows, |limit| from.saturating_add(limit).min(rows));
@@ -459,9 +466,11 @@ impl Engine {
             None => columns.iter().map(|column| column[from..to].to_vec()).collect(),
             Some(order) => {
                 let order = &order[from..to];
-                let sorted =
-                    |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
-                columns.iter().map(sorted).collect()
+                let sorted = |column: &Vec<Cell>| {
+                    watch.check(0)?;
+                    Ok(order.iter().map(|&row| column[row as usize]).collect())
+                };
+                columns.iter().map(sorted).collect::<Result<_>>()?
             }
         };
         Ok(Output { headers, columns, rows: to - from, interner: Arc::clone(interner) })

@@ -42,9 +42,12 @@ impl Error {
         Self::Value(Diagnostic::unknown(message, span, near))
     }
 
-    /// What a function or an aggregate refuses.
+    /// What a function or an aggregate refuses, or what stopped it.
     pub(crate) fn failed(failure: function::Failure, span: Span) -> Self {
-        Self::Value(Diagnostic { message: failure.message, span, hint: failure.hint })
+        match failure.is_stopped {
+            true => Self::Stopped(failure.message),
+            false => Self::Value(Diagnostic { message: failure.message, span, hint: failure.hint }),
+        }
     }
 
     /// The message with lines of the script and carets.

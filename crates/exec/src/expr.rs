@@ -292,8 +292,8 @@ impl Computer<'_> {
     }
 
     fn call(&self, function: &Function, args: &[Cell], span: Span) -> Result<Cell> {
-        let args: Vec<Value> = args.iter().map(|&cell| self.interner.value(cell)).collect();
-        match (function.call)(&args, self.ambient) {
+        let values = self.interner.values(args, self.ambient);
+        match values.and_then(|args| (function.call)(&args, self.ambient)) {
             Ok(Value::Float(float)) => Ok(self.interner.float(one_nan(float))),
             Ok(value) => Ok(self.interner.take(value)),
             Err(failure) => Err(Error::failed(failure, span)),

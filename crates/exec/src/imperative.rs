@@ -17,9 +17,15 @@ pub(crate) trait Blocks {
     /// See [`Error`].
     fn system(&mut self, op: &SystemOp) -> Result<Output>;
     /// Keeps rows as a relation of the script's own.
-    fn keep(&mut self, name: &str, output: &Output);
-    /// The rows of one.
-    fn kept(&self, name: &str) -> Option<Output>;
+    ///
+    /// # Errors
+    /// What stops the script.
+    fn keep(&mut self, name: &str, output: &Output) -> Result<()>;
+    /// The rows of one, if it is there.
+    ///
+    /// # Errors
+    /// What stops the script.
+    fn kept(&self, name: &str) -> Result<Option<Output>>;
     /// Exchanges two of them; whether both are there.
     fn swap(&mut self, a: &str, b: &str) -> bool;
     /// Tells the host of a relation's rows.
@@ -69,7 +75,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
         Statement::Run(block, name) => {
             *last = run_block(blocks, block)?;
             if let Some(name) = name {
-                blocks.keep(&name.text, last);
+                blocks.keep(&name.text, last)?;
             }
         }
         Statement::If { negated, condition, then, otherwise } => {
@@ -114,7 +120,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             Ok(output) => {
                 *last = output;
                 if let Some(name) = name {
-                    blocks.keep(&name.text, last);
+                    blocks.keep(&name.text, last)?;
                 }
             }
             Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
@@ -124,7 +130,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
         },
         Statement::Swap(a, b) => {
             if !blocks.swap(&a.text, &b.text) {
-                let missing = if blocks.kept(&a.text).is_none() { a } else { b };
+                let missing = if blocks.kept(&a.text)?.is_none() { a } else { b };
                 return Err(unknown(missing));
             }
         }
@@ -147,7 +153,7 @@ fn rows_of(blocks: &mut dyn Blocks, condition: &Condition) -> Result<Output> {
 }
 
 fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<Output> {
-    blocks.kept(&name.text).ok_or_else(|| unknown(name))
+    blocks.kept(&name.text)?.ok_or_else(|| unknown(name))
 }
 
 fn unknown(name: &Ident) -> Error {

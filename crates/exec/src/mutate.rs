@@ -12,7 +12,7 @@ use crate::numbers::Numbers;
 use crate::stored::StoredPath;
 use crate::target::Target;
 use crate::view::columns_of;
-use base::{Batch, Kind};
+use base::{Batch, Kind, STEPS};
 use hashbrown::HashMap;
 use model::{Type, Value};
 use relation::{KeyColumn, Schema, ValueColumn};
@@ -119,7 +119,10 @@ impl Writer<'_> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
         let sources = self.sources(mutation, given)?;
-        let rows = (0..given.rows).map(|row| self.row(&sources.of, given, row));
+        let rows = (0..given.rows).map(|row| {
+            self.go_on(row)?;
+            self.row(&sources.of, given, row)
+        });
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let numbers = match self.target.dictionary {
             Some(dictionary) => {
@@ -155,7 +158,8 @@ impl Writer<'_> {
             Err(Error::value(what, mutation.relation.span))
         };
         let mut returned = Returned::new();
-        for (row, old) in rows.iter().zip(old) {
+        for (number, (row, old)) in rows.iter().zip(old).enumerate() {
+            self.go_on(number)?;
             let key = row[..keys].iter().flatten().map(|value| self.interner.cell(value));
             let place = *changed.entry(key.collect()).or_insert(changes.len());
             let before = (place < changes.len()).then_some(place);
@@ -227,6 +231,15 @@ impl Writer<'_> {
         Ok(returned)
     }
 
+    /// Of very many rows: whether to go on with one.
+    fn go_on(&self, row: usize) -> Result<()> {
+        if row % STEPS != STEPS - 1 {
+            return Ok(());
+        }
+        let asked = self.computer.ambient.go_on();
+        asked.map_err(|failure| Error::failed(failure, Span::default()))
+    }
+
     fn write_changes(
         &self,
         changes: Vec<Change>,
@@ -246,7 +259,8 @@ impl Writer<'_> {
         let shape = &self.target.paths[0].shape;
         let (mut puts, mut deletes) = (Batch::new(shape), Batch::new(shape));
         let mut stale = Batch::new(shape);
-        for Change { old, new } in changes {
+        for (number, Change { old, new }) in changes.into_iter().enumerate() {
+            self.go_on(number)?;
             if has_indexes && let Some(old) = old {
                 self.append(old, numbers.as_ref(), &mut stale, mutation)?;
             }

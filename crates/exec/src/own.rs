@@ -150,7 +150,7 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
         let columns = call.columns(number)?;
         let rows = columns.first().map_or(0, Vec::len);
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
-        let order = crate::sort::order(&by, rows, interner);
+        let order = crate::sort::order(&by, rows, interner, &|| call.query.check(0))?;
         let values = |column: &Vec<Cell>| -> Series {
             let values = order.iter().map(|&row| interner.value(column[row as usize]));
             values.collect::<Vec<_>>().into()

@@ -389,7 +389,7 @@ impl<'a> Query<'a> {
                 sink.head = &plan.program.rules[rule.rule].head;
                 self.run_body(body, rule.rule, &mut sink)?;
             }
-            let columns = sink.groups.finish(self.interner)?;
+            let columns = sink.groups.finish(self.interner, &|| self.check(0))?;
             return self.fill(predicate, aggregates.len(), &columns);
         }
         let enough = if predicate == plan.program.entry { self.enough } else { usize::MAX };
@@ -456,12 +456,13 @@ impl<'a> Query<'a> {
                 let Some(found) = fresh.remove(&predicate) else { continue };
                 let before = self.tables[predicate].rows();
                 let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
-                let interner = self.interner;
+                let (watch, interner) = (self.watch, self.interner);
+                let check = || watch.check(interner.bytes());
                 let table = Arc::make_mut(&mut self.tables[predicate]);
                 if is_meet[predicate] {
-                    join_best(table, aggregates, &found, interner)?;
+                    join_best(table, aggregates, &found, interner, &check)?;
                 } else {
-                    table.insert_all(&found);
+                    table.insert_all(&found, &check)?;
                 }
                 let total = table.rows();
                 self.marks[predicate] = Marks { old: before, total };
@@ -476,11 +477,13 @@ impl<'a> Query<'a> {
 
     /// Runs a body, with the indexes that its joins need.
     fn run_body<S: Sink>(&mut self, body: &BodyPlan, rule: usize, sink: &mut S) -> Result<()> {
+        let (watch, interner) = (self.watch, self.interner);
+        let check = || watch.check(interner.bytes());
         for planned in &body.steps {
             match &planned.step {
                 Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
                     let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
-                    Arc::make_mut(&mut self.tables[*predicate]).index(&columns);
+                    Arc::make_mut(&mut self.tables[*predicate]).index(&columns, &check)?;
                 }
                 Step::Stored { stored, path, prefix, checks, .. } => {
                     if let Relation::Memory(table) = &mut self.relations[*stored] {
@@ -489,7 +492,7 @@ impl<'a> Query<'a> {
                         let columns: Vec<usize> =
                             prefix.chain(checks.iter().map(|(column, _)| *column)).collect();
                         if !columns.is_empty() {
-                            Arc::make_mut(table).index(&columns);
+                            Arc::make_mut(table).index(&columns, &check)?;
                         }
                     }
                 }
@@ -531,7 +534,7 @@ impl<'a> Query<'a> {
 
     fn fill(&mut self, predicate: usize, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {
         let rows = columns.first().map_or(0, Vec::len);
-        let table = Table::set(arity).with_rows(columns, rows);
+        let table = Table::set(arity).with_rows(columns, rows, &|| self.check(0))?;
         self.check_rows(&table)?;
         self.set_table(predicate, table);
         Ok(())

@@ -10,6 +10,8 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::query::Query;
 use crate::table::Table;
+use crate::watch::Check;
+use base::STEPS;
 use plan::{AggregateUse, Var};
 use std::sync::Arc;
 use syntax::Span;
@@ -58,6 +60,7 @@ pub(crate) struct RowSet<'q> {
 impl Sink for RowSet<'_> {
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
+        self.table.make_room(found.rows, &|| query.check(0))?;
         self.table.expect(&columns, found.rows);
         if self.known.is_none() && self.enough == usize::MAX {
             self.table.insert_rows(&columns, found.rows);
@@ -94,7 +97,7 @@ impl Sink for RowSet<'_> {
             self.table = other.table;
             return Ok(());
         }
-        self.table.insert_all(&other.table);
+        self.table.insert_all(&other.table, &|| query.check(0))?;
         query.check_rows(&self.table)
     }
 
@@ -116,6 +119,7 @@ pub(crate) struct Best<'q> {
 impl Sink for Best<'_> {
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
+        self.table.make_room(found.rows, &|| query.check(0))?;
         for row in 0..found.rows {
             meet_into(&mut self.table, self.aggregates, &columns, row, query.interner)?;
         }
@@ -133,7 +137,9 @@ impl Sink for Best<'_> {
     }
 
     fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
-        join_best(&mut self.table, self.aggregates, &other.table, query.interner)?;
+        join_best(&mut self.table, self.aggregates, &other.table, query.interner, &|| {
+            query.check(0)
+        })?;
         query.check_rows(&self.table)
     }
 
@@ -188,15 +194,19 @@ pub(crate) fn plain_columns(aggregates: &[Option<AggregateUse>]) -> usize {
 /// Puts the live rows of one table that keeps one a group into another.
 ///
 /// # Errors
-/// Values that an aggregate does not take.
+/// Values that an aggregate does not take; those of `check`.
 pub(crate) fn join_best(
     table: &mut Table,
     aggregates: &[Option<AggregateUse>],
     other: &Table,
     interner: &Interner,
+    check: Check<'_>,
 ) -> Result<()> {
     let columns = other.columns();
     for row in (0..other.rows()).filter(|&row| other.is_live(row)) {
+        if row % STEPS == STEPS - 1 {
+            check()?;
+        }
         meet_into(table, aggregates, &columns, row, interner)?;
     }
     Ok(())

@@ -1,6 +1,9 @@
 //! Rows in the order of their values.
 
 use crate::cell::{Cell, Interner};
+use crate::error::Result;
+use crate::watch::Check;
+use base::{STEPS, sort_in_pieces, sort_words_in_pieces};
 use hashbrown::HashMap;
 
 /// Rows from which on digits are counted.
@@ -24,8 +27,16 @@ pub(crate) fn is_in_order(columns: &[(&[Cell], bool)], rows: usize) -> bool {
 }
 
 /// Row numbers in the order of these columns, each descending or not; equal rows keep their order.
-pub(crate) fn order(columns: &[(&[Cell], bool)], rows: usize, interner: &Interner) -> Vec<u32> {
-    let of = |&(column, descends): &(&[Cell], bool)| sort_keys(column, descends, interner);
+///
+/// # Errors
+/// Those of `check`.
+pub(crate) fn order(
+    columns: &[(&[Cell], bool)],
+    rows: usize,
+    interner: &Interner,
+    check: Check<'_>,
+) -> Result<Vec<u32>> {
+    let of = |&(column, descends): &(&[Cell], bool)| sort_keys(column, descends, interner, check);
     let are_ints = columns
         .iter()
         .all(|(column, _)| column.first().is_none_or(|first| first.as_small_int().is_some()));
@@ -33,18 +44,31 @@ pub(crate) fn order(columns: &[(&[Cell], bool)], rows: usize, interner: &Interne
         // Often the first column alone tells the rows apart: others that are not numbers, whose values would be compared, are looked at only
         // where it does not.
         [first, rest @ ..] if !are_ints && !rest.is_empty() => {
-            let key = of(first);
-            let mut order = by_keys(std::slice::from_ref(&key), rows);
+            let key = of(first)?;
+            let mut order = by_keys(std::slice::from_ref(&key), rows, check)?;
             let is_same = |a: &u32, b: &u32| key[*a as usize] == key[*b as usize];
             if order.chunk_by(is_same).any(|group| group.len() > 1) {
-                let rest: Vec<Vec<u64>> = rest.iter().map(of).collect();
+                let rest: Vec<Vec<u64>> = rest.iter().map(of).collect::<Result<_>>()?;
+                let mut unasked = 0;
                 for group in order.chunk_by_mut(is_same).filter(|group| group.len() > 1) {
-                    group.sort_by(|&a, &b| compare(&rest, a, b));
+                    unasked += group.len();
+                    if unasked > STEPS {
+                        unasked = 0;
+                        check()?;
+                    }
+                    match group.len() > STEPS {
+                        true => group.copy_from_slice(&sort_in_pieces(
+                            group.to_vec(),
+                            |&a, &b| compare(&rest, a, b),
+                            check,
+                        )?),
+                        false => group.sort_by(|&a, &b| compare(&rest, a, b)),
+                    }
                 }
             }
-            order
+            Ok(order)
         }
-        _ => by_keys(&columns.iter().map(of).collect::<Vec<_>>(), rows),
+        _ => by_keys(&columns.iter().map(of).collect::<Result<Vec<_>>>()?, rows, check),
     }
 }
 
@@ -53,37 +77,37 @@ fn compare(keys: &[Vec<u64>], a: u32, b: u32) -> std::cmp::Ordering {
     pairs.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
-fn by_keys(keys: &[Vec<u64>], rows: usize) -> Vec<u32> {
-    if let Some(order) = by_digits(keys, rows) {
-        return order;
+fn by_keys(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Vec<u32>> {
+    if let Some(order) = by_digits(keys, rows, check)? {
+        return Ok(order);
     }
     if let [key] = keys {
         // The keys themselves are moved: to look each up by its row takes longer.
         let mut pairs: Vec<(u64, u32)> = key.iter().copied().zip(0..rows as u32).collect();
-        pairs.sort_unstable();
-        return pairs.into_iter().map(|(_, row)| row).collect();
+        sort_words_in_pieces(&mut pairs, &mut || check())?;
+        return Ok(pairs.into_iter().map(|(_, row)| row).collect());
     }
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    order.sort_by(|&a, &b| compare(keys, a, b));
-    order
+    sort_in_pieces((0..rows as u32).collect(), |&a, &b| compare(keys, a, b), check)
 }
 
 /// The same by the digits of the keys, from the least to the greatest (Knuth, TAOCP 5.2.5), where there are many rows and few digits:
 /// vertices' numbers take two passes, a comparison of each row with a dozen others.
-fn by_digits(keys: &[Vec<u64>], rows: usize) -> Option<Vec<u32>> {
+fn by_digits(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Option<Vec<u32>>> {
     if rows < DIGITS_ROWS_MIN {
-        return None;
+        return Ok(None);
     }
     let mut ranges = Vec::with_capacity(keys.len());
     let mut passes = 0;
     for key in keys {
-        let least = key.iter().copied().min()?;
-        let bits = 64 - (key.iter().copied().max()? - least).leading_zeros();
+        check()?;
+        let least = key.iter().copied().min().unwrap_or_default();
+        let greatest = key.iter().copied().max().unwrap_or_default();
+        let bits = 64 - (greatest - least).leading_zeros();
         passes += bits.div_ceil(DIGIT_BITS);
         ranges.push((key, least, bits));
     }
     if passes > PASSES_MAX {
-        return None;
+        return Ok(None);
     }
     let mut order: Vec<u32> = (0..rows as u32).collect();
     let mut sorted = vec![0; rows];
@@ -93,24 +117,36 @@ fn by_digits(keys: &[Vec<u64>], rows: usize) -> Option<Vec<u32>> {
                 ((key[row as usize] - least) >> shift) as usize & ((1 << DIGIT_BITS) - 1)
             };
             let mut next = [0_u32; 1 << DIGIT_BITS];
-            order.iter().for_each(|&row| next[digit(row)] += 1);
+            for piece in order.chunks(STEPS) {
+                check()?;
+                piece.iter().for_each(|&row| next[digit(row)] += 1);
+            }
             let mut sum = 0;
             for place in &mut next {
                 sum += std::mem::replace(place, sum);
             }
-            for &row in &order {
-                let place = &mut next[digit(row)];
-                sorted[*place as usize] = row;
-                *place += 1;
+            for piece in order.chunks(STEPS) {
+                check()?;
+                for &row in piece {
+                    let place = &mut next[digit(row)];
+                    sorted[*place as usize] = row;
+                    *place += 1;
+                }
             }
             std::mem::swap(&mut order, &mut sorted);
         }
     }
-    Some(order)
+    Ok(Some(order))
 }
 
 /// A word a cell, in the order of the cells' values.
-fn sort_keys(column: &[Cell], descends: bool, interner: &Interner) -> Vec<u64> {
+fn sort_keys(
+    column: &[Cell],
+    descends: bool,
+    interner: &Interner,
+    check: Check<'_>,
+) -> Result<Vec<u64>> {
+    check()?;
     let mut keys: Vec<u64> = Vec::with_capacity(column.len());
     for cell in column {
         match cell.as_small_int() {
@@ -120,17 +156,25 @@ fn sort_keys(column: &[Cell], descends: bool, interner: &Interner) -> Vec<u64> {
     }
     if keys.len() < column.len() {
         keys.clear();
-        let mut distinct: Vec<Cell> = column.to_vec();
-        distinct.sort_unstable_by_key(|cell| cell.word());
+        let by_word = |a: &Cell, b: &Cell| a.word().cmp(&b.word());
+        let mut distinct = sort_in_pieces(column.to_vec(), by_word, check)?;
         distinct.dedup();
-        distinct.sort_by(|&a, &b| interner.cmp(a, b));
-        let ranks: HashMap<Cell, u64> = distinct.into_iter().zip(0..).collect();
-        keys.extend(column.iter().map(|cell| ranks[cell]));
+        let distinct = interner.sort(distinct, check)?;
+        let mut ranks: HashMap<Cell, u64> = HashMap::with_capacity(distinct.len());
+        for piece in distinct.chunks(STEPS) {
+            check()?;
+            let first = ranks.len() as u64;
+            ranks.extend(piece.iter().copied().zip(first..));
+        }
+        for piece in column.chunks(STEPS) {
+            check()?;
+            keys.extend(piece.iter().map(|cell| ranks[cell]));
+        }
     }
     if descends {
         keys.iter_mut().for_each(|key| *key = !*key);
     }
-    keys
+    Ok(keys)
 }
 
 #[cfg(test)]
@@ -153,7 +197,8 @@ mod tests {
             if is_text {
                 b = rows.iter().map(|row| interner.text(&format!("{:020}", row.1 + 5))).collect();
             }
-            let found = order(&[(&a, descends.0), (&b, descends.1)], rows.len(), &interner);
+            let by = [(&a[..], descends.0), (&b[..], descends.1)];
+            let found = order(&by, rows.len(), &interner, &|| Ok(())).unwrap();
             let mut want: Vec<u32> = (0..rows.len() as u32).collect();
             let by = |order: std::cmp::Ordering, descends| if descends { order.reverse() } else { order };
             want.sort_by(|&x, &y| {

@@ -9,6 +9,9 @@ mod bits;
 mod dense;
 
 use crate::cell::Cell;
+use crate::error::Result;
+use crate::watch::Check;
+use base::STEPS;
 use bits::Bits;
 use dense::Dense;
 use hashbrown::HashTable;
@@ -25,6 +28,9 @@ const EXPECTED_ROWS_MAX: usize = 1024;
 
 /// The same of the hash table: a single column of numbers that lie close together leaves it soon.
 const EXPECTED_KEYS_MAX: usize = 112;
+
+/// Rows of a table from which on its hash table grows while somebody asks whether to go on.
+const GROWN_ASKING_MIN: usize = 1 << 17;
 
 /// Rows of cells, each once.
 #[derive(Clone, Debug, Default)]
@@ -105,6 +111,37 @@ impl Table {
             bits.append_to(column);
         }
         self.columns
+    }
+
+    /// Makes room for so many more rows where they would make a large hash table grow: that is a step which nobody asks whether to take, of a fifth of
+    /// a second for some millions of rows.
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub(crate) fn make_room(&mut self, rows: usize, check: Check<'_>) -> Result<()> {
+        if self.rows < GROWN_ASKING_MIN || self.set.capacity() - self.set.len() >= rows {
+            return Ok(());
+        }
+        if self.set.is_empty() {
+            // There are other ways to the rows.
+            return Ok(());
+        }
+        let Self { columns, hasher, keys, .. } = &*self;
+        let hash = |row: u32| {
+            hash_cells(hasher, columns.iter().take(*keys).map(|column| column[row as usize]))
+        };
+        let mut grown = HashTable::with_capacity(2 * self.set.capacity().max(rows));
+        // In the order of the rows, which are then read one after the other.
+        for row in 0..self.rows {
+            if row.is_multiple_of(STEPS) {
+                check()?;
+            }
+            if self.is_live(row) {
+                grown.insert_unique(hash(row as u32), row as u32, |&row| hash(row));
+            }
+        }
+        self.set = grown;
+        Ok(())
     }
 
     /// Makes room for these rows, or for some of them where they are many: they may be the same again and again.
@@ -204,15 +241,44 @@ impl Table {
     }
 
     /// The same with these rows, each once.
-    pub(crate) fn with_rows(mut self, columns: &[Vec<Cell>], rows: usize) -> Self {
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub(crate) fn with_rows(
+        mut self,
+        columns: &[Vec<Cell>],
+        rows: usize,
+        check: Check<'_>,
+    ) -> Result<Self> {
         let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
-        self.insert_rows(&slices, rows);
-        self
+        self.insert_checking(&slices, rows, check)?;
+        Ok(self)
     }
 
     /// Appends the rows of a set that are not there.
-    pub(crate) fn insert_all(&mut self, set: &Self) {
-        self.insert_rows(&set.columns(), set.rows);
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub(crate) fn insert_all(&mut self, set: &Self, check: Check<'_>) -> Result<()> {
+        self.insert_checking(&set.columns(), set.rows, check)
+    }
+
+    fn insert_checking(
+        &mut self,
+        columns: &[&[Cell]],
+        rows: usize,
+        check: Check<'_>,
+    ) -> Result<()> {
+        for start in (0..rows).step_by(STEPS) {
+            let end = rows.min(start + STEPS);
+            let piece: Vec<&[Cell]> = columns.iter().map(|column| &column[start..end]).collect();
+            self.make_room(end - start, check)?;
+            self.insert_rows(&piece, end - start);
+            if end < rows {
+                check()?;
+            }
+        }
+        Ok(())
     }
 
     /// The number of the row that has the key of row `row` of other columns, which is appended unless it is there.
@@ -324,7 +390,10 @@ impl Table {
     }
 
     /// Makes an index on these columns unless there is one, and brings it up to date.
-    pub(crate) fn index(&mut self, columns: &[usize]) {
+    ///
+    /// # Errors
+    /// Those of `check`. The index then lacks rows, and takes them in the next time.
+    pub(crate) fn index(&mut self, columns: &[usize], check: Check<'_>) -> Result<()> {
         let place = self.indexes.iter().position(|index| index.columns == columns);
         let place = place.unwrap_or_else(|| {
             let (newest, before) = (HashTable::new(), Vec::new());
@@ -335,6 +404,9 @@ impl Table {
         let (own, hasher) = (&self.columns, &self.hasher);
         let hash = |row: usize| hash_cells(hasher, columns.iter().map(|&i| own[i][row]));
         for row in before.len()..self.rows {
+            if row.is_multiple_of(STEPS) {
+                check()?;
+            }
             let same =
                 |&there: &u32| columns.iter().all(|&i| own[i][there as usize] == own[i][row]);
             match newest.entry(hash(row), same, |&there| hash(there as usize)) {
@@ -348,6 +420,7 @@ impl Table {
                 }
             }
         }
+        Ok(())
     }
 
     /// Calls `found` for each live row of a range whose `columns` are these cells, the newest first, until it says `false`. The
@@ -416,10 +489,10 @@ mod tests {
                     want.push((a, b));
                 }
                 if i == 20 {
-                    table.index(&[1]);
+                    table.index(&[1], &|| Ok(())).unwrap();
                 }
             }
-            table.index(&[1]);
+            table.index(&[1], &|| Ok(())).unwrap();
             prop_assert_eq!(table.rows(), want.len());
             let range = from.min(want.len())..(from + len).min(want.len());
             let mut found = Vec::new();
@@ -480,13 +553,38 @@ mod tests {
     }
 
     #[test]
+    fn a_large_table_grows_while_it_asks_and_finds_its_rows_as_before() {
+        let rows = 3 * GROWN_ASKING_MIN as i64;
+        let column = |times: i64| (0..rows).map(|i| cell(i * times)).collect::<Vec<_>>();
+        let columns = [column(1_000_003), column(1)];
+        let asked = std::cell::Cell::new(0);
+        let check = || {
+            asked.set(asked.get() + 1);
+            Ok(())
+        };
+        let mut table = Table::new(2, 1);
+        table.insert(&[&[cell(-1)], &[cell(1)]], 0);
+        table.replace(0, &[cell(-1), cell(2)]);
+        let mut table = table.with_rows(&columns, rows as usize, &check).unwrap();
+        assert!(asked.get() > rows as usize / STEPS + GROWN_ASKING_MIN / STEPS);
+        assert_eq!(table.rows(), rows as usize + 2);
+        assert_eq!(table.find(&[cell(-1)]), Some(1));
+        for row in [0, 1, 77, GROWN_ASKING_MIN, rows as usize - 1] {
+            assert_eq!(table.find(&[columns[0][row]]), Some(row + 2));
+            assert!(!table.insert(&[&columns[0], &columns[1]], row));
+        }
+        let never = || Err(crate::Error::Stopped("told".to_owned()));
+        assert!(table.make_room(GROWN_ASKING_MIN * 64, &never).is_err());
+    }
+
+    #[test]
     fn a_bettered_row_is_found_no_more() {
         let mut table = Table::new(2, 1);
         table.insert(&[&[cell(1)], &[cell(9)]], 0);
         table.insert(&[&[cell(2)], &[cell(9)]], 0);
         let old = table.find(&[cell(1)]).unwrap();
         table.replace(old, &[cell(1), cell(5)]);
-        table.index(&[1]);
+        table.index(&[1], &|| Ok(())).unwrap();
         assert_eq!((table.rows(), table.live_rows(), table.find(&[cell(1)])), (3, 2, Some(2)));
         let mut found = Vec::new();
         table.each_match(&[1], &[cell(9)], &(0..3), |row| {

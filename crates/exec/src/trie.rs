@@ -17,6 +17,9 @@
 //! 2. Rows stand there as often as the relation has them: a trie of some columns is a bag.
 
 use crate::cell::{Cell, small_range};
+use crate::error::Result;
+use crate::watch::Check;
+use base::{STEPS, sort_in_pieces};
 use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -149,7 +152,11 @@ enum First {
 
 impl Trie {
     /// The trie of some columns of equal length, at least one.
-    pub(crate) fn new(columns: Vec<Vec<Cell>>) -> Self {
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub(crate) fn new(columns: Vec<Vec<Cell>>, check: Check<'_>) -> Result<Self> {
+        check()?;
         let are_words = columns.iter().flatten().all(|cell| cell.is_word());
         let mut columns = columns.into_iter();
         let first = columns.next().unwrap_or_default();
@@ -164,42 +171,59 @@ impl Trie {
             }
             None => {
                 let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
-                for cell in first {
-                    let next = known.len() as u32;
-                    places.push(*known.entry(cell).or_insert(next));
+                for piece in first.chunks(STEPS) {
+                    check()?;
+                    for &cell in piece {
+                        let next = known.len() as u32;
+                        places.push(*known.entry(cell).or_insert(next));
+                    }
                 }
                 let groups = known.len();
                 (First::Sparse(known), groups)
             }
         };
         let mut offsets = vec![0_u32; groups + 1];
-        places.iter().for_each(|&place| offsets[place as usize + 1] += 1);
+        for piece in places.chunks(STEPS) {
+            check()?;
+            piece.iter().for_each(|&place| offsets[place as usize + 1] += 1);
+        }
         for place in 0..groups {
             offsets[place + 1] += offsets[place];
         }
         if !places.is_sorted() {
             // Counting sort; stable, so that what was in order stays in order.
             let mut next = offsets.clone();
-            let to: Vec<u32> = places
-                .iter()
-                .map(|&place| {
+            let mut to: Vec<u32> = Vec::with_capacity(rows);
+            for piece in places.chunks(STEPS) {
+                check()?;
+                to.extend(piece.iter().map(|&place| {
                     let next = &mut next[place as usize];
                     *next += 1;
                     *next - 1
-                })
-                .collect();
+                }));
+            }
             for column in &mut rest {
                 let mut sorted = vec![Cell::NULL; rows];
-                to.iter().zip(&*column).for_each(|(&to, &cell)| sorted[to as usize] = cell);
+                for (to, cells) in to.chunks(STEPS).zip(column.chunks(STEPS)) {
+                    check()?;
+                    to.iter().zip(cells).for_each(|(&to, &cell)| sorted[to as usize] = cell);
+                }
                 *column = sorted;
             }
         }
         let sorting = &mut Sorting::default();
+        let mut unasked = 0;
         for group in offsets.windows(2) {
-            sort_group(&mut rest, group[0] as usize..group[1] as usize, sorting);
+            let group = group[0] as usize..group[1] as usize;
+            unasked += group.len() + 1;
+            if unasked > STEPS {
+                unasked = 0;
+                check()?;
+            }
+            sort_group(&mut rest, group, sorting, check)?;
         }
         let base = Base { first, offsets, rest, rows, are_words };
-        Self { base: Arc::new(base), patch: Patch::default() }
+        Ok(Self { base: Arc::new(base), patch: Patch::default() })
     }
 
     /// Puts other rows in the place of those of some first values: of value `i` those from `offsets[i]` to `offsets[i + 1]` of `rest`, which holds the
@@ -218,7 +242,9 @@ impl Trie {
         for (&first, group) in firsts.iter().zip(offsets.windows(2)) {
             let rows = before + group[0]..before + group[1];
             patch.put(first, &rows, most);
-            sort_group(&mut patch.rest, rows, sorting);
+            // Few rows: nobody need ask.
+            let sorted = sort_group(&mut patch.rest, rows, sorting, &|| Ok(()));
+            debug_assert!(sorted.is_ok(), "nobody was asked");
         }
         patch.rows += offsets.last().copied().unwrap_or(0);
         if patch.rows + patch.groups.len() <= most {
@@ -335,21 +361,33 @@ struct Sorting {
 }
 
 /// Sorts some rows by all columns.
-fn sort_group(columns: &mut [Vec<Cell>], rows: Range<usize>, sorting: &mut Sorting) {
+///
+/// # Errors
+/// Those of `check`.
+fn sort_group(
+    columns: &mut [Vec<Cell>],
+    rows: Range<usize>,
+    sorting: &mut Sorting,
+    check: Check<'_>,
+) -> Result<()> {
     let words = |row: usize| columns.iter().map(move |column| column[row].word());
     let before = |a: usize, b: usize| words(a).cmp(words(b));
     if rows.clone().skip(1).all(|row| before(row - 1, row).is_le()) {
-        return;
+        return Ok(());
     }
     let Sorting { order, sorted } = sorting;
     order.clear();
     order.extend(rows.clone());
-    order.sort_by(|&a, &b| before(a, b));
+    match order.len() > STEPS {
+        true => *order = sort_in_pieces(std::mem::take(order), |&a, &b| before(a, b), check)?,
+        false => order.sort_by(|&a, &b| before(a, b)),
+    }
     for column in columns {
         sorted.clear();
         sorted.extend(order.iter().map(|&row| column[row]));
         column[rows.clone()].copy_from_slice(sorted);
     }
+    Ok(())
 }
 
 /// The least number and how many there are up to the greatest, where all cells are whole numbers that lie close together.
@@ -420,6 +458,35 @@ mod tests {
     use crate::cell::Interner;
     use proptest::prelude::*;
 
+    fn made(columns: Vec<Vec<Cell>>) -> Trie {
+        Trie::new(columns, &|| Ok(())).unwrap()
+    }
+
+    /// Found by an audit: sorts and tries of many rows ended long after their query's timeout.
+    #[test]
+    fn a_trie_of_many_rows_is_given_up_when_its_query_is() {
+        let rows = 6 * STEPS as i64;
+        let ints = |of: fn(i64) -> i64| -> Vec<Cell> {
+            (0..rows).map(|i| Cell::small_int(of(i)).unwrap()).collect()
+        };
+        let of_one: fn(i64) -> i64 = |_| 1;
+        let of_many = |i| (i * 7919) % 100_003;
+        let far_apart = |i| (i * 7919) % 100_003 * 1_000_003;
+        for first in [of_one, of_many, far_apart] {
+            let columns = || vec![ints(first), ints(of_many)];
+            for questions in [0, 4, 8] {
+                let left = std::cell::Cell::new(questions);
+                let check = || match left.replace(left.get() - 1) {
+                    0 => Err(crate::Error::Stopped("told".to_owned())),
+                    _ => Ok(()),
+                };
+                let made = Trie::new(columns(), &check);
+                assert!(made.is_err(), "{questions} questions were all");
+            }
+            assert_eq!(made(columns()).base.rows, rows as usize);
+        }
+    }
+
     fn cell(value: i64) -> Cell {
         match value % 7 {
             // Some floats: the first column is then not dense.
@@ -432,7 +499,7 @@ mod tests {
     fn a_trie_of_which_much_has_changed_is_to_be_made_anew() {
         let ints = |range: Range<i64>| range.map(cell).collect::<Vec<_>>();
         let rows = 16 * PATCHED_MIN as i64;
-        let mut trie = Trie::new(vec![ints(0..rows), ints(0..rows)]);
+        let mut trie = made(vec![ints(0..rows), ints(0..rows)]);
         let patch = |trie: &mut Trie, at: i64, count: i64| {
             let offsets: Vec<usize> = (0..=count as usize).collect();
             trie.patch(&ints(at..at + count), &offsets, &[ints(0..count)])
@@ -442,7 +509,7 @@ mod tests {
         assert!(patch(&mut trie, 0, 1), "a row that was changed twice");
         assert!(!patch(&mut trie, 0, 2));
         // What is replaced again and again is one group all the time.
-        let mut trie = Trie::new(vec![ints(0..rows), ints(0..rows)]);
+        let mut trie = made(vec![ints(0..rows), ints(0..rows)]);
         for round in 0..1000 {
             assert!(trie.patch(
                 &[cell(5), cell(round % 7)],
@@ -456,7 +523,7 @@ mod tests {
             assert_eq!(trie.column(1, &there), want);
         }
         let text = Interner::default().text("longer than a word holds");
-        let mut trie = Trie::new(vec![ints(0..9), ints(0..9)]);
+        let mut trie = made(vec![ints(0..9), ints(0..9)]);
         assert!(!trie.patch(&[cell(1)], &[0, 1], &[vec![text]]));
     }
 
@@ -472,7 +539,7 @@ mod tests {
                 rows.iter().map(|row| cell(row.1)).collect(),
                 rows.iter().map(|row| cell(row.2)).collect(),
             ];
-            let trie = Trie::new(columns.to_vec());
+            let trie = made(columns.to_vec());
             let (a, b) = (cell(asked.0 * stretch), cell(asked.1));
             let by_one = rows.iter().enumerate().filter(|&(i, _)| columns[0][i] == a);
             prop_assert_eq!(trie.find([a].into_iter()).len(), by_one.count());
@@ -504,7 +571,7 @@ mod tests {
                 rows.iter().map(|row| cell(row.2)).collect(),
             ];
             let mut rows = rows;
-            let mut mended = Trie::new(of(&rows));
+            let mut mended = made(of(&rows));
             let first = mended.clone();
             for changes in changes.chunks(at_once) {
                 let (mut firsts, mut offsets) = (Vec::new(), vec![0]);
@@ -520,7 +587,7 @@ mod tests {
                     offsets.push(anew.len());
                 }
                 prop_assert!(mended.patch(&firsts, &offsets, &of(&anew)[1..]));
-                let made = Trie::new(of(&rows));
+                let made = made(of(&rows));
                 let all = |trie: &Trie, key: &[Cell]| {
                     let found = trie.find(key.iter().copied());
                     [1, 2].map(|column| {

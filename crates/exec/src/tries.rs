@@ -391,7 +391,7 @@ impl Query<'_> {
             self.check((rows * (16 * columns.len() + 8)) as u64)?;
             Ok(true)
         })?;
-        Ok(fits.then(|| Trie::new(cells)))
+        fits.then(|| Trie::new(cells, &|| self.check(0))).transpose()
     }
 }
 

@@ -6,6 +6,9 @@ use env::Env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+/// Asks whether to go on, once in [`base::STEPS`] steps.
+pub(crate) type Check<'c> = &'c dyn Fn() -> Result<()>;
+
 /// Asked by whatever takes rows: once in some hundred of them, and at the end of each batch.
 pub(crate) struct Watch<'w> {
     env: Arc<dyn Env>,

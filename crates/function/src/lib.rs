@@ -2,13 +2,14 @@
 //!
 //! # Why functions see no machine
 //! A function is its name, its arguments and, for five of them, the clock and randomness that the caller hands in as
-//! [`Ambient`]. So constants fold, a simulated machine replays, and every function is tested by one line of text.
+//! [`Ambient`], and for those that may take long, whether to go on. So constants fold, a simulated machine replays, and every function is tested by one line of text.
 //!
 //! # Invariants
 //! 1. No argument makes a function panic, loop without end or wrap around silently; it fails and says why.
 //! 2. What a function makes is at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes long, or not much longer than its arguments.
 //! 3. The same arguments give the same value, unless [`Function::deterministic`] is false.
-//! 4. Of the meet aggregates, [`Aggregate::meet`] says that a value changed exactly where it did.
+//! 4. What makes or sorts long lists asks now and then whether to go on.
+//! 5. Of the meet aggregates, [`Aggregate::meet`] says that a value changed exactly where it did.
 
 mod aggregate;
 mod arithmetic;
@@ -36,6 +37,7 @@ mod tests;
 pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates};
 pub use comparison::{compare, equal};
 pub use json::{json_of, scalar_of_json};
+pub use list::copied;
 pub use registry::{functions, lookup};
 pub use time::parse_time_us;
 
@@ -54,6 +56,13 @@ pub trait Ambient: Sync {
     fn now_us(&self) -> i64;
     /// 64 random bits.
     fn random(&self) -> u64;
+    /// Asked once in some ten thousand steps by what may take many more.
+    ///
+    /// # Errors
+    /// [`Failure::stopped`], which the function then fails with, once nobody waits for its value any more.
+    fn go_on(&self) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 /// Why a function has no value.
@@ -63,12 +72,19 @@ pub struct Failure {
     pub message: String,
     /// What to do instead, where there is a likely answer.
     pub hint: Option<String>,
+    /// Whether it was told to stop, and would have had one.
+    pub is_stopped: bool,
 }
 
 impl Failure {
     /// Without a hint.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), hint: None, is_stopped: false }
+    }
+
+    /// Told to stop, for this reason.
+    pub fn stopped(why: impl Into<String>) -> Self {
+        Self { is_stopped: true, ..Self::new(why) }
     }
 
     /// With a hint.

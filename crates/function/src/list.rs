@@ -1,9 +1,40 @@
 //! Lists.
 
-use crate::Failure;
 use crate::call::Call;
+use crate::{Ambient, Failure};
+use base::{STEPS, sort_in_pieces};
 use model::Value;
-use std::collections::BTreeSet;
+
+/// A list like this one. Asks now and then whether to go on.
+///
+/// # Errors
+/// Where it is told not to.
+pub fn copied(items: &[Value], ambient: &dyn Ambient) -> Result<Vec<Value>, Failure> {
+    let mut copy = Vec::with_capacity(items.len());
+    extend(&mut copy, items, ambient)?;
+    Ok(copy)
+}
+
+fn extend(list: &mut Vec<Value>, items: &[Value], ambient: &dyn Ambient) -> Result<(), Failure> {
+    list.reserve(items.len());
+    for piece in pieces(items, ambient) {
+        list.extend_from_slice(piece?);
+    }
+    Ok(())
+}
+
+/// A list in short ones; asks between two whether to go on.
+fn pieces<'v, T>(
+    items: &'v [T],
+    ambient: &dyn Ambient,
+) -> impl Iterator<Item = Result<&'v [T], Failure>> {
+    items.chunks(STEPS).enumerate().map(|(place, piece)| {
+        if place > 0 {
+            ambient.go_on()?;
+        }
+        Ok(piece)
+    })
+}
 
 pub(crate) fn list(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::List(args.to_vec()))
@@ -37,7 +68,7 @@ pub(crate) fn length(args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// Strings, lists or JSON, all of one kind.
-pub(crate) fn concat(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn concat(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("concat", args);
     match call.value(0) {
         Value::Str(_) => {
@@ -50,7 +81,7 @@ pub(crate) fn concat(args: &[Value]) -> Result<Value, Failure> {
         Value::List(_) => {
             let mut items = Vec::new();
             for i in 0..args.len() {
-                items.extend_from_slice(call.list(i)?);
+                extend(&mut items, call.list(i)?, ambient)?;
             }
             Ok(Value::List(items))
         }
@@ -73,71 +104,83 @@ pub(crate) fn index(call: Call<'_>, i: usize, len: usize, end: bool) -> Result<u
 }
 
 /// From one index to before another.
-pub(crate) fn slice(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn slice(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("slice", args);
     let items = call.list(0)?;
     let from = index(call, 1, items.len(), true)?;
     let to = index(call, 2, items.len(), true)?;
     match items.get(from..to) {
-        Some(items) => Ok(Value::List(items.to_vec())),
+        Some(items) => Ok(Value::List(copied(items, ambient)?)),
         None => Err(call.fail(format_args!("it would start at {from} and end before, at {to}"))),
     }
 }
 
-pub(crate) fn prepend(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn prepend(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("prepend", args);
     let rest = call.list(0)?;
     let mut items = Vec::with_capacity(rest.len() + 1);
     items.push(call.value(1).clone());
-    items.extend_from_slice(rest);
+    extend(&mut items, rest, ambient)?;
     Ok(Value::List(items))
 }
 
-pub(crate) fn append(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn append(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("append", args);
     let start = call.list(0)?;
     let mut items = Vec::with_capacity(start.len() + 1);
-    items.extend_from_slice(start);
+    extend(&mut items, start, ambient)?;
     items.push(call.value(1).clone());
     Ok(Value::List(items))
 }
 
-pub(crate) fn reverse(args: &[Value]) -> Result<Value, Failure> {
-    let mut items = Call::new("reverse", args).list(0)?.to_vec();
+pub(crate) fn reverse(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let mut items = copied(Call::new("reverse", args).list(0)?, ambient)?;
     items.reverse();
     Ok(Value::List(items))
 }
 
 /// In the order of values, whatever their kinds.
-pub(crate) fn sorted(args: &[Value]) -> Result<Value, Failure> {
-    let mut items = Call::new("sorted", args).list(0)?.to_vec();
-    items.sort();
-    Ok(Value::List(items))
+pub(crate) fn sorted(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let items = copied(Call::new("sorted", args).list(0)?, ambient)?;
+    Ok(Value::List(sort_in_pieces(items, Value::cmp, || ambient.go_on())?))
 }
 
-pub(crate) fn chunks(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn chunks(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("chunks", args);
     let (items, len) = (call.list(0)?, length_from_1(call)?);
-    Ok(lists(items.chunks(len)))
+    lists(items.chunks(len), len, ambient)
 }
 
 /// Without a shorter rest.
-pub(crate) fn chunks_exact(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn chunks_exact(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("chunks_exact", args);
     let (items, len) = (call.list(0)?, length_from_1(call)?);
-    Ok(lists(items.chunks_exact(len)))
+    lists(items.chunks_exact(len), len, ambient)
 }
 
-pub(crate) fn windows(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn windows(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("windows", args);
     let (items, len) = (call.list(0)?, length_from_1(call)?);
     let windows = (items.len() + 1).saturating_sub(len);
     call.check_items(windows as u128 * len as u128)?;
-    Ok(lists(items.windows(len)))
+    lists(items.windows(len), len, ambient)
 }
 
-fn lists<'a>(parts: impl Iterator<Item = &'a [Value]>) -> Value {
-    Value::List(parts.map(|part| Value::List(part.to_vec())).collect())
+/// Lists of `len` items each.
+fn lists<'a>(
+    parts: impl Iterator<Item = &'a [Value]>,
+    len: usize,
+    ambient: &dyn Ambient,
+) -> Result<Value, Failure> {
+    let parts_unasked = STEPS.div_ceil(len);
+    let mut lists = Vec::with_capacity(parts.size_hint().0);
+    for (place, part) in parts.enumerate() {
+        if place % parts_unasked == parts_unasked - 1 {
+            ambient.go_on()?;
+        }
+        lists.push(Value::List(copied(part, ambient)?));
+    }
+    Ok(Value::List(lists))
 }
 
 fn length_from_1(call: Call<'_>) -> Result<usize, Failure> {
@@ -148,42 +191,65 @@ fn length_from_1(call: Call<'_>) -> Result<usize, Failure> {
 }
 
 /// Sorted, each once.
-pub(crate) fn union(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn union(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("union", args);
-    let mut found = BTreeSet::new();
+    let mut all = Vec::new();
     for i in 0..args.len() {
-        found.extend(call.list(i)?);
+        all.extend(call.list(i)?);
     }
-    Ok(set(found))
+    list_of(&set(all, ambient)?, ambient)
 }
 
-pub(crate) fn intersection(args: &[Value]) -> Result<Value, Failure> {
-    let call = Call::new("intersection", args);
-    let mut found: BTreeSet<&Value> = call.list(0)?.iter().collect();
-    for i in 1..args.len() {
-        let other: BTreeSet<&Value> = call.list(i)?.iter().collect();
-        found.retain(|value| other.contains(value));
-    }
-    Ok(set(found))
+pub(crate) fn intersection(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    kept("intersection", args, ambient, |is_there| is_there)
 }
 
-pub(crate) fn difference(args: &[Value]) -> Result<Value, Failure> {
-    let call = Call::new("difference", args);
-    let mut found: BTreeSet<&Value> = call.list(0)?.iter().collect();
+pub(crate) fn difference(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    kept("difference", args, ambient, |is_there| !is_there)
+}
+
+/// The set of the first list's items, of which each other list keeps those that stand in it, or those that do not.
+fn kept(
+    name: &'static str,
+    args: &[Value],
+    ambient: &dyn Ambient,
+    keeps: fn(bool) -> bool,
+) -> Result<Value, Failure> {
+    let call = Call::new(name, args);
+    let mut found = set(call.list(0)?.iter().collect(), ambient)?;
     for i in 1..args.len() {
-        for value in call.list(i)? {
-            found.remove(value);
+        let other = set(call.list(i)?.iter().collect(), ambient)?;
+        // Both ascend: what comes before an item of the one comes before all that follow it.
+        let mut next = other.iter().peekable();
+        let mut kept = Vec::new();
+        for piece in pieces(&found, ambient) {
+            kept.extend(piece?.iter().copied().filter(|value| {
+                while next.next_if(|other| *other < value).is_some() {}
+                keeps(next.peek() == Some(&value))
+            }));
         }
+        found = kept;
     }
-    Ok(set(found))
+    list_of(&found, ambient)
 }
 
-fn set(values: BTreeSet<&Value>) -> Value {
-    Value::List(values.into_iter().cloned().collect())
+/// In order, each once.
+fn set<'v>(values: Vec<&'v Value>, ambient: &dyn Ambient) -> Result<Vec<&'v Value>, Failure> {
+    let mut values = sort_in_pieces(values, |a, b| a.cmp(b), || ambient.go_on())?;
+    values.dedup();
+    Ok(values)
+}
+
+fn list_of(values: &[&Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let mut items = Vec::with_capacity(values.len());
+    for piece in pieces(values, ambient) {
+        items.extend(piece?.iter().copied().cloned());
+    }
+    Ok(Value::List(items))
 }
 
 /// `int_range(end)`, `int_range(start, end)`, `int_range(start, end, step)`: from start to before end.
-pub(crate) fn int_range(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn int_range(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("int_range", args);
     let (start, end) =
         if args.len() == 1 { (0, call.int(0)?) } else { (call.int(0)?, call.int(1)?) };
@@ -203,13 +269,74 @@ pub(crate) fn int_range(args: &[Value]) -> Result<Value, Failure> {
     };
     call.check_items(steps)?;
     // Below the end, so that nothing here overflows.
-    let items = (0..steps as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step))));
-    Ok(Value::List(items.collect()))
+    let mut rest = (0..steps as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step))));
+    let mut items = Vec::with_capacity(steps as usize);
+    items.extend(rest.by_ref().take(STEPS));
+    while (items.len() as u128) < steps {
+        ambient.go_on()?;
+        items.extend(rest.by_ref().take(STEPS));
+    }
+    Ok(Value::List(items))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::lookup;
     use crate::testing::table;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// A world that waits for nothing after so many questions.
+    struct Impatient(AtomicUsize);
+
+    impl Ambient for Impatient {
+        fn now_us(&self) -> i64 {
+            0
+        }
+
+        fn random(&self) -> u64 {
+            0
+        }
+
+        fn go_on(&self) -> Result<(), Failure> {
+            match self.0.fetch_sub(1, Relaxed) {
+                0 => Err(Failure::stopped("told")),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// Found by an audit: a query that sorted a list of millions ended seconds after its timeout.
+    #[test]
+    fn functions_of_long_lists_end_when_they_are_told_to() {
+        let len = 12 * STEPS as i64;
+        let list: Vec<Value> = (0..len).map(|i| Value::Int(i * 7919 % 1_000_003)).collect();
+        let list = Value::List(list);
+        let int = Value::Int;
+        let calls: [(&str, Vec<Value>); 12] = [
+            ("int_range", vec![int(len)]),
+            ("sorted", vec![list.clone()]),
+            ("reverse", vec![list.clone()]),
+            ("union", vec![list.clone(), list.clone()]),
+            ("intersection", vec![list.clone(), list.clone()]),
+            ("difference", vec![list.clone(), list.clone()]),
+            ("concat", vec![list.clone(), list.clone()]),
+            ("append", vec![list.clone(), int(1)]),
+            ("prepend", vec![list.clone(), int(1)]),
+            ("slice", vec![list.clone(), int(1), int(-1)]),
+            ("chunks", vec![list.clone(), int(3)]),
+            ("windows", vec![list, int(3)]),
+        ];
+        for (name, args) in calls {
+            let function = lookup(name).unwrap();
+            for questions in [0, 3, 9] {
+                let impatient = Impatient(AtomicUsize::new(questions));
+                let found = function.apply(&args, &impatient).unwrap_err();
+                assert_eq!(found, Failure::stopped("told"), "{name} after {questions} questions");
+            }
+            function.apply(&args, &Impatient(AtomicUsize::new(1_000_000))).unwrap();
+        }
+    }
 
     #[test]
     fn lists_are_taken_apart_and_put_together() {

@@ -10,6 +10,8 @@ use crate::mutate::{Given, find, given_column, schema_of};
 use crate::output::Output;
 use crate::table::Table;
 use crate::view::Ephemeral;
+use crate::watch::Check;
+use base::STEPS;
 use std::sync::Arc;
 use syntax::{Mutation, MutationOp};
 
@@ -29,6 +31,7 @@ impl Session<'_> {
         let name = &mutation.relation.text;
         let span = mutation.relation.span;
         let interner = &self.interner;
+        let check = || self.watch.check(interner.bytes());
         match (mutation.op, self.ephemeral.get_mut(name)) {
             (MutationOp::Create, Some(_)) => {
                 return Err(Error::value(format!("relation `{name}` is there already"), span));
@@ -40,10 +43,10 @@ impl Session<'_> {
                 let keys = schema.keys.len();
                 let table = Arc::new(Table::new(columns.len(), keys));
                 let mut fresh = Ephemeral { columns, keys, table };
-                fresh.change(mutation, given, interner)?;
+                fresh.change(mutation, given, interner, &check)?;
                 self.ephemeral.insert(name.clone(), fresh);
             }
-            (_, Some(kept)) => kept.change(mutation, given, interner)?,
+            (_, Some(kept)) => kept.change(mutation, given, interner, &check)?,
             (_, None) => {
                 let near = syntax::closest(name, self.ephemeral.keys().map(String::as_str));
                 return Err(Error::unknown(format!("no relation `{name}`"), span, near));
@@ -59,6 +62,7 @@ impl Ephemeral {
         mutation: &Mutation,
         given: &Given<'_>,
         interner: &Interner,
+        check: Check<'_>,
     ) -> Result<()> {
         let (name, span) = (&mutation.relation.text, mutation.relation.span);
         let fail = |key: &[Cell], why: &str| {
@@ -78,6 +82,10 @@ impl Ephemeral {
         };
         let mut gone = Table::new(keys, keys);
         for row in 0..given.rows {
+            // Whoever is stopped here is not asked again: what was done so far is of no account.
+            if row % STEPS == STEPS - 1 {
+                check()?;
+            }
             let cell = |column: &Option<&[Cell]>| column.map(|column| column[row]);
             let key: Vec<Cell> = columns[..keys].iter().filter_map(cell).collect();
             let key_columns: Vec<&[Cell]> = key.iter().map(std::slice::from_ref).collect();

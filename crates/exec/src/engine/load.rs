@@ -9,6 +9,7 @@
 //! 2. What was there is not looked at. So no index that holds other columns than keys may belong to the relation.
 
 use crate::error::{Error, Result};
+use crate::watch::Check;
 use base::{Batch, Keys};
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,15 +35,11 @@ pub(super) struct Rows {
 ///
 /// # Errors
 /// Those of the store and of `check`, which is asked whether to go on.
-pub(super) fn load(
-    store: &dyn Store,
-    tables: Vec<Rows>,
-    check: impl Fn() -> Result<()>,
-) -> Result<()> {
+pub(super) fn load(store: &dyn Store, tables: Vec<Rows>, check: Check<'_>) -> Result<()> {
     let mut bulk = store.begin_bulk()?;
     for Rows { keyspace, rows } in tables {
         check()?;
-        let order = Arc::new(order(&rows.keys, rows.rows)?);
+        let order = Arc::new(order(&rows.keys, rows.rows, check)?);
         let rows = Arc::new(rows);
         let starts = (0..order.len()).step_by(PARTITION_ROWS);
         let partitions = starts.map(|start| -> Box<dyn SortedRows> {
@@ -57,30 +54,36 @@ pub(super) fn load(
 }
 
 /// The numbers of the rows in key order, of each key the last.
-fn order(keys: &Keys, rows: usize) -> Result<Vec<u32>> {
+fn order(keys: &Keys, rows: usize, check: Check<'_>) -> Result<Vec<u32>> {
     let count = u32::try_from(rows)
         .map_err(|_| Error::value("more than 2^32 rows are too many at once", Span::default()))?;
-    let mut order: Vec<u32> = (0..count).collect();
+    let order: Vec<u32> = (0..count).collect();
     // Stable, so that of equal keys the last given is the last here.
     match keys {
         Keys::Words(words) => match words.as_slice() {
-            [first] => sort(&mut order, |row| first[row]),
-            [first, second] => sort(&mut order, |row| (first[row], second[row])),
-            all => sort(&mut order, |row| {
-                let mut key = [0; base::WORDS_MAX];
-                key.iter_mut().zip(all).for_each(|(word, column)| *word = column[row]);
-                key
-            }),
+            [first] => sort(order, |row| first[row], check),
+            [first, second] => sort(order, |row| (first[row], second[row]), check),
+            all => {
+                let key = |row: usize| {
+                    let mut key = [0; base::WORDS_MAX];
+                    key.iter_mut().zip(all).for_each(|(word, column)| *word = column[row]);
+                    key
+                };
+                sort(order, key, check)
+            }
         },
-        Keys::Bytes(bytes) => sort(&mut order, |row| bytes.get(row)),
+        Keys::Bytes(bytes) => sort(order, |row| bytes.get(row), check),
     }
-    Ok(order)
 }
 
-fn sort<K: Ord>(order: &mut Vec<u32>, key: impl Fn(usize) -> K) {
+fn sort<K: Ord>(
+    mut order: Vec<u32>,
+    key: impl Fn(usize) -> K,
+    check: Check<'_>,
+) -> Result<Vec<u32>> {
     let key = |row: &u32| key(*row as usize);
     if !order.is_sorted_by(|a, b| key(a) < key(b)) {
-        order.sort_by_key(|row| key(row));
+        order = base::sort_in_pieces(order, |a, b| key(a).cmp(&key(b)), check)?;
         let mut kept = 0;
         for place in 0..order.len() {
             let is_last = place + 1 == order.len() || key(&order[place]) != key(&order[place + 1]);
@@ -91,6 +94,7 @@ fn sort<K: Ord>(order: &mut Vec<u32>, key: impl Fn(usize) -> K) {
         }
         order.truncate(kept);
     }
+    Ok(order)
 }
 
 /// Some of the rows, in order.
@@ -132,16 +136,16 @@ mod tests {
     #[test]
     fn of_the_rows_of_a_key_the_last_stays_in_key_order() {
         let words = Keys::Words(vec![vec![3, 1, 3, 2, 1]]);
-        assert_eq!(order(&words, 5).unwrap(), [4, 3, 2]);
+        assert_eq!(order(&words, 5, &|| Ok(())).unwrap(), [4, 3, 2]);
         let pairs = Keys::Words(vec![vec![1, 1, 0], vec![2, 1, 9]]);
-        assert_eq!(order(&pairs, 3).unwrap(), [2, 1, 0]);
+        assert_eq!(order(&pairs, 3, &|| Ok(())).unwrap(), [2, 1, 0]);
         let sorted = Keys::Words(vec![vec![1, 2, 3]]);
-        assert_eq!(order(&sorted, 3).unwrap(), [0, 1, 2]);
+        assert_eq!(order(&sorted, 3, &|| Ok(())).unwrap(), [0, 1, 2]);
         let wide = Keys::Words(vec![vec![1, 1], vec![0, 0], vec![5, 4]]);
-        assert_eq!(order(&wide, 2).unwrap(), [1, 0]);
+        assert_eq!(order(&wide, 2, &|| Ok(())).unwrap(), [1, 0]);
         let mut bytes = BytesColumn::default();
         [&b"b"[..], b"a", b"b"].into_iter().for_each(|key| bytes.push(Some(key)));
-        assert_eq!(order(&Keys::Bytes(bytes), 3).unwrap(), [1, 2]);
-        assert!(order(&Keys::Words(vec![Vec::new()]), 0).unwrap().is_empty());
+        assert_eq!(order(&Keys::Bytes(bytes), 3, &|| Ok(())).unwrap(), [1, 2]);
+        assert!(order(&Keys::Words(vec![Vec::new()]), 0, &|| Ok(())).unwrap().is_empty());
     }
 }

@@ -214,7 +214,7 @@ impl Session<'_> {
                 tables.push(Rows { keyspace: path.keyspace, rows });
             }
         }
-        super::load::load(&*self.engine.store, tables, || self.check())
+        super::load::load(&*self.engine.store, tables, &|| self.check())
     }
 
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
@@ -262,7 +262,7 @@ impl Session<'_> {
                 return Err(Error::unknown(what, Span::default(), near));
             }
         }
-        let ambient = EnvAmbient(&*self.engine.env);
+        let ambient = EnvAmbient(&self.watch);
         let mut sources = Vec::with_capacity(columns.len());
         for (place, column) in columns.iter().enumerate() {
             let is_value = place >= schema.keys.len();
@@ -359,7 +359,7 @@ impl Session<'_> {
         sources: &[Source<'_>],
         rows: std::ops::Range<usize>,
     ) -> Result<Batch> {
-        let ambient = EnvAmbient(&*self.engine.env);
+        let ambient = EnvAmbient(&self.watch);
         let coerce = |of: &Type, value: Value| coerced(of, value, &ambient);
         let columns: Vec<Option<&Series>> =
             path.columns.iter().map(|&column| sources[column].series()).collect();
@@ -381,8 +381,7 @@ impl Session<'_> {
         rows: std::ops::Range<usize>,
     ) -> Result<()> {
         let schema = &aim.target.schema;
-        let engine = self.engine;
-        let ambient = EnvAmbient(&*engine.env);
+        let ambient = EnvAmbient(&self.watch);
         let all = columns_of(schema);
         let (mut headers, mut columns) = (Vec::new(), Vec::new());
         // The values of one chunk are forgotten with it.

@@ -146,33 +146,35 @@ impl Blocks for Session<'_> {
             return Ok(output);
         }
         crate::system::run(self.engine, &self.names, self.read(), op, |expr| {
-            let ambient = EnvAmbient(&*self.engine.env);
+            let ambient = EnvAmbient(&self.watch);
             known(expr, self.parameters, &self.interner, &ambient)
         })
     }
 
-    fn keep(&mut self, name: &str, output: &Output) {
+    fn keep(&mut self, name: &str, output: &Output) -> Result<()> {
         let keys = output.columns.len();
-        let table = Table::new(keys, keys).with_rows(&output.columns, output.rows);
+        let check = || self.check();
+        let table = Table::new(keys, keys).with_rows(&output.columns, output.rows, &check)?;
         let columns = output.headers.clone();
         self.ephemeral.insert(name.to_owned(), Ephemeral { columns, keys, table: Arc::new(table) });
+        Ok(())
     }
 
-    fn kept(&self, name: &str) -> Option<Output> {
-        let kept = self.ephemeral.get(name)?;
+    fn kept(&self, name: &str) -> Result<Option<Output>> {
+        let Some(kept) = self.ephemeral.get(name) else { return Ok(None) };
         let table = &kept.table;
         let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
         let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
         let columns: Vec<Vec<Cell>> = (0..table.arity()).map(column).collect();
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
-        let rows = crate::sort::order(&by, live.len(), &self.interner);
+        let rows = crate::sort::order(&by, live.len(), &self.interner, &|| self.check())?;
         let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
-        Some(Output {
+        Ok(Some(Output {
             headers: kept.columns.clone(),
             columns: columns.iter().map(sorted).collect(),
             rows: rows.len(),
             interner: Arc::clone(&self.interner),
-        })
+        }))
     }
 
     fn swap(&mut self, a: &str, b: &str) -> bool {
@@ -213,7 +215,7 @@ impl Session<'_> {
         returning: bool,
     ) -> Result<Returned> {
         let Aim { target, defaults, sources, .. } = aim;
-        let ambient = EnvAmbient(&*self.engine.env);
+        let ambient = EnvAmbient(&self.watch);
         self.has_numbered |= target.dictionary.is_some();
         if let Some(main) = target.paths.first()
             && !self.written.contains(&main.keyspace)

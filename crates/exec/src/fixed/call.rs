@@ -196,7 +196,7 @@ impl Call<'_, '_> {
             }
             Ok(8 * cells.capacity() as u64)
         })?;
-        self.query.interner.sort(&mut cells);
+        let mut cells = self.query.interner.sort(cells, &|| self.query.check(0))?;
         cells.dedup();
         Ok(cells)
     }

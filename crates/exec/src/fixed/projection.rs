@@ -10,6 +10,7 @@
 
 use crate::cell::{Cell, Interner, bytes_of};
 use algo::{Csr, NO_VERTEX, Watch};
+use base::STEPS;
 use hashbrown::HashMap;
 use model::Value;
 use std::sync::Arc;
@@ -87,7 +88,7 @@ impl<'i> Projection<'i> {
         watch: &dyn Watch,
     ) -> Result<Self, algo::Error> {
         let Edges { sources, targets, weights, lone } = edges;
-        let (vertices, numbers) = number([&sources, &targets, &lone], interner);
+        let (vertices, numbers) = number([&sources, &targets, &lone], interner, watch)?;
         let total = vertices.len();
         if total >= NO_VERTEX as usize {
             return Err(algo::Error::TooManyVertices { vertices: total });
@@ -222,33 +223,42 @@ impl Numbers {
 }
 
 /// The distinct cells of the columns, ascending, and their numbers.
-fn number(columns: [&[Cell]; 3], interner: &Interner) -> (Vec<Cell>, Numbers) {
+fn number(
+    columns: [&[Cell]; 3],
+    interner: &Interner,
+    watch: &dyn Watch,
+) -> Result<(Vec<Cell>, Numbers), algo::Error> {
+    let check = || if watch.go_on() { Ok(()) } else { Err(algo::Error::Stopped) };
     let cells = || columns.iter().flat_map(|column| column.iter().copied());
     if let Some((first, last)) = int_span(cells()) {
         let total: usize = columns.iter().map(|column| column.len()).sum();
         let span = usize::try_from(last - first).unwrap_or(usize::MAX);
         if span / SPAN_MAX <= total {
-            return number_span(first, span + 1, cells());
+            return Ok(number_span(first, span + 1, cells()));
         }
     }
     let mut numbers: HashMap<Cell, u32> = HashMap::new();
     let mut vertices = Vec::new();
-    for column in columns {
+    for piece in columns.iter().flat_map(|column| column.chunks(STEPS)) {
+        check()?;
         let mut last = None;
-        for &cell in column {
+        for &cell in piece {
             if last != Some(cell) && numbers.insert(cell, 0).is_none() {
                 vertices.push(cell);
             }
             last = Some(cell);
         }
     }
-    interner.sort(&mut vertices);
+    let vertices = interner.sort(vertices, check)?;
     for (number, cell) in vertices.iter().enumerate() {
+        if number % STEPS == STEPS - 1 {
+            check()?;
+        }
         if let Some(place) = numbers.get_mut(cell) {
             *place = u32::try_from(number).unwrap_or(NO_VERTEX);
         }
     }
-    (vertices, Numbers::Map(numbers))
+    Ok((vertices, Numbers::Map(numbers)))
 }
 
 fn number_span(first: i64, span: usize, cells: impl Iterator<Item = Cell>) -> (Vec<Cell>, Numbers) {

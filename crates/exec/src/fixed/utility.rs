@@ -71,7 +71,7 @@ pub(super) fn reorder_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     // Ties stand in the order of their rows, as the rows of a relation do.
     let mut by: Vec<(&[Cell], bool)> = vec![(&keys, descends)];
     by.extend(input.iter().map(|column| (column.as_slice(), false)));
-    let order = crate::sort::order(&by, rows, call.query.interner);
+    let order = crate::sort::order(&by, rows, call.query.interner, &|| call.query.check(0))?;
     let mut columns: Vec<Vec<Cell>> = vec![Vec::new(); out.len() + 1];
     let mut rank = (0, None);
     for (place, &row) in order.iter().enumerate() {
