@@ -6,15 +6,13 @@
 
 use crate::Failure;
 use crate::call::Call;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use model::{Json, Validity, Value};
+use model::{Json, Value};
 use serde_json::Value as Tree;
 
 /// Most levels of lists and objects within each other.
-const DEPTH_MAX: usize = 120;
+const DEPTH_MAX: usize = Json::DEPTH_MAX;
 
-/// A value as JSON: bytes as base64, a UUID as its text, a validity as `[microseconds, assert]`, an infinite float as null.
+/// A value as JSON, see [`Json::tree_of`].
 ///
 /// # Errors
 /// Where lists nest deeper than JSON may.
@@ -53,32 +51,7 @@ pub(crate) fn parse(json: &Json) -> Option<Tree> {
 }
 
 fn tree(call: Call<'_>, value: &Value) -> Result<Tree, Failure> {
-    tree_within(call, value, DEPTH_MAX)
-}
-
-fn tree_within(call: Call<'_>, value: &Value, depth: usize) -> Result<Tree, Failure> {
-    Ok(match value {
-        Value::Null => Tree::Null,
-        Value::Bool(value) => Tree::from(*value),
-        Value::Int(value) => Tree::from(*value),
-        Value::Id(value) => Tree::from(*value),
-        Value::Float(value) => Tree::from(*value),
-        Value::Str(text) => Tree::from(text.as_str()),
-        Value::Bytes(bytes) => Tree::from(STANDARD.encode(bytes)),
-        Value::Uuid(_) => Tree::from(value.to_string()),
-        Value::List(items) => {
-            let Some(depth) = depth.checked_sub(1) else { return Err(too_deep(call)) };
-            let items = items.iter().map(|item| tree_within(call, item, depth));
-            Tree::Array(items.collect::<Result<_, _>>()?)
-        }
-        Value::Vector(vector) => {
-            Tree::Array(crate::vector::items(vector).map(Tree::from).collect())
-        }
-        Value::Json(json) => parse(json).unwrap_or(Tree::Null),
-        Value::Validity(Validity { timestamp_us, assert }) => {
-            Tree::Array(vec![Tree::from(*timestamp_us), Tree::from(*assert)])
-        }
-    })
+    Json::tree_of(value).ok_or_else(|| too_deep(call))
 }
 
 fn too_deep(call: Call<'_>) -> Failure {

@@ -8,6 +8,7 @@
 mod encode;
 mod number;
 mod series;
+mod tree;
 mod types;
 mod value;
 mod words;

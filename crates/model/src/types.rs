@@ -1,6 +1,8 @@
 //! Column types, and which values they take.
 
 use crate::{Json, Value, Vector};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::fmt;
 
 /// Width of a vector's floats.
@@ -79,7 +81,8 @@ impl Type {
     }
 
     /// The value as this type holds it: an integer becomes a float where one is wanted and a whole
-    /// float an integer, a list of numbers a vector, text a UUID.
+    /// float an integer, a list of numbers a vector, text a UUID; base64 text the bytes or, little endian, the
+    /// floats of a vector that it says; anything without a float that is not finite JSON, see [`Json::tree_of`].
     ///
     /// # Errors
     /// [`TypeError`] where that would change what the value says.
@@ -107,6 +110,10 @@ impl Type {
             (Self::Uuid, Value::Str(text)) => match parse_uuid(&text) {
                 Some(uuid) => Ok(Value::Uuid(uuid)),
                 None => Err(self.refuse(&Value::Str(text))),
+            },
+            (Self::Bytes, Value::Str(text)) => match STANDARD.decode(&text) {
+                Ok(bytes) => Ok(Value::Bytes(bytes)),
+                Err(_) => Err(self.refuse(&Value::Str(text))),
             },
             (Self::Json, value) => self.to_json(&value),
             (Self::List(item, len), Value::List(items)) => {
@@ -139,6 +146,7 @@ impl Type {
                 Some(items.iter().map(|&f| f64::from(f)).collect())
             }
             Value::Vector(Vector::F64(items)) => Some(items.clone()),
+            Value::Str(text) => STANDARD.decode(text).ok().and_then(|bytes| floats(kind, &bytes)),
             _ => None,
         };
         let floats = floats.filter(|floats| floats.len() as u64 == len);
@@ -149,19 +157,10 @@ impl Type {
         }))
     }
 
-    /// Values whose literal is JSON become it; others do not.
     fn to_json(&self, value: &Value) -> Result<Value, TypeError> {
-        let text = match value {
-            Value::Null
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Id(_)
-            | Value::Float(_)
-            | Value::Str(_)
-            | Value::List(_) => value.to_string(),
-            _ => return Err(self.refuse(value)),
-        };
-        Json::parse(&text).map(Value::Json).map_err(|_| self.refuse(value))
+        let tree = Json::tree_of(value).filter(|_| is_finite(value));
+        let json = tree.and_then(|tree| Json::parse(&tree.to_string()).ok());
+        json.map(Value::Json).ok_or_else(|| self.refuse(value))
     }
 
     fn refuse(&self, value: &Value) -> TypeError {
@@ -173,6 +172,32 @@ impl Type {
             _ => format!("{} ({short}{more})", value.kind()),
         };
         TypeError { wanted: self.clone(), found }
+    }
+}
+
+/// The floats of a vector, one after the other, least byte first; `None` where the last is cut short.
+fn floats(kind: VectorKind, bytes: &[u8]) -> Option<Vec<f64>> {
+    let (floats, rest) = match kind {
+        VectorKind::F32 => {
+            let (items, rest) = bytes.as_chunks();
+            (items.iter().map(|&item| f64::from(f32::from_le_bytes(item))).collect(), rest)
+        }
+        VectorKind::F64 => {
+            let (items, rest) = bytes.as_chunks();
+            (items.iter().map(|&item| f64::from_le_bytes(item)).collect(), rest)
+        }
+    };
+    rest.is_empty().then_some(floats)
+}
+
+/// Whether no float in it is infinite or not a number: JSON has none such.
+fn is_finite(value: &Value) -> bool {
+    match value {
+        Value::Float(float) => float.is_finite(),
+        Value::List(items) => items.iter().all(is_finite),
+        Value::Vector(Vector::F32(items)) => items.iter().all(|item| item.is_finite()),
+        Value::Vector(Vector::F64(items)) => items.iter().all(|item| item.is_finite()),
+        _ => true,
     }
 }
 
@@ -230,6 +255,36 @@ mod tests {
     fn check(wanted: &Type, given: Value, want: Result<Value, &str>) {
         let found = wanted.coerce(given).map_err(|error| error.to_string());
         assert_eq!(found, want.map_err(str::to_owned));
+    }
+
+    /// Found by an audit: other engines of the language take these.
+    #[test]
+    fn text_becomes_bytes_and_vectors_and_any_value_json() {
+        let text = |text: &str| Value::Str(text.to_owned());
+        check(&Type::Bytes, text("AAEC"), Ok(Value::Bytes(vec![0, 1, 2])));
+        check(&Type::Bytes, text(""), Ok(Value::Bytes(Vec::new())));
+        check(&Type::Bytes, text("AAE"), Err("expected Bytes, found a String (\"AAE\")"));
+        let pair = |kind| Type::Vector(kind, 2);
+        let floats = Vector::F32(vec![1.0, 2.0]);
+        check(&pair(VectorKind::F32), text("AACAPwAAAEA="), Ok(Value::Vector(floats.clone())));
+        let longer = Vector::F64(vec![1.0, 2.0]);
+        check(&pair(VectorKind::F64), text("AAAAAAAA8D8AAAAAAAAAQA=="), Ok(Value::Vector(longer)));
+        for wrong in ["AACAPw==", "AACAPwAAAEAA", "two"] {
+            let want = format!("expected <F32; 2>, found a String (\"{wrong}\")");
+            check(&pair(VectorKind::F32), text(wrong), Err(&want));
+        }
+        let json = |value: Value| Type::Json.coerce(value).map(|json| json.to_string());
+        let uuid = Type::Uuid.coerce(text("00112233-4455-6677-8899-aabbccddeeff")).unwrap();
+        let plain = |text: &str| Ok(Value::Json(Json::parse(text).unwrap()).to_string());
+        assert_eq!(json(uuid), plain("\"00112233-4455-6677-8899-aabbccddeeff\""));
+        assert_eq!(json(Value::Bytes(vec![0, 1, 2])), plain("\"AAEC\""));
+        assert_eq!(json(Value::Vector(floats.clone())), plain("[1.0,2.0]"));
+        assert_eq!(json(Value::List(vec![Value::Vector(floats)])), plain("[[1.0,2.0]]"));
+        let validity = Value::Validity(crate::Validity { timestamp_us: 5, assert: true });
+        assert_eq!(json(validity), plain("[5,true]"));
+        let deep = (0..200).fold(Value::Null, |inner, _| Value::List(vec![inner]));
+        assert!(json(deep).is_err());
+        assert!(json(Value::List(vec![Value::Float(f64::INFINITY)])).is_err());
     }
 
     #[test]
