@@ -235,3 +235,16 @@ fn what_debug_names_is_handed_to_the_host() {
     assert_eq!(told.into_inner(), [of(1), of(2)]);
     assert!(engine.run("%debug _y", &parameters).is_err());
 }
+
+#[test]
+fn what_is_written_as_a_cross_product_ends_long_before_that_would() {
+    let data = "?[a, b] := a in int_range(20000), b = a + 1 :create edge {a: Int, b: Int}
+        --- ?[a, n] := a in int_range(20000), n = mod(a, 7) :create user {a: Int => n: Int}";
+    // Twenty thousand to the fourth rows would take centuries: it is the timeout that fails if they are made.
+    let atoms = "?[e] := *edge[d, e], *edge[b, c], *edge[c, d], *user[a, _], *edge[a, b], a = 7 :timeout 10";
+    check(&format!("{data} --- {atoms}"), "e: 11");
+    let rules = "last[d, e] := *edge[d, e]  second[b, c] := *edge[b, c]  third[c, d] := *edge[c, d]
+        person[a] := *user[a, _]  first[a, b] := *edge[a, b]
+        ?[e] := last[d, e], second[b, c], third[c, d], person[a], first[a, b], a == 7 :timeout 10";
+    check(&format!("{data} --- {rules}"), "e: 11");
+}
