@@ -65,8 +65,8 @@ def open(
         threads: Worker threads, which also help queries that make many rows; 0 is one for each core.
         read_only: Open beside a writer in another process, as of now; :meth:`Database.refresh` moves on.
         create: Whether a database is created where there is none.
-        table_folders: Further folders for tables, on other disks perhaps; filled evenly. Each database makes a
-            folder of its own in them.
+        table_folders: Further folders for tables, on other disks perhaps; filled evenly, by bytes. Each
+            database makes a folder of its own in them.
         direct_io: Read and write tables around the page cache of the operating system.
 
     Returns:

@@ -221,6 +221,7 @@ def test_tables_may_lie_in_several_folders(folder: Path, tmp_path: Path) -> None
         g.upsert(5, 6)
     places = [path.parent for path in tmp_path.rglob("*.sst")]
     assert {place.parent for place in places} == {folder, *more}
+    # (That they fill evenly whatever the lengths of tables is tested in Rust, with many small ones.)
     # The database knows them.
     with quipu.open(folder) as db:
         assert len(db.graph("g")) == 2001

@@ -53,6 +53,7 @@ impl KvBulk {
         }
         for (_, tables) in self.written.drain(..) {
             for table in tables {
+                inner.context.table_leaves(&table);
                 // Best effort: the next opening removes what the manifest does not name.
                 let _ =
                     self.inner.env.remove(&self.inner.context.table_path(table.id, table.folder));

@@ -263,6 +263,7 @@ impl Inner {
             hit(Mark::CompactedDropped);
             for added in &edit.added {
                 let path = self.context.table_path(added.meta.id, added.meta.folder);
+                self.context.table_leaves(&added.meta);
                 self.env.remove(&path).map_err(env_error)?;
             }
             return Ok(());

@@ -260,7 +260,7 @@ fn a_new_folder_for_tables_is_durable_though_its_first_opening_failed() {
         drop(open(&env));
         let kv = open(&env).unwrap_or_else(|error| panic!("operation {at}: {error}"));
         for from in 0..4 {
-            // Tables go to the folders by turns.
+            // Tables go to both folders.
             let _ = create(&kv, &["out", "in"]);
             run(&kv, Step::Put(10 * from)).unwrap();
             kv.flush().unwrap();

@@ -1,8 +1,9 @@
 //! What all trees of a database share.
 
-use crate::table::{BlockCache, TableOptions};
+use crate::table::{BlockCache, TableMeta, TableOptions};
 use base::TableId;
 use env::Env;
+use env::sync::Mutex;
 use env::sync::atomic::{AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Context {
     /// Reads of tables go around the page cache.
     pub direct_reads: bool,
     next_table_id: AtomicU64,
+    /// Bytes of the tables in each folder; a table that is being written counts as a full one. A leaf lock, taken once or twice a table.
+    folder_bytes: Mutex<Vec<u64>>,
 }
 
 impl Context {
@@ -61,14 +64,45 @@ impl Context {
         direct_reads: bool,
         next_table_id: u64,
     ) -> Self {
-        Self { env, cache, folders, options, direct_reads, next_table_id: next_table_id.into() }
+        let folder_bytes = Mutex::new(vec![0; folders.len()]);
+        let next_table_id = next_table_id.into();
+        Self { env, cache, folders, options, direct_reads, next_table_id, folder_bytes }
     }
 
-    /// A fresh id; the folder for it is chosen round robin, so that several folders fill evenly.
+    /// A fresh id, and the folder for it: the one whose tables have the fewest bytes, so that several fill evenly whatever
+    /// lengths tables have; of equal ones the next in turn.
     pub fn new_table(&self) -> (TableId, u16, PathBuf) {
         let id = self.next_table_id.fetch_add(1, Ordering::Relaxed);
-        let folder = (id % self.folders.len() as u64) as u16;
-        (TableId(id), folder, self.table_path(TableId(id), folder))
+        let count = self.folders.len();
+        let turn = (id % count as u64) as usize;
+        let mut folder = turn;
+        if count > 1 {
+            let mut bytes = self.folder_bytes.lock();
+            let in_turn = (turn..count).chain(0..turn);
+            folder = in_turn.min_by_key(|&folder| bytes[folder]).unwrap_or(turn);
+            // Others choose before it is written.
+            bytes[folder] += self.options.table_bytes;
+        }
+        (TableId(id), folder as u16, self.table_path(TableId(id), folder as u16))
+    }
+
+    /// A table that [`Context::new_table`] was asked for has become so long; 0 where it was given up.
+    pub(crate) fn table_written(&self, folder: u16, bytes: u64) {
+        self.count_bytes(folder, self.options.table_bytes, bytes);
+    }
+
+    /// A table leaves its folder.
+    pub fn table_leaves(&self, table: &TableMeta) {
+        self.count_bytes(table.folder, table.summary.bytes, 0);
+    }
+
+    fn count_bytes(&self, folder: u16, less: u64, more: u64) {
+        // Who only reads may name more folders than it knows, and never chooses one.
+        if self.folders.len() > 1
+            && let Some(bytes) = self.folder_bytes.lock().get_mut(usize::from(folder))
+        {
+            *bytes = bytes.saturating_sub(less) + more;
+        }
     }
 
     /// First id not given out yet.
@@ -77,9 +111,10 @@ impl Context {
         self.next_table_id.load(Ordering::Relaxed)
     }
 
-    /// Makes sure that ids up to and including `used` are not given out again.
-    pub fn note_table_id(&self, used: TableId) {
-        self.next_table_id.fetch_max(used.0 + 1, Ordering::Relaxed);
+    /// Takes a table that is there already into account: its id is not given out again, and its bytes lie in its folder.
+    pub fn note_table(&self, table: &TableMeta) {
+        self.next_table_id.fetch_max(table.id.0 + 1, Ordering::Relaxed);
+        self.count_bytes(table.folder, 0, table.summary.bytes);
     }
 
     /// Path of a table's file.

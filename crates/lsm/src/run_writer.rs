@@ -166,7 +166,8 @@ impl RunWriter {
             Some(open) => open,
             None => {
                 let (id, folder, path) = self.context.new_table();
-                let file = self.context.env.create(&path)?;
+                let created = self.context.env.create(&path);
+                let file = created.inspect_err(|_| self.context.table_written(folder, 0))?;
                 let options = self.context.options.table.clone();
                 let builder = TableBuilder::new(file, self.shape.clone(), options, self.bottom);
                 Open { id, folder, path, builder: Some(builder) }
@@ -193,6 +194,7 @@ impl RunWriter {
         let is_empty = builder.rows() == 0 && tombstones == 0;
         let summary = builder.finish()?;
         let Some(open) = self.open.take() else { return Ok(()) };
+        self.context.table_written(open.folder, if is_empty { 0 } else { summary.bytes });
         if is_empty {
             self.context.env.remove(&open.path)?;
         } else {
@@ -211,9 +213,11 @@ impl Drop for RunWriter {
         }
         // Best effort: opening the database removes what the manifest does not name.
         for meta in &self.done {
+            self.context.table_leaves(meta);
             let _ = self.context.env.remove(&self.context.table_path(meta.id, meta.folder));
         }
         if let Some(open) = self.open.take() {
+            self.context.table_written(open.folder, 0);
             drop(open.builder);
             let _ = self.context.env.remove(&open.path);
         }
@@ -269,6 +273,13 @@ mod tests {
             }
         }
         rows
+    }
+
+    fn write(context: &Arc<Context>, keys: Range<u64>) -> RunWriter {
+        let rows = rows(keys, 1);
+        let mut writer = RunWriter::new(context, &shape(), true, 0);
+        writer.add(&rows, 0..rows.len()).unwrap();
+        writer
     }
 
     fn tombstone(lower: u64, upper: Option<u64>) -> RangeTombstone {
@@ -352,20 +363,49 @@ mod tests {
     }
 
     #[test]
+    fn a_table_lies_where_the_fewest_bytes_are_of_those_that_stay() {
+        let context = context();
+        let table = |keys| {
+            let mut metas = write(&context, keys).finish().unwrap();
+            assert_eq!(metas.len(), 1);
+            metas.remove(0)
+        };
+        let long = table(0..20);
+        let others = [table(20..21), table(21..22)];
+        assert!(others.iter().all(|other| other.folder != long.folder), "{others:?}");
+        // What is given up counts no more, nor what leaves.
+        drop(write(&context, 0..100));
+        assert_ne!(table(23..24).folder, long.folder);
+        context.table_leaves(&long);
+        assert_eq!(table(24..25).folder, long.folder);
+    }
+
+    #[test]
+    fn tables_that_are_written_at_the_same_time_lie_in_different_folders() {
+        let context = context();
+        drop(write(&context, 0..1));
+        let both = [write(&context, 30..31), write(&context, 31..32)];
+        let folders = both.map(|writer| writer.finish().unwrap()[0].folder);
+        assert_ne!(folders[0], folders[1]);
+    }
+
+    #[test]
     fn a_failed_table_leaves_no_file() {
         let context = context();
         let rows = rows(0..100, 1);
         let mut writer = RunWriter::new(&context, &shape(), true, 0);
         writer.add(&rows, 0..50).unwrap();
-        // The next file is there already, so creating it fails.
+        // The next file is there already, in either folder, so creating it fails.
         let before = files(&context);
         for id in context.next_table_id()..context.next_table_id() + 3 {
-            let path = context.table_path(base::TableId(id), (id % 2) as u16);
-            context.env.create(&path).unwrap();
+            for folder in 0..2 {
+                let path = context.table_path(base::TableId(id), folder);
+                context.env.create(&path).unwrap();
+            }
         }
         assert!(writer.add(&rows, 50..100).is_err());
         drop(writer);
         assert!(before > 0);
-        assert_eq!(files(&context), 3, "those of others stay");
+        assert_eq!(files(&context), 6, "those of others stay");
     }
 }

@@ -114,7 +114,7 @@ impl Tree {
         let edit = TreeEdit { added: tables.to_vec(), removed: Vec::new() };
         let version =
             Version::empty().apply(&edit, &mut |meta| Table::open(&context, meta, &shape))?;
-        tables.iter().for_each(|table| context.note_table_id(table.meta.id));
+        tables.iter().for_each(|table| context.note_table(&table.meta));
         let next_run = version.next_run();
         let active = Arc::new(Memtable::new(&shape));
         let state = SuperVersion::new(active, Vec::new(), Arc::new(version), 0);

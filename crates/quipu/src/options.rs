@@ -25,7 +25,7 @@ pub struct Options {
     pub read_only: bool,
     /// Create the database where the folder holds none. Default: true.
     pub create: bool,
-    /// Further folders that hold tables, on other disks perhaps; filled evenly.
+    /// Further folders that hold tables, on other disks perhaps; filled evenly, by bytes.
     pub table_folders: Vec<PathBuf>,
     /// Read and write tables around the page cache: for data far larger than memory, and a cache of its own.
     pub direct_io: bool,

@@ -16,6 +16,7 @@ impl ObsoleteFiles {
     /// Takes a table that the manifest does not name any more.
     pub(crate) fn add(&mut self, context: &Context, table: Arc<Table>) {
         let meta = table.meta();
+        context.table_leaves(meta);
         self.tables.push((context.table_path(meta.id, meta.folder), table));
     }
 
