@@ -1,6 +1,7 @@
 //! Triggers: scripts that run when rows of a relation have changed, in the same transaction.
 //!
-//! A trigger sees what changed as the rules `_new` and `_old`. What it changes itself sets off no other trigger.
+//! A trigger sees what changed as the rules `_new` and `_old`. What it changes itself sets off no other trigger. Where a relation is replaced, those
+//! `on replace` run first, see what it holds until then, and know of no rows; those `on put` run when the new rows are there.
 
 use crate::error::{Error, Result};
 use crate::mutate::Returned;
@@ -8,41 +9,44 @@ use model::Value;
 use relation::Settings;
 use syntax::{Expr, Ident, MutationOp, Query, Rule, Script, Span};
 
-/// The triggers that a change sets off.
+/// The triggers that a change sets off when it is made.
 pub(crate) fn of(settings: &Settings, op: MutationOp) -> &[String] {
     match op {
-        MutationOp::Put | MutationOp::Insert | MutationOp::Update | MutationOp::Create => {
-            &settings.on_put
-        }
+        MutationOp::Put
+        | MutationOp::Insert
+        | MutationOp::Update
+        | MutationOp::Create
+        | MutationOp::Replace => &settings.on_put,
         MutationOp::Rm | MutationOp::Delete => &settings.on_rm,
-        MutationOp::Replace => &settings.on_replace,
         MutationOp::Ensure | MutationOp::EnsureNot => &[],
     }
 }
 
-/// A trigger's query with the rules `_new` and `_old`. `columns` are the relation's, the first `keys` of them keys.
+/// A trigger's query.
 ///
 /// # Errors
 /// Text that is no query.
-pub(crate) fn query(
-    text: &str,
+pub(crate) fn query(text: &str) -> Result<Query> {
+    match syntax::parse(text)? {
+        Script::Query(query) => Ok(query),
+        _ => Err(Error::value("a trigger is a single query", Span::default())),
+    }
+}
+
+/// The rules `_new` and `_old`. `columns` are the relation's, the first `keys` of them keys.
+pub(crate) fn rules(
     op: MutationOp,
     columns: &[String],
     keys: usize,
     changed: &Returned,
-) -> Result<Query> {
-    let Script::Query(mut query) = syntax::parse(text)? else {
-        return Err(Error::value("a trigger is a single query", Span::default()));
-    };
-    if op == MutationOp::Replace {
-        return Ok(query);
-    }
+) -> [Rule; 2] {
     let is_removal = matches!(op, MutationOp::Rm | MutationOp::Delete);
     // Of what is removed, only the key is asked for.
     let new_columns = if is_removal { &columns[..keys] } else { columns };
-    query.rules.push(rule("_new", new_columns, changed, &["inserted", "requested"]));
-    query.rules.push(rule("_old", columns, changed, &["replaced", "deleted"]));
-    Ok(query)
+    [
+        rule("_new", new_columns, changed, &["inserted", "requested"]),
+        rule("_old", columns, changed, &["replaced", "deleted"]),
+    ]
 }
 
 /// A constant rule of the rows of some kinds.

@@ -100,7 +100,10 @@ impl Blocks for Session<'_> {
             return Err(Error::value(crate::system::READ_ONLY, mutation.relation.span));
         }
         if is_new {
-            self.check_change(mutation)?;
+            let settings = self.check_change(mutation)?;
+            if mutation.op == MutationOp::Replace && !self.in_trigger {
+                self.fire(mutation, &settings.on_replace, &[])?;
+            }
             self.create(mutation, headers)?;
             if headers.is_empty() || (rows == 0 && !query.options.returning) {
                 return Ok(Output::status("OK"));
@@ -252,24 +255,26 @@ impl Session<'_> {
             self.changed.extend(changed);
         }
         if !triggers.is_empty() {
-            self.fire(mutation, &target.schema, triggers, &returned)?;
+            let columns = crate::view::columns_of(&target.schema);
+            let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
+            let keys = target.schema.keys.len();
+            let rules = crate::trigger::rules(mutation.op, &columns, keys, &returned);
+            self.fire(mutation, triggers, &rules)?;
         }
         Ok(returned)
     }
 
+    /// Runs triggers; `rules` are what they see of a change.
     fn fire(
         &mut self,
         mutation: &syntax::Mutation,
-        schema: &Schema,
         triggers: &[String],
-        returned: &Returned,
+        rules: &[syntax::Rule],
     ) -> Result<()> {
         let name = &mutation.relation.text;
-        let columns = crate::view::columns_of(schema);
-        let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
         for text in triggers {
-            let keys = schema.keys.len();
-            let query = crate::trigger::query(text, mutation.op, &columns, keys, returned)?;
+            let mut query = crate::trigger::query(text)?;
+            query.rules.extend_from_slice(rules);
             self.in_trigger = true;
             let outcome = self.query(&query);
             self.in_trigger = false;
