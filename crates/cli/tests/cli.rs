@@ -518,7 +518,10 @@ fn several_scripts_run_in_order_and_a_mistake_names_its_file() {
         "error: no relation `tt`\n--> wrong.q, line 3, column 4\n    *tt[a]\n     ^^\n"
     );
     let shown = place.fails(1, &["run", "new", "load.q"]);
-    assert_eq!(shown, "error: load.q: parameter `$word` has no value\n");
+    assert_eq!(
+        shown,
+        "error: parameter `$word` has no value\n--> load.q, line 1, column 17\n  ?[a, b] <- [[1, $word], [2, 'x']] :put t {a, b}\n                  ^^^^^\n"
+    );
     place.fails(1, &["run", "new", "missing.q"]);
 }
 

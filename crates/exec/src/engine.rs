@@ -376,7 +376,9 @@ impl Engine {
         analysis: Option<&mut Analysis>,
     ) -> Result<Output> {
         let ambient = EnvAmbient(watch);
-        let given = cells_of(&plan.program.parameters, parameters, interner)?;
+        let given = cells_of(&plan.program.parameters, parameters, interner, |name| {
+            query.place_of_parameter(name)
+        })?;
         let options = Options::new(&query.options, parameters, interner, &ambient)?;
         if let Some(timeout) = options.timeout_s {
             watch.set_timeout(timeout);

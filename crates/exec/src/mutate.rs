@@ -121,7 +121,7 @@ impl Writer<'_> {
         let sources = self.sources(mutation, given)?;
         let rows = (0..given.rows).map(|row| {
             self.go_on(row)?;
-            self.row(&sources.of, given, row)
+            self.row(mutation, &sources.of, given, row)
         });
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let numbers = match self.target.dictionary {
@@ -341,7 +341,13 @@ impl Writer<'_> {
         Ok(sources)
     }
 
-    fn row(&self, sources: &[Source], given: &Given<'_>, row: usize) -> Result<Vec<Option<Value>>> {
+    fn row(
+        &self,
+        mutation: &Mutation,
+        sources: &[Source],
+        given: &Given<'_>,
+        row: usize,
+    ) -> Result<Vec<Option<Value>>> {
         let schema = &self.target.schema;
         let value = |(place, source): (usize, &Source)| {
             let value = match source {
@@ -353,25 +359,27 @@ impl Writer<'_> {
             match place.checked_sub(schema.keys.len()) {
                 None => {
                     let key = &schema.keys[place];
-                    self.coerce(&key.column_type, &key.name, value).map(Some)
+                    self.coerce(mutation, &key.column_type, &key.name, value).map(Some)
                 }
                 Some(place) if schema.values[place].nullable && value == Value::Null => {
                     Ok(Some(Value::Null))
                 }
                 Some(place) => {
                     let column = &schema.values[place];
-                    self.coerce(&column.column_type, &column.name, value).map(Some)
+                    self.coerce(mutation, &column.column_type, &column.name, value).map(Some)
                 }
             }
         };
         sources.iter().enumerate().map(value).collect()
     }
 
-    fn coerce(&self, of: &Type, name: &str, value: Value) -> Result<Value> {
+    fn coerce(&self, mutation: &Mutation, of: &Type, name: &str, value: Value) -> Result<Value> {
         let schema = &self.target.schema;
         coerced(of, value, self.computer.ambient).map_err(|why| {
             let what = format!("column `{name}` of relation `{}`: {why}", schema.name);
-            Error::value(what, Span::default())
+            // Where the script names the column, or else the relation.
+            let column = mutation.spec.as_ref().and_then(|spec| find(spec, name));
+            Error::value(what, column.map_or(mutation.relation.span, |column| column.name.span))
         })
     }
 

@@ -20,6 +20,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod types;
+mod walk;
 pub mod words;
 
 pub use ast::{

@@ -53,15 +53,18 @@ pub(super) fn known(
     ambient: &dyn Ambient,
 ) -> Result<Value> {
     let mut names = Vec::new();
-    let expr = plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
-    let given = cells_of(&names, parameters, interner)?;
-    crate::expr::Computer { interner, parameters: &given, ambient }.known(&expr)
+    let resolved = plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
+    let place = |name: &str| expr.place_of_parameter(name);
+    let given = cells_of(&names, parameters, interner, place)?;
+    crate::expr::Computer { interner, parameters: &given, ambient }.known(&resolved)
 }
 
+/// The parameters of these names; `place` says where one is asked for.
 pub(super) fn cells_of(
     names: &[String],
     given: &Parameters,
     interner: &Interner,
+    place: impl Fn(&str) -> Option<Span>,
 ) -> Result<Vec<Cell>> {
     let cell = |name: &String| match given.get(name) {
         Some(value) => Ok(interner.cell(value)),
@@ -69,7 +72,8 @@ pub(super) fn cells_of(
             let near = syntax::closest(name, given.keys().map(String::as_str));
             let hint = near.map(|near| format!("did you mean `${near}`?"));
             let message = format!("parameter `${name}` has no value");
-            Err(Error::Value(syntax::Diagnostic { message, span: Span::default(), hint }))
+            let span = place(name).unwrap_or_default();
+            Err(Error::Value(syntax::Diagnostic { message, span, hint }))
         }
     };
     names.iter().map(cell).collect()

@@ -1,0 +1,113 @@
+//! Where a parameter stands.
+
+use crate::ast::{Args, Atom, Expr, Formula, Query, Rule, Span};
+
+impl Query {
+    /// Where a parameter is first asked for.
+    #[must_use]
+    pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
+        let options = &self.options;
+        let columns = options.mutation.iter().filter_map(|mutation| mutation.spec.as_ref());
+        let columns = columns.flat_map(|spec| spec.keys.iter().chain(&spec.values));
+        let asked = [
+            &options.limit,
+            &options.offset,
+            &options.timeout,
+            &options.sleep,
+            &options.disable_magic_rewrite,
+        ];
+        let in_rules = self.rules.iter().find_map(|rule| in_rule(rule, name));
+        in_rules
+            .or_else(|| in_all(asked.into_iter().flatten(), name))
+            .or_else(|| in_all(columns.filter_map(|column| column.default.as_ref()), name))
+    }
+}
+
+impl Expr {
+    /// Where a parameter is first asked for.
+    #[must_use]
+    pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
+        match self {
+            Self::Literal(..) | Self::Variable(_) => None,
+            Self::Parameter(ident) => (ident.text == name).then_some(ident.span),
+            Self::List(items, _) => in_all(items, name),
+            Self::Object(fields, _) => in_all(fields.iter().flat_map(|(k, v)| [k, v]), name),
+            Self::Call { args, .. } => in_all(args, name),
+        }
+    }
+}
+
+fn in_all<'e>(all: impl IntoIterator<Item = &'e Expr>, name: &str) -> Option<Span> {
+    all.into_iter().find_map(|expr| expr.place_of_parameter(name))
+}
+
+fn in_rule(rule: &Rule, name: &str) -> Option<Span> {
+    match rule {
+        Rule::Inline { head, body, .. } => {
+            let args = head.iter().filter_map(|item| item.aggregate.as_ref());
+            in_all(args.flat_map(|(_, args)| args), name).or_else(|| in_formula(body, name))
+        }
+        Rule::Constant { data, .. } => data.place_of_parameter(name),
+        Rule::Fixed { inputs, options, .. } => inputs
+            .iter()
+            .find_map(|input| in_atom(input, name))
+            .or_else(|| in_all(options.iter().map(|(_, expr)| expr), name)),
+    }
+}
+
+fn in_formula(formula: &Formula, name: &str) -> Option<Span> {
+    match formula {
+        Formula::And(parts) | Formula::Or(parts) => {
+            parts.iter().find_map(|part| in_formula(part, name))
+        }
+        Formula::Not(inner, _) => in_formula(inner, name),
+        Formula::Atom(atom) => in_atom(atom, name),
+    }
+}
+
+fn in_atom(atom: &Atom, name: &str) -> Option<Span> {
+    let values = |named: &[(_, Expr)]| in_all(named.iter().map(|(_, expr)| expr), name);
+    match atom {
+        Atom::Rule { args, .. } => in_all(args, name),
+        Atom::Stored { args, at, .. } => match args {
+            Args::Positional(args) => in_all(args, name),
+            Args::Named(args) => values(args),
+        }
+        .or_else(|| in_all(at, name)),
+        Atom::Search { args, parameters, .. } => values(args).or_else(|| values(parameters)),
+        Atom::Condition(expr)
+        | Atom::Unify { value: expr, .. }
+        | Atom::Member { list: expr, .. } => expr.place_of_parameter(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Script, parse};
+
+    #[test]
+    fn a_parameter_is_found_wherever_it_may_stand() {
+        let texts = [
+            "?[a] := a = $p",
+            "?[a] := a in [1, {'x': f($p)}]",
+            "?[a] := r[a, $p]",
+            "?[a] := *r[a, $p]",
+            "?[a] := *r{a, b: $p}",
+            "?[a] := *r{a @ $p}",
+            "?[a] := *r[a], not (a > 1 or a == $p)",
+            "?[collect(a, $p)] := *r[a]",
+            "?[a] <- $p",
+            "?[a] <~ BreadthFirstSearch(*r[x, y], s[], limit: $p)",
+            "?[a] <- [[1]] :limit $p",
+            "?[a] <- [[1]] :timeout $p",
+            "?[a] <- [[1]] :put r {a => b default $p}",
+        ];
+        for text in texts {
+            let Ok(Script::Query(query)) = parse(text) else { panic!("{text} is no query") };
+            let place = query.place_of_parameter("p").unwrap_or_else(|| panic!("{text}"));
+            let place = place.start as usize..place.end as usize;
+            assert_eq!(text.get(place), Some("$p"), "{text}");
+            assert_eq!(query.place_of_parameter("q"), None);
+        }
+    }
+}
