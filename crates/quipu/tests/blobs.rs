@@ -464,6 +464,28 @@ fn a_value_that_a_transaction_cannot_hold_is_put_without_one() {
     assert_eq!((blobs.len().unwrap(), chunks(&db)), (1, 80));
 }
 
+/// What was in the way was not to be seen before its sync, and all attempts met it again within that time.
+#[test]
+fn threads_that_put_one_long_value_under_sync_are_told_of_no_conflict() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::Sync, ..Options::default() };
+    let db = Database::open(folder.path(), options).unwrap();
+    let blobs = pages(&db);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let blobs = &blobs;
+            scope.spawn(move || {
+                for i in 0..25 {
+                    blobs.put(1_u64, &value_of(LARGE + 7, 100 * thread + i)).unwrap();
+                }
+            });
+        }
+    });
+    let last = get(&blobs, 1_u64).unwrap();
+    assert!((0..4).any(|thread| last == value_of(LARGE + 7, 100 * thread + 24)));
+    assert_eq!(chunks(&db), 1);
+}
+
 #[test]
 fn transactions_see_their_own_blobs_and_conflict_over_one_key() {
     let db = memory();
