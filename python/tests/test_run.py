@@ -184,7 +184,9 @@ def test_an_error_has_line_column_caret_and_hint(cites: quipu.Database) -> None:
     with pytest.raises(quipu.InvalidInputError, match="expected numbers") as caught:
         cites.run("?[a] := a = 1 + 'x'")
     assert (caught.value.line, caught.value.column) == (1, 13)
-    with pytest.raises(quipu.InvalidInputError, match=r"`\$start` has no value\n--> line 1, (.|\n)*\nhint: did you mean `\$starts`"):
+    with pytest.raises(
+        quipu.InvalidInputError, match=r"`\$start` has no value\n--> line 1, (.|\n)*\nhint: did you mean `\$starts`"
+    ):
         cites.run("?[a] := a = $start", {"starts": 1})
 
 
