@@ -57,15 +57,15 @@ impl Inner {
             check_shape(table, entry)?;
             tables.push(normalise(table, &entry.info.shape));
         }
-        if let Some(validation) = validation {
-            if let Err(conflict) = validate(&trees, &tables, validation, writer.last_seq) {
-                // Whoever tries again begins at a moment that sees what was in the way, which is so once that is synced:
-                // told before, it would meet the same commit again and again.
-                let seq = writer.last_seq;
-                drop(guard);
-                self.acknowledge(seq)?;
-                return Err(conflict);
-            }
+        if let Some(validation) = validation
+            && let Err(conflict) = validate(&trees, &tables, validation, writer.last_seq)
+        {
+            // Whoever tries again begins at a moment that sees what was in the way, which is so once that is synced:
+            // told before, it would meet the same commit again and again.
+            let seq = writer.last_seq;
+            drop(guard);
+            self.acknowledge(seq)?;
+            return Err(conflict);
         }
         if let Some(existed) = existed {
             look_up(&trees, batch, &mut tables, writer.last_seq, existed)?;
