@@ -17,18 +17,19 @@ mod table_join;
 mod trie_join;
 
 use crate::bindings::Bindings;
-use crate::cell::Cell;
+use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
 use crate::profile::Clock;
 use crate::query::{Query, Relation};
 use crate::spread::Out;
+use crate::stored::StoredPath;
 use crate::table::Table;
 use base::KeyRange;
 use cut::Cut;
 use merged::Merged;
 use model::Value;
-use plan::{BodyPlan, Duplicates, Planned, Step, Version};
+use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step, Version};
 use std::borrow::Cow;
 use syntax::Span;
 use table_join::TableJoin;
@@ -67,14 +68,50 @@ struct Ready<'p> {
     planned: &'p Planned,
     /// The expression of an assignment, a filter, a list, a time.
     expr: Option<Compiled>,
-    /// Bounds of a range.
-    lower: Option<Value>,
-    upper: Option<Value>,
-    starts_with: Option<Value>,
+    /// What is known of the key column after the prefix, ...
+    range: Bounds,
+    /// ... and of the relation's own first one, where another path was chosen.
+    own_range: Bounds,
     /// Rows that were handed on, where equal ones are made one.
     seen: Option<Box<Table>>,
     /// Rows that wait, where equal ones are counted.
     merged: Option<Box<Merged>>,
+}
+
+/// Bounds of a range.
+#[derive(Default)]
+struct Bounds {
+    lower: Option<Value>,
+    upper: Option<Value>,
+    starts_with: Option<Value>,
+}
+
+impl Bounds {
+    /// Those of a hint. An expression that fails says nothing: the condition will say so itself, if there is a row.
+    fn new(hint: Option<&RangeHint>, computer: &Computer<'_>) -> Self {
+        let Some(hint) = hint else { return Self::default() };
+        let known =
+            |expr: &Option<plan::Expr>| expr.as_ref().and_then(|expr| computer.known(expr).ok());
+        Self {
+            lower: known(&hint.lower),
+            upper: known(&hint.upper),
+            starts_with: known(&hint.starts_with),
+        }
+    }
+
+    /// Narrows the range of keys that begin with a prefix.
+    fn narrow(
+        &self,
+        range: &mut KeyRange,
+        prefix: &[Cell],
+        path: &StoredPath,
+        interner: &Interner,
+    ) {
+        path.narrow(range, prefix, self.lower.as_ref(), self.upper.as_ref(), interner);
+        if let Some(Value::Str(text)) = &self.starts_with {
+            path.narrow_to_text(range, prefix, text, interner);
+        }
+    }
 }
 
 /// Row numbers of a derived relation that its versions are.
@@ -98,15 +135,11 @@ impl<'p> Body<'p> {
     ) -> Result<Self> {
         let mut steps = Vec::with_capacity(plan.steps.len());
         for (place, planned) in plan.steps.iter().enumerate() {
-            let known = |expr: &Option<plan::Expr>| {
-                expr.as_ref().map(|expr| computer.known(expr)).transpose()
-            };
             let mut ready = Ready {
                 planned,
                 expr: None,
-                lower: None,
-                upper: None,
-                starts_with: None,
+                range: Bounds::default(),
+                own_range: Bounds::default(),
                 seen: None,
                 merged: None,
             };
@@ -116,15 +149,12 @@ impl<'p> Body<'p> {
                 | Step::Member { list: expr, .. } => {
                     ready.expr = Some(computer.compile(expr)?);
                 }
-                Step::Stored { range, at, .. } => {
+                Step::Stored { range, own_range, at, .. } => {
                     if let Some(at) = at {
                         ready.expr = Some(computer.compile(at)?);
                     }
-                    if let Some(range) = range {
-                        ready.lower = known(&range.lower)?;
-                        ready.upper = known(&range.upper)?;
-                        ready.starts_with = known(&range.starts_with)?;
-                    }
+                    ready.range = Bounds::new(range.as_deref(), computer);
+                    ready.own_range = Bounds::new(own_range.as_deref(), computer);
                 }
                 Step::Same { .. } | Step::Derived { .. } => {}
             }

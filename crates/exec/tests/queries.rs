@@ -248,3 +248,24 @@ fn what_is_written_as_a_cross_product_ends_long_before_that_would() {
         ?[e] := last[d, e], second[b, c], third[c, d], person[a], first[a, b], a == 7 :timeout 10";
     check(&format!("{data} --- {rules}"), "e: 11");
 }
+
+/// Found by a review: such a condition moved to where it met values that a join had kept from it.
+#[test]
+fn a_condition_that_fails_for_some_values_meets_those_that_are_left_where_it_stands() {
+    let data = "?[n, a] <- [[1, 5], [2, 'x'], [3, 40]] :create val {n: Int => a: Any}
+        --- ?[n, k] <- [[1, 'num'], [2, 'text'], [3, 'num']] :create kind {n: Int => k: String}";
+    for query in [
+        "v[n, a] := *val{n, a}, *kind{n, k}, k == 'num'  ?[n, a] := v[n, a], a < 20",
+        "kinds[n, k] := *kind{n, k}  v[n, a] := *val{n, a}
+            ?[n, a] := kinds[n, k], v[n, a], k == 'num', a < 20",
+        "nums[n] := *kind{n, k}, k == 'num'  v[n, a] := *val{n, a}
+            ?[n, a] := nums[n], v[n, a], a < 20",
+        "v[n, a] := *val{n, a}  ?[n, a] := v[n, a], n = 1, a < 20",
+        "v[n, a] := *val{n, a}  ?[n, a] := v[n, a], is_int(a), a < 20",
+        "v[n, a] := *val{n, a}, is_int(a)  ?[n, a] := v[n, a], a < 20",
+    ] {
+        check(&format!("{data} --- {query}"), "n a: 1 5");
+    }
+    let query = "v[n, a] := *val{n, a}  ?[n] := v[n, a], a < 20";
+    check(&format!("{data} --- {query}"), "lt: cannot compare a String (\"x\") with an Int (20)");
+}

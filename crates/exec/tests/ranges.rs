@@ -3,6 +3,7 @@
 mod common;
 
 use common::engine_of;
+use model::Value;
 use proptest::prelude::*;
 use quipu_exec::{Engine, Parameters};
 use std::collections::BTreeSet;
@@ -120,6 +121,59 @@ fn a_wide_range_of_an_index_is_read_from_the_relation_and_a_narrow_one_from_the_
             let plain = run(&engine, &question("plain")).unwrap();
             assert_eq!(plain.len(), found, "{condition}");
             assert_eq!(plain, run(&engine, &question("indexed")).unwrap(), "{condition}");
+        }
+    }
+}
+
+/// Found by a review (bounds are read as if they were themselves asked for): with an index by `level` all of its rows were read for the ten of the key.
+#[test]
+fn an_index_is_not_taken_where_the_relation_s_own_key_leaves_less() {
+    let engine = engine_of(1, 1 << 30);
+    run(
+        &engine,
+        "?[ts, level, msg] := ts in int_range(20000), level = mod(ts, 3), msg = to_string(ts)
+            :create log {ts: Int => level: Int, msg: String}",
+    )
+    .unwrap();
+    run(&engine, "::index create log:by_level {level}").unwrap();
+    let rows_read = |script: &str| -> i64 {
+        let output =
+            engine.run(&format!("::explain analyze {{ {script} }}"), &Parameters::new()).unwrap();
+        let column = |name: &str| output.headers.iter().position(|one| one == name).unwrap();
+        let (op, rows) = (column("op"), column("rows"));
+        let scan = (0..output.rows).map(|row| output.row(row));
+        let mut scan = scan.filter(|row| row[op] == Value::Str("range_scan".to_owned()));
+        let Some(Value::Int(rows)) = scan.next().map(|row| row[rows].clone()) else {
+            panic!("no scan of a range")
+        };
+        rows
+    };
+    for columns in ["ts, level, msg", "ts, level"] {
+        let head = format!("?[{columns}] := *log{{{columns}}}");
+        assert_eq!(rows_read(&format!("{head}, ts >= 19990, level == 1")), 10, "{columns}");
+        assert_eq!(rows_read(&format!("{head}, ts >= 19990 && ts < 19995, level == 1")), 6);
+    }
+    assert_eq!(rows_read("?[ts, msg] := *log{ts, level, msg}, ts >= 0, level == 7"), 0);
+}
+
+#[test]
+fn a_nan_is_above_all_numbers_whatever_its_sign_and_whether_there_is_an_index() {
+    let engine = engine_of(1, 1 << 30);
+    run(&engine, ":create plain {k: Int => f: Float, a: Any}").unwrap();
+    run(&engine, ":create indexed {k: Int => f: Float, a: Any}").unwrap();
+    run(&engine, "::index create indexed:by_f {f}").unwrap();
+    run(&engine, "::index create indexed:by_a {a}").unwrap();
+    let nan = f64::from_bits(f64::NAN.to_bits() | 1 << 63);
+    let given = Parameters::from([("nan".to_owned(), Value::Float(nan))]);
+    for name in ["plain", "indexed"] {
+        for (k, f) in [(1, "2.0"), (2, "$nan"), (3, "0.0 / 0.0"), (4, "0.5")] {
+            let put = format!("?[k, f, a] := k = {k}, f = {f}, a = f :put {name} {{k => f, a}}");
+            engine.run(&put, &given).unwrap();
+        }
+        for condition in ["f > 1.0", "a > 1.0", "f >= 2.0", "a >= 2"] {
+            let script = format!("?[k] := *{name}{{k, f, a}}, {condition}");
+            let found = run(&engine, &script).unwrap();
+            assert_eq!(found.len(), 3, "{name} {condition}");
         }
     }
 }

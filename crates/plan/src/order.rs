@@ -19,6 +19,9 @@ const BEGINNINGS_MAX: usize = 12;
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
+/// Rows of a scan that cost as much as one that is found in an index and looked up in its relation.
+const LOOK_UP_ROWS: f64 = 10.0;
+
 /// A column, and the variable that stands there.
 type Place = (usize, Var);
 
@@ -88,6 +91,8 @@ pub enum Step {
         prefix: Vec<Var>,
         /// What is known of the key column after the prefix.
         range: Option<Box<RangeHint>>,
+        /// Where a path that is not the relation itself was chosen for its range alone: what is known of the relation's own first key column.
+        own_range: Option<Box<RangeHint>>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,
         /// Variables of the prefix and the checks that are known values, and therefore looked for as the column's kind of number.
@@ -323,8 +328,10 @@ impl<'a> Orderer<'a> {
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
     }
 
-    /// The path with the longest bound prefix, and its length. Where two are equal: the one of whose next column conditions say most; the relation itself
-    /// where that is equal too. What held at a time is found among all rows of a key without its validity, and only where those stand together.
+    /// The path with the longest bound prefix, and its length. Where two are equal: without a prefix the one of whose next column conditions say most,
+    /// for how much that really is is asked when the query runs; after a prefix another than the first only where conditions say nothing of the first
+    /// one's, and it has all columns or few rows of a value. What held at a time is found among all rows of a key without its validity, and only where
+    /// those stand together.
     fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
         let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
         let paths = &self.sizes.infos[stored].paths;
@@ -345,12 +352,28 @@ impl<'a> Orderer<'a> {
                 1 => None,
                 _ => self.range(path.keys.get(prefix).copied(), args),
             };
-            let value = (prefix, hint.map_or(Sharpness::Nothing, |hint| hint.sharpness()));
-            if value > best_value {
-                (best, best_value) = ((number, prefix), value);
+            let sharpness = hint.map_or(Sharpness::Nothing, |hint| hint.sharpness());
+            let is_better = match prefix {
+                _ if prefix > best_value.0 => true,
+                0 => sharpness > best_value.1,
+                _ if best_value.1 > Sharpness::Nothing => false,
+                _ if self.covers(path, args) => sharpness > Sharpness::Nothing,
+                _ => {
+                    sharpness == Sharpness::Point
+                        && self.values(stored, path, prefix) >= LOOK_UP_ROWS
+                }
+            };
+            if is_better {
+                (best, best_value) = ((number, prefix), (prefix, sharpness));
             }
         }
         best
+    }
+
+    /// Whether all columns that an atom asks for are read there.
+    fn covers(&self, path: &AccessPath, args: &[Option<Var>]) -> bool {
+        let mut asked = args.iter().enumerate().filter(|(_, var)| var.is_some());
+        asked.all(|(column, _)| path.covers.contains(&column))
     }
 
     fn stored_fanout(
@@ -455,6 +478,11 @@ impl<'a> Orderer<'a> {
                     Some(&column) => self.range(Some(column), args),
                     None => None,
                 };
+                let own_key = self.sizes.infos[*stored].paths[0].keys.first().copied();
+                let own_range = match (path, prefix) {
+                    (1.., 0) => self.range(own_key, args),
+                    _ => None,
+                };
                 let (mut checks, outputs) = self.split(args);
                 checks.retain(|(column, _)| !keys[..prefix].contains(column));
                 let prefix: Vec<Var> =
@@ -467,6 +495,7 @@ impl<'a> Orderer<'a> {
                     path,
                     prefix,
                     range,
+                    own_range,
                     checks,
                     known,
                     outputs,

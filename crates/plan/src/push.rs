@@ -8,13 +8,15 @@
 //! # Invariants
 //! 1. Only into a rule that one atom reads, so that nobody misses the rows that are gone.
 //! 2. Only conditions on a column that is not aggregated: a group is there whole or not at all.
-//! 3. Only what cannot fail where it did not before: `is_int(a), a < 20` guards the comparison, which fails for a text. So `<` and its kind stay behind
-//!    whatever may keep rows from them; `==` fails for no value.
+//! 3. What fails for some values is tried of no row of which it was not tried before. `==` never fails. `<` and its kind do where values have no common
+//!    order, so they move only from a body whose one positive atom reads the rule, past nothing that may keep rows from them, to the end of bodies
+//!    whose one positive atom binds all that comes before: the rows of one are then the rows of the other.
 
 use crate::bounds::{comparison, each_conjunct};
 use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
 use crate::resolve::call;
 use crate::stratify::components_of;
+use syntax::Span;
 
 /// Comparisons that fail where values have no common order.
 const ORDERS: &[&str] = &["gt", "ge", "lt", "le"];
@@ -61,6 +63,7 @@ struct Moved {
     column: usize,
     function: &'static str,
     value: Expr,
+    span: Span,
 }
 
 /// Moves conditions of one rule into those that it reads.
@@ -68,17 +71,20 @@ fn push_from(program: &mut Program, number: usize, uses: &[usize]) {
     let rule = &program.rules[number];
     let mut moved = Vec::new();
     let mut left = Vec::with_capacity(rule.body.len());
-    // Whether something before may keep rows from what follows.
-    let mut is_guarded = false;
+    // Whether something before, or a join, may keep rows from what follows.
+    let mut is_guarded = !has_one_source(rule);
     for literal in &rule.body {
         let mut all = false;
         match literal {
             Literal::Atom { negated: false, .. } => {}
-            Literal::Assign { value, .. } if value.is_known() => {}
+            Literal::Assign { var, value, .. } if value.is_known() && !is_in_atom(rule, *var) => {}
             Literal::Condition(condition) => {
                 all = true;
                 each_conjunct(condition, &mut |one| match target(program, rule, one, uses) {
-                    Some(one) if !is_guarded || one.function == "eq" => moved.push(one),
+                    Some(one) if one.function == "eq" => moved.push(one),
+                    Some(one) if !is_guarded && all_have_one_source(program, one.to) => {
+                        moved.push(one);
+                    }
                     _ => (all, is_guarded) = (false, true),
                 });
             }
@@ -92,16 +98,35 @@ fn push_from(program: &mut Program, number: usize, uses: &[usize]) {
         return;
     }
     program.rules[number].body = left;
-    for Moved { to, column, function, value } in moved {
+    for Moved { to, column, function, value, span } in moved {
         for rule in program.rules.iter_mut().filter(|rule| rule.predicate == to) {
             let args = vec![Expr::Var(rule.head[column]), value.clone()];
-            rule.body.push(Literal::Condition(call(function, args, rule.span)));
+            rule.body.push(Literal::Condition(call(function, args, span)));
         }
     }
 }
 
+/// Whether one positive atom binds whatever a body's conditions need, in the order in which they are written.
+fn has_one_source(rule: &Rule) -> bool {
+    let atoms = rule.body.iter().filter(|one| matches!(one, Literal::Atom { negated: false, .. }));
+    atoms.count() == 1 && !rule.body.iter().any(|one| matches!(one, Literal::Member { .. }))
+}
+
+fn all_have_one_source(program: &Program, predicate: usize) -> bool {
+    program.rules.iter().filter(|rule| rule.predicate == predicate).all(has_one_source)
+}
+
+/// Whether a positive atom binds the variable too, so that assigning it keeps rows out.
+fn is_in_atom(rule: &Rule, var: Var) -> bool {
+    rule.body.iter().any(|literal| match literal {
+        Literal::Atom { args, negated: false, .. } => args.contains(&Some(var)),
+        _ => false,
+    })
+}
+
 /// Where a condition may go.
 fn target(program: &Program, rule: &Rule, condition: &Expr, uses: &[usize]) -> Option<Moved> {
+    let Expr::Call(_, _, span) = condition else { return None };
     let mut vars = Vec::new();
     condition.each_var(&mut |var| vars.push(var));
     let place = |var: Var| {
@@ -122,6 +147,6 @@ fn target(program: &Program, rule: &Rule, condition: &Expr, uses: &[usize]) -> O
         let (function, value) = comparison(rule, condition, var)?;
         let (to, column) = place(var)?;
         let is_comparison = function == "eq" || ORDERS.contains(&function);
-        is_comparison.then_some(Moved { to, column, function, value })
+        is_comparison.then_some(Moved { to, column, function, value, span: *span })
     })
 }

@@ -4,7 +4,7 @@ use model::Type;
 use quipu_plan::{AccessPath, Catalog, ColumnInfo, Plan, RelationInfo, Step, Version, plan};
 use syntax::Script;
 
-/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` and `visit{user, page, day}` of a thousand.
+/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` and `visit{user, page, day}` of a thousand, the latter by days too.
 struct Relations;
 
 impl Catalog for Relations {
@@ -43,7 +43,10 @@ impl Catalog for Relations {
                 columns: vec![column("user"), column("page"), column("day")],
                 keys: 3,
                 rows: 1_000,
-                paths: vec![path("", &[0, 1, 2], &[0, 1, 2], &[])],
+                paths: vec![
+                    path("", &[0, 1, 2], &[0, 1, 2], &[]),
+                    path("visit:by_day", &[0, 2, 1], &[0, 1, 2], &[]),
+                ],
                 is_historical: false,
                 spelled: None,
             }),
@@ -148,6 +151,9 @@ fn what_conditions_say_of_a_column_chooses_the_order_of_rows() {
     }
     check("?[b] := *edge[a, b], a == 5, b == 7", &["?: *edge[] ranged"]);
     check("?[b] := *edge[a, b], a > 5, b == 7", &["?: *edge:rev[] ranged"]);
+    // After a prefix, the relation's own next column first.
+    check("?[d] := *visit{user: 3, page: p, day: d}, p > 5, d == 7", &["?: *visit[0] ranged"]);
+    check("?[d] := *visit{user: 3, page: p, day: d}, d > 7", &["?: *visit:by_day[0] ranged"]);
     // What is bound says more than what is compared.
     check("?[b] := *edge[3, b], b == 5", &["?: *edge[0] ranged"]);
     // Either may hold, or each row has its own bound, or each time another.

@@ -58,7 +58,7 @@ fn a_mistake_has_its_place_and_its_hint() {
     assert_eq!(cause.hint(), Some("did you mean `cites`?"));
     assert!(error.to_string().ends_with("\n    ^^^^\nhint: did you mean `cites`?"), "{error}");
     let error = fails(&db, "?[a] := a = $v");
-    assert_eq!(error.cause::<ScriptError>().unwrap().place(), None);
+    assert_eq!(error.cause::<ScriptError>().unwrap().place(), Some((1, 13)));
 }
 
 #[test]

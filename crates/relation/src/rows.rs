@@ -212,7 +212,9 @@ fn append_words(
                 return Ok(());
             }
             (Type::Float, Values::Float(floats)) => {
-                floats[rows].iter().for_each(|&float| take(Some(float_to_word(float))));
+                // One NaN, above all numbers, as comparisons have it: those of a negative sign would lie below them.
+                let one_nan = |float: f64| if float.is_nan() { f64::NAN } else { float };
+                floats[rows].iter().for_each(|&float| take(Some(float_to_word(one_nan(float)))));
                 return Ok(());
             }
             (Type::Bool, Values::Bool(bools)) => {

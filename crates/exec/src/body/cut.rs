@@ -101,8 +101,18 @@ impl Body<'_> {
         count: usize,
     ) -> Result<Option<Vec<KeyRange>>> {
         let Some(first) = self.steps.first() else { return Ok(None) };
-        let Step::Stored { stored, path, prefix, checks, outputs, negated, range, at, .. } =
-            &first.planned.step
+        let Step::Stored {
+            stored,
+            path,
+            prefix,
+            checks,
+            outputs,
+            negated,
+            range,
+            own_range,
+            at,
+            ..
+        } = &first.planned.step
         else {
             return Ok(None);
         };
@@ -121,7 +131,7 @@ impl Body<'_> {
         let is_whole = match range {
             None => true,
             // In the place of an index that would be asked for much of it.
-            Some(_) if *path > 0 => self
+            Some(_) if *path > 0 && own_range.is_none() => self
                 .scanned(0, &relation, query)?
                 .is_some_and(|(read, _)| read.keyspace == main.keyspace),
             Some(_) => false,

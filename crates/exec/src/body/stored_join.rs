@@ -2,7 +2,7 @@
 //! with all rows, read once.
 
 use super::trie_join::TrieJoin;
-use super::{BATCH_ROWS, Body, Emit, Ready, Wanted};
+use super::{BATCH_ROWS, Body, Bounds, Emit, Ready, Wanted};
 use crate::bindings::Bindings;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
@@ -10,7 +10,6 @@ use crate::query::{Query, Relation, StoredRelation};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::stored_keys::StoredKeys;
 use base::KeyRange;
-use model::Value;
 use plan::{Duplicates, Step};
 
 /// Rows of a batch that a join is asked for at once.
@@ -18,6 +17,12 @@ const PROBE_ROWS: usize = 1024;
 
 /// Rows of a scan that cost as much as one row found in an index and looked up in its relation (20 to 40 ns and some 300).
 const LOOK_UP_ROWS: u64 = 10;
+
+/// The same where the index has all columns: the relation is read by all threads.
+const COVERED_ROWS: u64 = 2;
+
+/// Rows of an index that are read without a question whether there is a better way.
+const FEW_FOUND: u64 = 8;
 
 impl Body<'_> {
     pub(super) fn join_stored(
@@ -237,45 +242,36 @@ impl Body<'_> {
     }
 
     /// The order in which the rows of a step are read that nothing ties to what is bound, and the range of its keys; `None` where there can be
-    /// no row. An index that lacks columns costs a look into the relation for each of its rows: where the range is wide, the relation is
-    /// read whole in its place.
+    /// no row. An index that lacks columns costs a look into the relation for each of its rows, and the relation's own keys may be the better way:
+    /// the index is taken where its range is thought to hold so much fewer rows.
     pub(super) fn scanned<'r>(
         &self,
         at: usize,
         relation: &'r StoredRelation,
         query: &Query<'_>,
     ) -> Result<Option<(&'r StoredPath, KeyRange)>> {
-        let Step::Stored { path, outputs, checks, .. } = &self.steps[at].planned.step else {
-            return Ok(None);
+        let Ready { planned, range, own_range, .. } = &self.steps[at];
+        let Step::Stored { path, outputs, checks, .. } = &planned.step else { return Ok(None) };
+        let narrowed = |path: &StoredPath, bounds: &Bounds| {
+            let mut keys = path.prefix(&[], query.interner)?;
+            bounds.narrow(&mut keys, &[], path, query.interner);
+            Some(keys)
         };
-        let main = &relation.paths[0];
-        let path = &relation.paths[*path];
-        let Some(mut range) = path.prefix(&[], query.interner) else { return Ok(None) };
-        self.narrow(at, &mut range, &[], path, query);
+        let (main, path) = (&relation.paths[0], &relation.paths[*path]);
+        let Some(keys) = narrowed(path, range) else { return Ok(None) };
+        if path.keyspace == main.keyspace {
+            return Ok(Some((path, keys)));
+        }
+        let Some(own) = narrowed(main, own_range) else { return Ok(None) };
         let columns: Vec<usize> = outputs.iter().chain(checks).map(|(column, _)| *column).collect();
-        if path.keyspace != main.keyspace && !path.covers(&columns) {
-            let found = query.read.estimate(path.keyspace, &range)?.rows;
-            let all = query.read.estimate(main.keyspace, &main.all())?.rows;
-            if found.saturating_mul(LOOK_UP_ROWS) > all {
-                return Ok(main.prefix(&[], query.interner).map(|range| (main, range)));
-            }
+        let factor = if path.covers(&columns) { COVERED_ROWS } else { LOOK_UP_ROWS };
+        let found = query.read.estimate(path.keyspace, &keys)?.rows;
+        if found > FEW_FOUND
+            && found.saturating_mul(factor) > query.read.estimate(main.keyspace, &own)?.rows
+        {
+            return Ok(Some((main, own)));
         }
-        Ok(Some((path, range)))
-    }
-
-    fn narrow(
-        &self,
-        at: usize,
-        range: &mut KeyRange,
-        prefix: &[Cell],
-        path: &StoredPath,
-        query: &Query<'_>,
-    ) {
-        let Ready { lower, upper, starts_with, .. } = &self.steps[at];
-        path.narrow(range, prefix, lower.as_ref(), upper.as_ref(), query.interner);
-        if let Some(Value::Str(text)) = starts_with {
-            path.narrow_to_text(range, prefix, text, query.interner);
-        }
+        Ok(Some((path, keys)))
     }
 
     #[expect(clippy::too_many_arguments, reason = "one probe and its bounds")]
@@ -293,7 +289,7 @@ impl Body<'_> {
         for row in 0..rows {
             let prefix: Vec<Cell> = keys.iter().map(|column| column[row]).collect();
             let Some(mut range) = path.prefix(&prefix, query.interner) else { continue };
-            self.narrow(at, &mut range, &prefix, path, query);
+            self.steps[at].range.narrow(&mut range, &prefix, path, query.interner);
             path.scan(query.read, range, wanted, CHUNK_ROWS, query.interner, &mut |columns| {
                 found.extend(std::iter::repeat_n(row as u32, columns.rows));
                 all.rows += columns.rows;

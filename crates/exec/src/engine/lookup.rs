@@ -71,6 +71,7 @@ impl<'p> Lookup<'p> {
             path: number,
             prefix,
             range: None,
+            own_range: None,
             checks,
             known: said,
             outputs,

@@ -3,6 +3,7 @@
 use super::Parameters;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
+use crate::expr::one_nan;
 use function::Ambient;
 use model::Value;
 use syntax::Span;
@@ -67,6 +68,8 @@ pub(super) fn cells_of(
     place: impl Fn(&str) -> Option<Span>,
 ) -> Result<Vec<Cell>> {
     let cell = |name: &String| match given.get(name) {
+        // One NaN, above all numbers, as what is computed has it: keys of one with a negative sign lie below them.
+        Some(Value::Float(float)) => Ok(interner.cell(&Value::Float(one_nan(*float)))),
         Some(value) => Ok(interner.cell(value)),
         None => {
             let near = syntax::closest(name, given.keys().map(String::as_str));

@@ -122,7 +122,12 @@ impl Blobs {
     pub fn clear(&self) -> Result<()> {
         let alone = self.source.store().is_some();
         if alone && !self.holds_large()? {
-            return self.source.apply(&self.clear_rows()?);
+            self.source.apply(&self.clear_rows()?)?;
+            // A long value may have come between, and has lost its row.
+            return match self.holds_large()? {
+                true => self.collect_garbage().map(drop),
+                false => Ok(()),
+            };
         }
         match self.in_own_transaction(Self::clear_checked) {
             // Others write without a pause: the rows go, whatever is written; then the chunks that lost theirs.
