@@ -23,6 +23,8 @@ SEED ?= 1
 SECONDS_MAX ?= 60
 CASES ?= 2000
 COUNT ?= 200
+# What the processes write that are killed.
+WORK ?= graphs blobs
 EDGES ?= 240000000
 MEMORY ?= 512MB
 # The limit, and what is no memory of the database: the program's own data, and stacks of its threads.
@@ -127,9 +129,12 @@ sim: ## crashes and faults on a simulated machine, judged by a model; SEED, SECO
 	cargo run --locked --release -p quipu-sim --features marks --bin quipu-sim -- \
 	  --seed $(SEED) --seconds $(SIM_SECONDS) --jobs $(JOBS)
 
-kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SEED
+kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SEED, WORK="graphs blobs"
 	cargo build --locked --release -p quipu-kill
-	$(TARGET)/release/quipu-kill run --count $(COUNT) --seed $(SEED) --json $(TARGET)/kill.json
+	for work in $(WORK); do \
+	  $(TARGET)/release/quipu-kill run --work $$work --count $(COUNT) --seed $(SEED) \
+	    --json $(TARGET)/kill-$$work.json || exit 1; \
+	done
 
 kill-python: module-release ## the same through the Python package, slower; COUNT, SEED
 	$(PY) tests/kill/run.py --count $(COUNT) --seed $(SEED)

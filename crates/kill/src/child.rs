@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::backup::Backups;
 use crate::ops::{Columns, Op, STREAMS, weight_of};
+use crate::values::Work;
 use crate::{Outcome, files, full};
 use quipu::{
     Database, Durability, Graph, GraphOptions, Isolation, Options, VertexList, WeightType,
@@ -81,7 +82,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     let folder = arguments.needed_path("folder")?;
     let durability = files::durability(arguments.text("durability").unwrap_or("sync"))?;
     let seed = arguments.number("seed", 0)?;
-    let db = Database::open(&folder, tiny_options(durability)).map_err(|e| e.to_string())?;
+    let work = Work::of(arguments)?;
+    let options = work.options(seed, durability);
+    let db = Database::open(&folder, options).map_err(|e| e.to_string())?;
     Message::Opened.say()?;
     if arguments.text("only") == Some("open") {
         return wait_for_the_end();
@@ -90,6 +93,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     let mut threads = Vec::new();
     for stream in 0..STREAMS {
         let first = arguments.number(&format!("first{stream}"), 0)?;
+        let last = first.saturating_add(count).min(u64::from(u32::MAX));
+        let numbers = first as u32..last as u32;
+        if let Some(mut worker) = work.worker(&db, seed, stream) {
+            threads.push(std::thread::spawn(move || worker.run(stream, numbers)));
+            continue;
+        }
         let stream = Stream {
             db: db.clone(),
             seed,
@@ -97,8 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
             inputs: arguments.needed_path("inputs")?,
             backups: Backups::new(&folder, stream),
         };
-        let last = first.saturating_add(count).min(u64::from(u32::MAX));
-        threads.push(std::thread::spawn(move || stream.run(first as u32..last as u32)));
+        threads.push(std::thread::spawn(move || stream.run(numbers)));
     }
     let mut failures = Vec::new();
     for thread in threads {
@@ -111,6 +119,31 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
             full::after_failure(&db, &folder, &failures)
         }
         Some(first) => Err(first.to_string()),
+    }
+}
+
+/// One thread's work, by numbers.
+pub(crate) trait Worker: Send {
+    /// Opens what it writes, beside the other stream.
+    fn open(&mut self) -> Outcome<()>;
+
+    /// What the operation of this number is, in a word.
+    fn name(&self, number: u32) -> &'static str;
+
+    /// Runs the operation of this number.
+    fn perform(&mut self, number: u32) -> Outcome<()>;
+
+    /// Runs operations and tells of them.
+    fn run(&mut self, stream: usize, numbers: std::ops::Range<u32>) -> Result<(), Failure> {
+        let failed =
+            |number, operation| move |message| Failure { stream, number, operation, message };
+        self.open().map_err(failed(numbers.start, "opening what is written before"))?;
+        for number in numbers {
+            Message::Begins { stream, number }.say().map_err(failed(number, "telling of"))?;
+            self.perform(number).map_err(failed(number, self.name(number)))?;
+            Message::Done { stream, number }.say().map_err(failed(number, "telling of"))?;
+        }
+        Ok(())
     }
 }
 
@@ -223,6 +256,7 @@ fn remove(graph: &Graph, edges: &Columns) -> Outcome<()> {
     graph.remove_many(&edges.src, &edges.dst, &mut Vec::new()).map_err(text)
 }
 
-fn text(error: quipu::Error) -> String {
+/// The sentence of an error.
+pub(crate) fn text(error: quipu::Error) -> String {
     error.to_string()
 }

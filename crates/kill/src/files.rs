@@ -12,7 +12,8 @@ pub(crate) fn durability(name: &str) -> Outcome<Durability> {
     match name {
         "sync" => Ok(Durability::Sync),
         "os" => Ok(Durability::Os),
-        _ => Err(format!("no durability {name:?}: there are sync and os")),
+        "none" => Ok(Durability::None),
+        _ => Err(format!("no durability {name:?}: there are sync, os and none")),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::backup::{self, Begun};
 use crate::child::Message;
 use crate::ops::{Columns, Op, Random, STREAMS, State};
 use crate::report::Report;
+use crate::values::{self, Work};
 use crate::verify::{self, Look, Plan};
 use crate::{Outcome, files, ops};
 use std::io::Read;
@@ -22,21 +23,29 @@ const KILLS_A_FOLDER: u64 = 30;
 
 /// Runs kills until count or time is reached.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
+    let work = Work::of(arguments)?;
     let seed = arguments.number("seed", 1)?;
     let count = arguments.number("count", 200)?;
     let seconds = arguments.number("seconds", u64::MAX / 4)?;
     let deadline = Instant::now().checked_add(Duration::from_secs(seconds.min(1 << 30)));
     let base = base_folder(arguments)?;
     let mut report = Report::new(seed);
+    report.work = work.name();
     let mut wrong = None;
     let mut folder = 0;
     while report.kills < count && deadline.is_none_or(|deadline| Instant::now() < deadline) {
         let seed = Random::new(seed ^ folder << 24).next();
         let path = base.path().join(format!("{folder}"));
-        let mut series = Series::new(seed, &path, &path.join("database"))?;
         let kills = KILLS_A_FOLDER.min(count - report.kills);
-        if let Err(message) = series.run(kills, &mut report) {
-            wrong = Some(format!("{message}\nin folder {folder} of seed {}", report.seed));
+        let ran = match work {
+            Work::Graphs => {
+                Series::new(seed, &path, &path.join("database"))?.run(kills, &mut report)
+            }
+            work => values::Series::new(work, seed, &path)?.run(kills, &mut report),
+        };
+        if let Err(message) = ran {
+            let of = format!("of seed {}, {}", report.seed, report.work);
+            wrong = Some(format!("{message}\nin folder {folder} {of}"));
             break;
         }
         report.folders += 1;
@@ -93,6 +102,14 @@ pub(crate) struct Said {
     done: u64,
 }
 
+impl Said {
+    /// What was in flight, in a word each.
+    fn running(&self, seed: u64) -> Vec<&'static str> {
+        let began = self.began.iter().enumerate();
+        began.filter_map(|(stream, number)| Some(Op::of(seed, stream, (*number)?).name())).collect()
+    }
+}
+
 impl Series {
     pub(crate) fn new(seed: u64, base: &Path, database: &Path) -> Outcome<Self> {
         std::fs::create_dir_all(base).map_err(|error| error.to_string())?;
@@ -118,11 +135,11 @@ impl Series {
         while report.kills < before + kills {
             let durability = if self.random.below(2) == 0 { "os" } else { "sync" };
             let said = self.kill_writer(durability, report)?;
-            count(self.seed, durability, &said, report);
+            count(&said.running(self.seed), said.opened, durability, report);
             while self.random.below(3) == 0 && report.kills < before + kills {
                 let durability = if self.random.below(2) == 0 { "os" } else { "sync" };
                 let said = self.kill_opener(durability)?;
-                count(self.seed, durability, &said, report);
+                count(&said.running(self.seed), said.opened, durability, report);
             }
             let look = match self.random.below(4) {
                 0 => Look::ReadOnly,
@@ -260,21 +277,34 @@ impl Series {
 }
 
 /// Kinds of work, the rarer ones first.
-const PHASES: [&str; 8] =
-    ["backup", "create and drop", "import", "compaction", "flush", "check", "transaction", "write"];
+const PHASES: [&str; 12] = [
+    "backup",
+    "create and drop",
+    "import",
+    "compaction",
+    "clear",
+    "flush",
+    "check",
+    "write in pieces",
+    "many at once",
+    "long value",
+    "transaction",
+    "write",
+];
 
-fn count(seed: u64, durability: &str, said: &Said, report: &mut Report) {
-    let mut running = Vec::new();
-    for (stream, number) in said.began.iter().enumerate() {
-        running.extend(number.map(|number| Op::of(seed, stream, number).name()));
-    }
+/// Counts a kill, by the rarest kind of work that was in flight.
+pub(crate) fn count(
+    running: &[&'static str],
+    opened: bool,
+    durability: &'static str,
+    report: &mut Report,
+) {
     let phase = match PHASES.iter().find(|phase| running.contains(phase)) {
         Some(phase) => phase,
-        None if said.opened => "between",
+        None if opened => "between",
         None => "open, recovery",
     };
     *report.by_phase.entry(phase).or_default() += 1;
-    let durability = if durability == "os" { "os" } else { "sync" };
     *report.by_durability.entry(durability).or_default() += 1;
     report.kills += 1;
 }
@@ -285,7 +315,7 @@ pub(crate) fn wait_us(us: u64) {
 }
 
 /// SIGKILL; an error where the child had ended before by itself.
-fn end(child: &mut Child) -> Outcome<()> {
+pub(crate) fn end(child: &mut Child) -> Outcome<()> {
     let ended = child.try_wait().map_err(|error| error.to_string())?;
     if let Some(status) = ended {
         return Err(format!("WRONG: a child ended by itself: {status}"));

@@ -7,6 +7,8 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) seed: u64,
+    /// What the children wrote.
+    pub(crate) work: &'static str,
     pub(crate) kills: u64,
     /// Kills by what the child was doing; of its two streams the rarer kind of work counts.
     pub(crate) by_phase: BTreeMap<&'static str, u64>,
@@ -15,6 +17,8 @@ pub(crate) struct Report {
     pub(crate) left_tables: u64,
     /// Kills after which sorted runs of an import lay there.
     pub(crate) left_runs: u64,
+    /// Kills after which chunks of an unfinished long value lay there, as far as somebody looked before they were cleared away.
+    pub(crate) left_values: u64,
     /// Operations that were acknowledged, and commits among them.
     pub(crate) acknowledged: u64,
     pub(crate) commits: u64,
@@ -33,11 +37,13 @@ impl Report {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
+            work: "graphs",
             kills: 0,
             by_phase: BTreeMap::new(),
             by_durability: BTreeMap::new(),
             left_tables: 0,
             left_runs: 0,
+            left_values: 0,
             acknowledged: 0,
             commits: 0,
             in_flight_kept: 0,
@@ -68,18 +74,20 @@ impl Report {
             counts.iter().map(|(name, n)| format!("  {name:<16} {n}\n")).collect::<String>()
         };
         format!(
-            "{}\nin {:.0} s, seed {}, {} folders\nkills by what was running:\n{}kills by durability:\n{}\
-             left an unfinished table: {}\nleft sorted runs of an import: {}\n\
+            "{}\nin {:.0} s, {}, seed {}, {} folders\nkills by what was running:\n{}kills by durability:\n{}\
+             left an unfinished table: {}\nleft sorted runs of an import: {}\nleft chunks of an unfinished value: {}\n\
              backups restored and compared: {}, interrupted and refused: {}\n\
              commits acknowledged: {}\nin flight and there after all: {}\nverifications: {}\n{}",
             self.line(),
             self.started.elapsed().as_secs_f64(),
+            self.work,
             self.seed,
             self.folders,
             table(&self.by_phase),
             table(&self.by_durability),
             self.left_tables,
             self.left_runs,
+            self.left_values,
             self.backups_restored,
             self.backups_refused,
             self.commits,
@@ -92,6 +100,7 @@ impl Report {
     pub(crate) fn json(&self, wrong: Option<&str>) -> serde_json::Value {
         serde_json::json!({
             "seed": self.seed,
+            "work": self.work,
             "kills": self.kills,
             "seconds": self.started.elapsed().as_secs_f64(),
             "folders": self.folders,
@@ -99,6 +108,7 @@ impl Report {
             "kills_by_durability": self.by_durability,
             "left_unfinished_tables": self.left_tables,
             "left_import_runs": self.left_runs,
+            "left_unfinished_values": self.left_values,
             "operations_acknowledged": self.acknowledged,
             "commits_acknowledged": self.commits,
             "in_flight_kept": self.in_flight_kept,

@@ -20,6 +20,12 @@ fn nothing_acknowledged_is_lost_by_kills() {
 }
 
 #[test]
+fn blobs_are_whole_and_leave_no_chunks_after_kills() {
+    let text = harness(&["run", "--work", "blobs", "--count", "40", "--seconds", "6"]);
+    assert!(text.contains("lost: 0, wrong: 0"), "{text}");
+}
+
+#[test]
 fn a_full_disk_loses_nothing_and_says_which_file() {
     let text = harness(&["full", "--rounds", "12"]);
     assert!(text.contains("lost: 0, wrong: 0") || text.contains("skipped"), "{text}");

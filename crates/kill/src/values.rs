@@ -1,0 +1,312 @@
+//! Kills of processes that write blobs or counters.
+//!
+//! # Why apart from the graphs
+//! Their judge is another one (values of bytes that are derived again, sums within bounds), and so is what a kill may leave behind.
+//! Starting, killing and hearing is the same: a child says what it begins and what is through, and is killed at a
+//! moment that the seed chooses, while it writes or while it opens.
+
+use crate::arguments::Arguments;
+use crate::child::{Message, Worker};
+use crate::ops::{Random, STREAMS};
+use crate::parent::{count, end, wait_us};
+use crate::report::Report;
+use crate::verify::Look;
+use crate::{Outcome, blobs, files};
+use quipu::{Check, Database, Durability, ErrorKind, Options};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long a child may say nothing before it counts as stuck.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// What children write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Graphs,
+    Blobs,
+}
+
+impl Work {
+    /// `--work`, graphs where it is not given.
+    pub(crate) fn of(arguments: &Arguments) -> Outcome<Self> {
+        match arguments.text("work").unwrap_or("graphs") {
+            "graphs" => Ok(Self::Graphs),
+            "blobs" => Ok(Self::Blobs),
+            work => Err(format!("no work {work:?}: there are graphs and blobs")),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Graphs => "graphs",
+            Self::Blobs => "blobs",
+        }
+    }
+
+    /// The options of a database of this seed.
+    pub(crate) fn options(self, seed: u64, durability: Durability) -> Options {
+        match self {
+            Self::Graphs => crate::child::tiny_options(durability),
+            Self::Blobs => blobs::options(seed, durability),
+        }
+    }
+
+    /// A stream of a child; graphs have their own.
+    pub(crate) fn worker(self, db: &Database, seed: u64, stream: usize) -> Option<Box<dyn Worker>> {
+        match self {
+            Self::Graphs => None,
+            Self::Blobs => Some(Box::new(blobs::Writer::new(db.clone(), seed, stream))),
+        }
+    }
+
+    fn judge(self, seed: u64) -> Outcome<Box<dyn Judge>> {
+        match self {
+            Self::Graphs => Err("graphs are judged elsewhere".to_owned()),
+            Self::Blobs => Ok(Box::new(blobs::BlobsJudge::new(seed))),
+        }
+    }
+}
+
+/// What must be in a database, as far as its children said.
+pub(crate) trait Judge {
+    /// What an operation is, in a word.
+    fn name(&self, stream: usize, number: u32) -> &'static str;
+
+    /// Durability, and how many messages a child may say before it is killed.
+    fn draw(&self, random: &mut Random) -> Draw;
+
+    /// A child starts: what the one before it had in memory is gone.
+    fn starts(&mut self, durability: Durability);
+
+    /// An operation begins.
+    fn begins(&mut self, stream: usize, number: u32);
+
+    /// An operation is through.
+    fn done(&mut self, stream: usize, number: u32);
+
+    /// Whether nothing may be there.
+    fn is_empty(&self) -> bool;
+
+    /// Compares all there is, and moves on by what was in flight and took effect; `next` is the number of each
+    /// stream's operation in flight, or about to begin. How many values were compared.
+    fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<u64>;
+
+    /// Looks at what a check found.
+    fn checked(&mut self, db: &Database, check: &Check, look: Look) -> Outcome<Checked>;
+}
+
+/// How a child runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draw {
+    pub(crate) durability: &'static str,
+    /// Messages until it is killed, at most.
+    pub(crate) steps_max: u64,
+    /// Microseconds until it is killed, at most, where messages are not waited for.
+    pub(crate) life_us_max: u64,
+}
+
+/// What a judge saw in the report of a check.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Checked {
+    /// Long values that were not finished, and are not cleared away yet.
+    pub(crate) unfinished_values: u64,
+}
+
+/// The kills of one database.
+pub(crate) struct Series {
+    work: Work,
+    seed: u64,
+    random: Random,
+    database: PathBuf,
+    judge: Box<dyn Judge>,
+    /// Each stream's next operation.
+    next: [u32; STREAMS],
+}
+
+/// What a child said before it was killed.
+#[derive(Clone, Debug, Default)]
+struct Said {
+    opened: bool,
+    running: Vec<&'static str>,
+}
+
+impl Series {
+    pub(crate) fn new(work: Work, seed: u64, base: &Path) -> Outcome<Self> {
+        std::fs::create_dir_all(base).map_err(|error| error.to_string())?;
+        let (random, judge) = (Random::new(!seed), work.judge(seed)?);
+        Ok(Self { work, seed, random, database: base.join("database"), judge, next: [0; STREAMS] })
+    }
+
+    pub(crate) fn run(&mut self, kills: u64, report: &mut Report) -> Outcome<()> {
+        let last = report.kills + kills;
+        while report.kills < last {
+            let draw = self.judge.draw(&mut self.random);
+            let said = self.kill_writer(draw, report)?;
+            count(&said.running, said.opened, draw.durability, report);
+            while self.random.below(4) == 0 && report.kills < last {
+                let durability = self.judge.draw(&mut self.random).durability;
+                let opened = self.kill_opener(durability)?;
+                count(&[], opened, durability, report);
+            }
+            let look = match self.random.below(4) {
+                0 => Look::ReadOnly,
+                1 => Look::Closed,
+                _ => Look::Writable,
+            };
+            self.verify(look, report)?;
+        }
+        Ok(())
+    }
+
+    /// A child that writes, killed at a random moment.
+    fn kill_writer(&mut self, draw: Draw, report: &mut Report) -> Outcome<Said> {
+        let before = self.next;
+        self.judge.starts(files::durability(draw.durability)?);
+        let mut child = self.start(draw.durability, "all")?;
+        let heard = listen(&mut child)?;
+        let (mut bytes, mut ended) = (Vec::new(), false);
+        if self.random.below(3) == 0 {
+            wait_us(self.random.below(draw.life_us_max));
+        } else {
+            let steps = 1 + self.random.below(draw.steps_max) as usize;
+            let delay_us = [200, 2_000][self.random.below(2) as usize];
+            let delay_us = self.random.below(delay_us);
+            while bytes.len() < 4 * steps && !ended {
+                match heard.recv_timeout(SILENCE_MAX) {
+                    Ok(more) => bytes.extend(more),
+                    Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => ended = true,
+                    Err(_) => return Err("WRONG: a child is stuck".to_owned()),
+                }
+            }
+            wait_us(delay_us);
+        }
+        if ended {
+            let status = child.wait().map_err(|error| error.to_string())?;
+            return Err(format!("WRONG: a child ended by itself: {status}"));
+        }
+        end(&mut child)?;
+        bytes.extend(heard.iter().flatten());
+        let said = self.hear(&bytes, report)?;
+        report.acknowledged +=
+            (0..STREAMS).map(|s| u64::from(self.next[s] - before[s])).sum::<u64>();
+        Ok(said)
+    }
+
+    /// A child that only opens the database, killed while it does, or soon after; whether it had opened it.
+    fn kill_opener(&mut self, durability: &str) -> Outcome<bool> {
+        let mut child = self.start(durability, "open")?;
+        let heard = listen(&mut child)?;
+        wait_us(self.random.below(12_000));
+        end(&mut child)?;
+        Ok(heard.iter().next().is_some())
+    }
+
+    fn start(&self, durability: &str, only: &str) -> Outcome<Child> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.args(["child", "--work", self.work.name(), "--durability", durability]);
+        command.args(["--only", only, "--seed", &self.seed.to_string()]);
+        command.arg("--folder").arg(&self.database);
+        for (stream, next) in self.next.iter().enumerate() {
+            command.args([&format!("--first{stream}"), &next.to_string()]);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.spawn().map_err(|error| format!("starting a child: {error}"))
+    }
+
+    /// Tells the judge what was acknowledged.
+    fn hear(&mut self, heard: &[u8], report: &mut Report) -> Outcome<Said> {
+        let (mut opened, mut began) = (false, [None; STREAMS]);
+        for message in heard.as_chunks::<4>().0 {
+            match Message::decode(*message) {
+                Message::Opened => opened = true,
+                Message::Begins { stream, number } => {
+                    began[stream] = Some(number);
+                    self.judge.begins(stream, number);
+                }
+                Message::Done { stream, number } => {
+                    if self.next[stream] != number || began[stream].take() != Some(number) {
+                        return Err(format!("operation {number} of stream {stream} out of turn"));
+                    }
+                    self.judge.done(stream, number);
+                    let writes = !matches!(
+                        self.judge.name(stream, number),
+                        "flush" | "compaction" | "check"
+                    );
+                    report.commits += u64::from(writes);
+                    self.next[stream] += 1;
+                }
+            }
+        }
+        let running =
+            (0..STREAMS).filter_map(|s| began[s].map(|number| self.judge.name(s, number)));
+        Ok(Said { opened, running: running.collect() })
+    }
+
+    /// Looks at what is there, and goes on from it.
+    fn verify(&mut self, look: Look, report: &mut Report) -> Outcome<()> {
+        let read_only = look == Look::ReadOnly;
+        report.verifications += 1;
+        let tables = self.database.join("tables");
+        let tables_before = files::names(&tables);
+        let options = self.work.options(self.seed, Durability::Os);
+        let options = Options { read_only, ..options };
+        let db = match Database::open(&self.database, options.clone()) {
+            Ok(db) => db,
+            // Killed before there was a database.
+            Err(error) if read_only && error.kind() == ErrorKind::InvalidInput => {
+                let gone = format!("WRONG: the database is gone: {error}");
+                return if self.judge.is_empty() { Ok(()) } else { Err(gone) };
+            }
+            Err(error) => return Err(format!("WRONG: opening: {error}")),
+        };
+        if !read_only {
+            let left = files::names(&tables);
+            report.left_tables += u64::from(tables_before.difference(&left).next().is_some());
+        }
+        let expected = self.next;
+        report.rows_verified += self.judge.compare(&db, &mut self.next)?;
+        report.in_flight_kept +=
+            (0..STREAMS).filter(|&s| self.next[s] != expected[s]).count() as u64;
+        let check = db.check(&|_, _| true).map_err(|error| format!("WRONG: check: {error}"))?;
+        let checked = self.judge.checked(&db, &check, look)?;
+        report.left_values += u64::from(checked.unfinished_values > 0);
+        if look == Look::Closed {
+            db.close().map_err(|error| format!("closing: {error}"))?;
+            drop(db);
+            only_named_tables(&self.database, options)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a child says, piece by piece, so that it never waits for its listener.
+fn listen(child: &mut Child) -> Outcome<Receiver<Vec<u8>>> {
+    let mut pipe = child.stdout.take().ok_or("the child has no output")?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut piece = vec![0; 1 << 14];
+        while let Ok(bytes @ 1..) = pipe.read(&mut piece) {
+            if sender.send(piece[..bytes].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(receiver)
+}
+
+/// After closing, nothing runs and nothing is held: every table is named.
+fn only_named_tables(folder: &Path, options: Options) -> Outcome<()> {
+    let db = Database::open(folder, Options { read_only: true, ..options })
+        .map_err(|error| format!("WRONG: reopening: {error}"))?;
+    let stats = db.store().stats();
+    let tables = stats.keyspaces.iter().flat_map(|(_, stats)| &stats.tables_per_level);
+    let (named, there) = (tables.sum::<u64>(), files::names(&folder.join("tables")));
+    if named != there.len() as u64 {
+        return Err(format!("WRONG: {named} tables are named, but there are {there:?}"));
+    }
+    Ok(())
+}
