@@ -24,7 +24,7 @@ SECONDS_MAX ?= 60
 CASES ?= 2000
 COUNT ?= 200
 # What the processes write that are killed.
-WORK ?= graphs blobs
+WORK ?= graphs blobs counters
 EDGES ?= 240000000
 MEMORY ?= 512MB
 # The limit, and what is no memory of the database: the program's own data, and stacks of its threads.
@@ -129,7 +129,7 @@ sim: ## crashes and faults on a simulated machine, judged by a model; SEED, SECO
 	cargo run --locked --release -p quipu-sim --features marks --bin quipu-sim -- \
 	  --seed $(SEED) --seconds $(SIM_SECONDS) --jobs $(JOBS)
 
-kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SEED, WORK="graphs blobs"
+kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SEED, WORK="graphs blobs counters"
 	cargo build --locked --release -p quipu-kill
 	for work in $(WORK); do \
 	  $(TARGET)/release/quipu-kill run --work $$work --count $(COUNT) --seed $(SEED) \

@@ -10,7 +10,7 @@
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};
 use crate::ops::{Random, STREAMS};
-use crate::values::{Checked, Draw, Judge};
+use crate::values::{Checked, Compared, Draw, Judge};
 use crate::verify::Look;
 use quipu::{
     BlobOptions, BlobRows, BlobWriter, Blobs, BytesColumn, Check, Database, Durability, Isolation,
@@ -331,11 +331,11 @@ impl Judge for BlobsJudge {
         self.states.iter().all(|state| state.rows.is_empty())
     }
 
-    fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<u64> {
-        let mut compared = 0;
+    fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<Compared> {
+        let mut compared = Compared::default();
         for (stream, next) in next.iter_mut().enumerate() {
             let found = read(db, stream)?;
-            compared += found.len() as u64;
+            compared.values += found.len() as u64;
             let state = &mut self.states[stream];
             let without = difference(&state.rows, &found, stream);
             let Some(without) = without else { continue };

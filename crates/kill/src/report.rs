@@ -19,6 +19,8 @@ pub(crate) struct Report {
     pub(crate) left_runs: u64,
     /// Kills after which chunks of an unfinished long value lay there, as far as somebody looked before they were cleared away.
     pub(crate) left_values: u64,
+    /// Kills under `none` that cost what was not flushed yet, as they may.
+    pub(crate) lost_unflushed: u64,
     /// Operations that were acknowledged, and commits among them.
     pub(crate) acknowledged: u64,
     pub(crate) commits: u64,
@@ -44,6 +46,7 @@ impl Report {
             left_tables: 0,
             left_runs: 0,
             left_values: 0,
+            lost_unflushed: 0,
             acknowledged: 0,
             commits: 0,
             in_flight_kept: 0,
@@ -76,6 +79,7 @@ impl Report {
         format!(
             "{}\nin {:.0} s, {}, seed {}, {} folders\nkills by what was running:\n{}kills by durability:\n{}\
              left an unfinished table: {}\nleft sorted runs of an import: {}\nleft chunks of an unfinished value: {}\n\
+             cost what was not flushed, under none: {}\n\
              backups restored and compared: {}, interrupted and refused: {}\n\
              commits acknowledged: {}\nin flight and there after all: {}\nverifications: {}\n{}",
             self.line(),
@@ -88,6 +92,7 @@ impl Report {
             self.left_tables,
             self.left_runs,
             self.left_values,
+            self.lost_unflushed,
             self.backups_restored,
             self.backups_refused,
             self.commits,
@@ -109,6 +114,7 @@ impl Report {
             "left_unfinished_tables": self.left_tables,
             "left_import_runs": self.left_runs,
             "left_unfinished_values": self.left_values,
+            "lost_unflushed_under_none": self.lost_unflushed,
             "operations_acknowledged": self.acknowledged,
             "commits_acknowledged": self.commits,
             "in_flight_kept": self.in_flight_kept,

@@ -11,7 +11,7 @@ use crate::ops::{Random, STREAMS};
 use crate::parent::{count, end, wait_us};
 use crate::report::Report;
 use crate::verify::Look;
-use crate::{Outcome, blobs, files};
+use crate::{Outcome, blobs, counters, files};
 use quipu::{Check, Database, Durability, ErrorKind, Options};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(120);
 pub(crate) enum Work {
     Graphs,
     Blobs,
+    Counters,
 }
 
 impl Work {
@@ -35,7 +36,8 @@ impl Work {
         match arguments.text("work").unwrap_or("graphs") {
             "graphs" => Ok(Self::Graphs),
             "blobs" => Ok(Self::Blobs),
-            work => Err(format!("no work {work:?}: there are graphs and blobs")),
+            "counters" => Ok(Self::Counters),
+            work => Err(format!("no work {work:?}: there are graphs, blobs and counters")),
         }
     }
 
@@ -43,6 +45,7 @@ impl Work {
         match self {
             Self::Graphs => "graphs",
             Self::Blobs => "blobs",
+            Self::Counters => "counters",
         }
     }
 
@@ -51,6 +54,7 @@ impl Work {
         match self {
             Self::Graphs => crate::child::tiny_options(durability),
             Self::Blobs => blobs::options(seed, durability),
+            Self::Counters => counters::options(durability),
         }
     }
 
@@ -59,6 +63,7 @@ impl Work {
         match self {
             Self::Graphs => None,
             Self::Blobs => Some(Box::new(blobs::Writer::new(db.clone(), seed, stream))),
+            Self::Counters => Some(Box::new(counters::Writer::new(db.clone(), seed, stream))),
         }
     }
 
@@ -66,6 +71,7 @@ impl Work {
         match self {
             Self::Graphs => Err("graphs are judged elsewhere".to_owned()),
             Self::Blobs => Ok(Box::new(blobs::BlobsJudge::new(seed))),
+            Self::Counters => Ok(Box::new(counters::CountersJudge::new(seed))),
         }
     }
 }
@@ -91,8 +97,8 @@ pub(crate) trait Judge {
     fn is_empty(&self) -> bool;
 
     /// Compares all there is, and moves on by what was in flight and took effect; `next` is the number of each
-    /// stream's operation in flight, or about to begin. How many values were compared.
-    fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<u64>;
+    /// stream's operation in flight, or about to begin.
+    fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<Compared>;
 
     /// Looks at what a check found.
     fn checked(&mut self, db: &Database, check: &Check, look: Look) -> Outcome<Checked>;
@@ -106,6 +112,14 @@ pub(crate) struct Draw {
     pub(crate) steps_max: u64,
     /// Microseconds until it is killed, at most, where messages are not waited for.
     pub(crate) life_us_max: u64,
+}
+
+/// What a judge compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Compared {
+    pub(crate) values: u64,
+    /// Whether something is not there that was acknowledged under `none`, and was not flushed.
+    pub(crate) unflushed_lost: bool,
 }
 
 /// What a judge saw in the report of a check.
@@ -268,7 +282,9 @@ impl Series {
             report.left_tables += u64::from(tables_before.difference(&left).next().is_some());
         }
         let expected = self.next;
-        report.rows_verified += self.judge.compare(&db, &mut self.next)?;
+        let compared = self.judge.compare(&db, &mut self.next)?;
+        report.rows_verified += compared.values;
+        report.lost_unflushed += u64::from(compared.unflushed_lost);
         report.in_flight_kept +=
             (0..STREAMS).filter(|&s| self.next[s] != expected[s]).count() as u64;
         let check = db.check(&|_, _| true).map_err(|error| format!("WRONG: check: {error}"))?;

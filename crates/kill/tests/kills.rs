@@ -26,6 +26,12 @@ fn blobs_are_whole_and_leave_no_chunks_after_kills() {
 }
 
 #[test]
+fn increments_are_counted_once_after_kills() {
+    let text = harness(&["run", "--work", "counters", "--count", "60", "--seconds", "6"]);
+    assert!(text.contains("lost: 0, wrong: 0"), "{text}");
+}
+
+#[test]
 fn a_full_disk_loses_nothing_and_says_which_file() {
     let text = harness(&["full", "--rounds", "12"]);
     assert!(text.contains("lost: 0, wrong: 0") || text.contains("skipped"), "{text}");
