@@ -99,7 +99,8 @@ impl Combined {
         })
     }
 
-    /// Writes what waits. To make it survive a power cut too, flush the database.
+    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the database: only under durability
+    /// `none` does anything wait, and there the store has no log.
     ///
     /// # Errors
     /// Failed writes, and those of the function; what could not be written waits on.

@@ -122,7 +122,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes what waits. To make it survive a power cut too, flush the database.
+    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the database: only under durability
+    /// `none` does anything wait, and there the store has no log.
     ///
     /// # Errors
     /// Failed writes; what could not be written waits on.
