@@ -266,6 +266,31 @@ fn a_transaction_that_clears_conflicts_with_a_value_that_it_does_not_know_of() {
     assert_eq!(blobs.check().unwrap().large, 2);
 }
 
+/// Found by kills: a table of deletes made the estimate of chunks 0, and a short value that replaced a long one did not look.
+#[test]
+fn a_long_value_is_seen_behind_tables_of_deletes() {
+    let db = memory();
+    let blobs = pages(&db);
+    let mut held = blobs.writer(99_u64).unwrap();
+    held.write_all(&value_of(CHUNK, 99)).unwrap();
+    (1..=4_u64).for_each(|key| blobs.put(key, &value_of(LARGE, key)).unwrap());
+    db.flush().unwrap();
+    // Their notes come and go in one memtable, and their deletes lie between what is in the first table.
+    for key in 5..=24_u64 {
+        let mut writer = blobs.writer(key).unwrap();
+        writer.write_all(&value_of(CHUNK, key)).unwrap();
+        writer.finish().unwrap();
+        assert!(blobs.delete(key).unwrap());
+    }
+    db.flush().unwrap();
+    blobs.put(1_u64, b"short").unwrap();
+    blobs.put_many(KeyList::U64(&[2]), &column(&[b"short"])).unwrap();
+    assert!(blobs.delete(3_u64).unwrap());
+    blobs.discard(4_u64).unwrap();
+    drop(held);
+    assert_eq!((chunks(&db), blobs.check().unwrap().unused), (0, 0));
+}
+
 #[test]
 fn a_value_that_was_given_up_leaves_nothing_behind_though_all_were_cleared() {
     let folder = tempfile::tempdir().unwrap();
