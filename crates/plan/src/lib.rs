@@ -33,6 +33,7 @@ pub use order::{BodyPlan, Planned, Step, Version};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;
 
+use check::Heads;
 use order::Sizes;
 use syntax::Diagnostic;
 
@@ -76,10 +77,10 @@ pub struct RulePlan {
 /// Everything that is wrong with it.
 pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Diagnostic>> {
     let (mut program, infos) = resolve(query, catalog)?;
-    check::program("resolve", &program, &infos);
+    check::program("resolve", Heads::Unknown, &program, &infos);
     if !magic::is_disabled(query) {
         push::push(&mut program);
-        check::program("push", &program, &infos);
+        check::program("push", Heads::Unknown, &program, &infos);
     }
     let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
     let (groups, whole_rows) = plan_groups(&program, &infos, groups)?;
@@ -90,7 +91,7 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         && let Ok(groups) = stratify::stratify(&program)
         && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
     {
-        check::program("magic", &program, &infos);
+        check::program("magic", Heads::Bound, &program, &infos);
         return Ok(Plan { program, infos, groups });
     }
     Ok(Plan { program, infos, groups })

@@ -287,3 +287,9 @@ fn names_and_numbers_of_columns_are_checked() {
         assert_eq!(planned(text).unwrap_err(), want);
     }
 }
+
+#[test]
+fn a_head_that_nothing_binds_is_a_mistake_and_no_failed_assertion() {
+    let problem = planned("?[x] := x").unwrap_err();
+    assert!(problem.contains("bound by nothing"), "{problem}");
+}
