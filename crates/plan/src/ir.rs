@@ -3,7 +3,8 @@
 //! # Invariants
 //! 1. A variable is a number within its rule; a place of an atom that nobody asks for is `None`.
 //! 2. A body is a list of literals that all hold: disjunctions have become several rules.
-//! 3. An atom's places hold each variable once; equal places are a [`Literal::Same`], constants a [`Literal::Assign`].
+//! 3. A positive atom's places hold each variable once; equal places are a [`Literal::Same`], constants a [`Literal::Assign`]. A negated one's variables
+//!    are all bound before it, so that it may hold one twice.
 
 use function::{Aggregate, Function, OwnAggregate};
 use model::Value;

@@ -293,3 +293,8 @@ fn a_head_that_nothing_binds_is_a_mistake_and_no_failed_assertion() {
     let problem = planned("?[x] := x").unwrap_err();
     assert!(problem.contains("bound by nothing"), "{problem}");
 }
+
+#[test]
+fn what_is_negated_may_ask_for_one_value_in_two_columns() {
+    check("?[a] := *user[a, _], not *edge[a, a]", &["?: *user[], not *edge[a a]"]);
+}
