@@ -27,8 +27,9 @@ use crate::host::{Host, Run};
 use crate::output::Output;
 use crate::own::Own;
 use crate::profile::Profile;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Relation, StoredRelation};
 use crate::spread::Helpers;
+use crate::statistics::Statistics;
 use crate::stored::{Columns, SHORT_ROWS};
 use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
@@ -74,6 +75,7 @@ pub struct Engine {
     env: Arc<dyn Env>,
     catalog: Catalog,
     plans: Plans,
+    statistics: Statistics,
     running: Mutex<BTreeMap<u64, Running>>,
     /// Shared by scripts that change rows; held alone while an index is made or dropped.
     changing: RwLock<()>,
@@ -126,6 +128,7 @@ impl Engine {
             helpers: Helpers::new(env.parallelism()),
             env,
             plans: Plans::default(),
+            statistics: Statistics::default(),
             running: Mutex::default(),
             changing: RwLock::default(),
             naming: Mutex::default(),
@@ -312,8 +315,10 @@ impl Engine {
         ephemeral: &BTreeMap<String, Ephemeral>,
         names: &Names,
     ) -> Result<(Plan, Vec<Relation>)> {
-        let random = || self.env.random_u64();
-        let view = View::new(&self.catalog, read, ephemeral, names, &random, &self.own);
+        let spread = |relation: &StoredRelation, rows: u64| {
+            self.statistics.of(relation, rows, &*self.store, &*self.env)
+        };
+        let view = View::new(&self.catalog, read, ephemeral, names, &spread, &self.own);
         let plan = plan::plan(query, &view)?;
         let found = view.into_relations();
         let relations =

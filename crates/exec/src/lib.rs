@@ -31,6 +31,7 @@ mod query;
 mod sink;
 mod sort;
 mod spread;
+mod statistics;
 mod stored;
 mod stored_keys;
 mod system;

@@ -2,9 +2,9 @@
 
 use crate::own::Own;
 use crate::query::{Relation, StoredRelation};
+use crate::statistics::PathStatistics;
 use crate::stored::StoredPath;
 use crate::table::Table;
-use base::{Batch, KeyShape, Projection};
 use function::OwnAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
@@ -25,6 +25,9 @@ pub(crate) struct Ephemeral {
     pub table: Arc<Table>,
 }
 
+/// How the values of a relation of so many rows are spread, by path.
+type SpreadOf<'s> = dyn Fn(&StoredRelation, u64) -> store::Result<Vec<Arc<PathStatistics>>> + 's;
+
 /// The catalog for planning one query; remembers what was asked for.
 pub(crate) struct View<'s> {
     catalog: &'s Catalog,
@@ -32,15 +35,9 @@ pub(crate) struct View<'s> {
     ephemeral: &'s BTreeMap<String, Ephemeral>,
     names: &'s Names,
     found: RefCell<Vec<Relation>>,
-    random: &'s dyn Fn() -> u64,
+    spread: &'s SpreadOf<'s>,
     own: &'s Own,
 }
-
-/// Rows that are drawn to learn how many rows share a first column.
-const SAMPLE_ROWS: usize = 64;
-
-/// Relations with fewer rows are not sampled: any order of joins does.
-const SAMPLED_MIN: u64 = 4096;
 
 impl<'s> View<'s> {
     /// The catalog at a moment.
@@ -49,11 +46,11 @@ impl<'s> View<'s> {
         read: &'s dyn Read,
         ephemeral: &'s BTreeMap<String, Ephemeral>,
         names: &'s Names,
-        random: &'s dyn Fn() -> u64,
+        spread: &'s SpreadOf<'s>,
         own: &'s Own,
     ) -> Self {
         let found = RefCell::default();
-        Self { catalog, read, ephemeral, names, found, random, own }
+        Self { catalog, read, ephemeral, names, found, spread, own }
     }
 
     /// What was asked for, by handle.
@@ -65,30 +62,6 @@ impl<'s> View<'s> {
         let mut found = self.found.borrow_mut();
         found.push(relation);
         found.len() - 1
-    }
-
-    fn distinct(&self, path: &StoredPath, rows: u64) -> store::Result<Vec<u64>> {
-        let KeyShape::Words(words) = path.shape.key else { return Ok(Vec::new()) };
-        if words < 2 || rows < SAMPLED_MIN {
-            return Ok(Vec::new());
-        }
-        let mut sample = Batch::new(&path.shape);
-        let mut random = || (self.random)();
-        let first = Projection { keys: 1, values: 0 };
-        self.read.sample_into(path.keyspace, SAMPLE_ROWS, &mut random, first, &mut sample)?;
-        let (mut offsets, mut counted) = (Vec::new(), Batch::new(&path.shape));
-        let words = sample.key_words(0);
-        self.read.prefix_many(
-            path.keyspace,
-            words,
-            Projection::COUNT,
-            &mut offsets,
-            &mut counted,
-        )?;
-        // A row is drawn with a chance that grows with its group, so the groups are counted by the inverse of their sizes.
-        let sizes = offsets.windows(2).map(|pair| (pair[1] - pair[0]).max(1) as f64);
-        let inverse: f64 = sizes.map(|size| 1.0 / size).sum::<f64>() / words.len().max(1) as f64;
-        Ok(vec![((rows as f64 * inverse) as u64).max(1)])
     }
 
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
@@ -104,26 +77,33 @@ impl<'s> View<'s> {
         let columns = columns_of(schema);
         let is_historical = schema.keys.last().is_some_and(|key| key.column_type == Type::Validity);
         let keys = schema.keys.len();
-        let mut info_paths = Vec::with_capacity(paths.len());
-        for path in &paths {
-            info_paths.push(AccessPath {
-                name: if path.keyspace == main.keyspace {
-                    String::new()
-                } else {
-                    path.schema.name.clone()
-                },
-                keys: path.columns[..path.schema.keys.len()].to_vec(),
-                covers: path.columns.clone(),
-                distinct: self.distinct(path, rows).map_err(failed)?,
-            });
-        }
-        let handle = self.keep(Relation::Stored(Arc::new(StoredRelation { paths })));
+        let own = main.keyspace;
+        let relation = StoredRelation { paths };
+        let spread = (self.spread)(&relation, rows).map_err(failed)?;
+        let repeat_rates = spread.first().map(|own| own.repeat_rates.clone()).unwrap_or_default();
+        let info_paths = relation.paths.iter().zip(&spread).map(|(path, spread)| AccessPath {
+            name: if path.keyspace == own { String::new() } else { path.schema.name.clone() },
+            keys: path.columns[..path.schema.keys.len()].to_vec(),
+            covers: path.columns.clone(),
+            prefixes: spread.prefixes.clone(),
+        });
+        let info_paths = info_paths.collect();
+        let handle = self.keep(Relation::Stored(Arc::new(relation)));
         let spelled = entry.text_graph().map(|_| Spelled {
             columns: vec![0, 1],
             names: format!("{name}{}", GraphPart::Names.suffix()),
         });
         let paths = info_paths;
-        Ok(Some(RelationInfo { handle, columns, keys, rows, paths, is_historical, spelled }))
+        Ok(Some(RelationInfo {
+            handle,
+            columns,
+            keys,
+            rows,
+            paths,
+            repeat_rates,
+            is_historical,
+            spelled,
+        }))
     }
 }
 
@@ -225,7 +205,7 @@ impl plan::Catalog for View<'_> {
             name: String::new(),
             keys: all[..ephemeral.keys].to_vec(),
             covers: all,
-            distinct: Vec::new(),
+            prefixes: Vec::new(),
         };
         Ok(Some(RelationInfo {
             handle: self.keep(Relation::Memory(Arc::clone(&ephemeral.table))),
@@ -233,6 +213,7 @@ impl plan::Catalog for View<'_> {
             keys: ephemeral.keys,
             rows: ephemeral.table.live_rows() as u64,
             paths: vec![path],
+            repeat_rates: Vec::new(),
             is_historical: false,
             spelled: None,
         }))

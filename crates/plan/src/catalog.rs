@@ -18,6 +18,8 @@ pub struct RelationInfo {
     pub rows: u64,
     /// Orders in which its rows are found; the first is the relation itself.
     pub paths: Vec<AccessPath>,
+    /// Of each column, how likely two of its rows have the same value there, as far as known; it may be shorter.
+    pub repeat_rates: Vec<Option<f64>>,
     /// Whether its last key column is a validity, so that `@` may be asked.
     pub is_historical: bool,
     /// Columns whose numbers stand for texts.
@@ -51,8 +53,18 @@ pub struct AccessPath {
     pub keys: Vec<usize>,
     /// Columns of the relation that are read there; the others cost a look-up in the relation.
     pub covers: Vec<usize>,
-    /// Distinct values of each prefix of `keys`, as far as known: `distinct[0]` of the first column.
-    pub distinct: Vec<u64>,
+    /// Of each prefix of `keys`, as far as known: `prefixes[0]` of the first column.
+    pub prefixes: Vec<PrefixStatistics>,
+}
+
+/// How the rows of a path are spread over the values of a prefix of its key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrefixStatistics {
+    /// About how many values there are.
+    pub values: f64,
+    /// About how many rows have the value that a row drawn at random has: as many as have one value if all have as many, and the more the more
+    /// unequal they are.
+    pub rows_met: f64,
 }
 
 /// The stored relations.

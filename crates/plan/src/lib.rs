@@ -23,7 +23,7 @@ mod stratify;
 mod together;
 
 pub use bounds::RangeHint;
-pub use catalog::{AccessPath, Catalog, ColumnInfo, RelationInfo, Spelled};
+pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,

@@ -6,7 +6,7 @@
 //! ties. An exhaustive search (Selinger et al., SIGMOD 1979) would mend estimates that are coarser than its gain.
 
 use crate::bounds::{self, RangeHint, Sharpness};
-use crate::catalog::{AccessPath, RelationInfo};
+use crate::catalog::{AccessPath, PrefixStatistics, RelationInfo};
 use crate::check;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
@@ -15,6 +15,9 @@ use syntax::{Diagnostic, Span};
 
 /// Atoms of a body that are each tried as the first; larger bodies begin with the one that leaves fewest rows.
 const BEGINNINGS_MAX: usize = 12;
+
+/// Of the rows that are left, those in which a column of which nothing is known is what it must be.
+const REPEAT_RATE: f64 = 0.1;
 
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
@@ -122,6 +125,17 @@ pub struct Planned {
     pub together: usize,
 }
 
+/// How often the values of a variable come again: how many rows a look-up by it finds depends on it, where some values have many.
+#[derive(Clone, Copy, PartialEq)]
+enum Comes {
+    /// Each once, as far as is known.
+    Once,
+    /// As often as they are in some other column.
+    Again,
+    /// As often as they are in this column of this stored relation.
+    From(usize, usize),
+}
+
 /// How a body is computed.
 #[derive(Clone, Debug)]
 pub struct BodyPlan {
@@ -193,6 +207,8 @@ struct Orderer<'a> {
     bound: Vec<bool>,
     /// Bound to values that the script or its parameters say.
     known: Vec<bool>,
+    /// Of those that are bound.
+    comes: Vec<Comes>,
     rows: f64,
     steps: Vec<Planned>,
     /// Places of the body's literals, in the order of the steps.
@@ -209,6 +225,7 @@ impl<'a> Orderer<'a> {
             sizes,
             bound: vec![false; variables],
             known: vec![false; variables],
+            comes: vec![Comes::Once; variables],
             rows: 1.0,
             steps: Vec::new(),
             places: Vec::with_capacity(rule.body.len()),
@@ -390,8 +407,8 @@ impl<'a> Orderer<'a> {
         let found = match prefix {
             0 => rows,
             _ if prefix >= path.keys.len() => 1.0,
-            _ => match path.distinct.get(prefix - 1) {
-                Some(&distinct) => rows / (distinct as f64).max(1.0),
+            _ => match path.prefixes.get(prefix - 1) {
+                Some(known) => self.found(stored, &path.keys[..prefix], args, known),
                 None => rows.powf(1.0 - prefix as f64 / path.keys.len() as f64),
             },
         };
@@ -400,7 +417,34 @@ impl<'a> Orderer<'a> {
         });
         let hints = self.share(stored, number, prefix, args);
         // A bound column that is no key of the path: some of its values are left.
-        bound.fold(found * hints, |found, _| (found * 0.1).max(found.min(1.0)))
+        bound.fold(found * hints, |found, (column, _)| {
+            let rate = info.repeat_rates.get(column).copied().flatten();
+            (found * rate.unwrap_or(REPEAT_RATE)).max(found.min(1.0))
+        })
+    }
+
+    /// Rows that a look-up by these columns finds. By values that come as often as they do here, as many as a row has beside it; by values
+    /// that come once each, the mean; who comes more often elsewhere tends to do so here too, and lies between.
+    fn found(
+        &self,
+        stored: usize,
+        prefix: &[usize],
+        args: &[Option<Var>],
+        known: &PrefixStatistics,
+    ) -> f64 {
+        let handle = |stored: usize| self.sizes.infos[stored].handle;
+        let mean = (self.sizes.infos[stored].rows as f64).max(1.0) / known.values.max(1.0);
+        let met = known.rows_met.max(mean);
+        let comes = prefix.iter().map(|&column| args[column].map(|var| (column, self.comes[var])));
+        let mut comes = comes.flatten().filter(|(_, comes)| *comes != Comes::Once).peekable();
+        if comes.peek().is_none() {
+            return mean;
+        }
+        let is_same = |(column, comes)| match comes {
+            Comes::From(from, there) => handle(from) == handle(stored) && there == column,
+            Comes::Once | Comes::Again => false,
+        };
+        if comes.all(is_same) { met } else { (mean * met).sqrt() }
     }
 
     /// The share of a path's rows with a prefix that conditions on the next column are thought to leave.
@@ -417,8 +461,7 @@ impl<'a> Orderer<'a> {
 
     /// How many values the key column after a prefix is thought to have where the prefix is one.
     fn values(&self, stored: usize, path: &AccessPath, prefix: usize) -> f64 {
-        let distinct =
-            |keys: usize| path.distinct.get(keys.wrapping_sub(1)).map(|&values| values as f64);
+        let distinct = |keys: usize| Some(path.prefixes.get(keys.wrapping_sub(1))?.values);
         let rows = (self.sizes.infos[stored].rows as f64).max(1.0);
         let values = match (prefix, distinct(prefix), distinct(prefix + 1)) {
             (0, _, Some(values)) => values,
@@ -440,11 +483,17 @@ impl<'a> Orderer<'a> {
                 let mut is_known = true;
                 expr.each_var(&mut |var| is_known &= self.known[var]);
                 self.known[*var] |= is_known;
+                if !is_known && !self.bound[*var] {
+                    self.comes[*var] = Comes::Again;
+                }
             }
             Literal::Same(a, b) => {
                 let is_known = self.known[*a] || self.known[*b];
                 (self.known[*a], self.known[*b]) = (is_known, is_known);
+                let bound = if self.bound[*a] { *a } else { *b };
+                (self.comes[*a], self.comes[*b]) = (self.comes[bound], self.comes[bound]);
             }
+            Literal::Atom { source, args, negated: false, .. } => self.come(*source, args),
             Literal::Atom { .. } | Literal::Condition(_) => {}
         }
         let step = match literal {
@@ -513,6 +562,24 @@ impl<'a> Orderer<'a> {
             distinct: false,
             together: 0,
         });
+    }
+
+    /// How often the values come that an atom binds.
+    fn come(&mut self, source: Source, args: &[Option<Var>]) {
+        for (column, var) in args.iter().enumerate() {
+            let Some(var) = *var else { continue };
+            if self.bound[var] {
+                continue;
+            }
+            self.comes[var] = match source {
+                Source::Derived(_) if args.len() == 1 => Comes::Once,
+                Source::Derived(_) => Comes::Again,
+                Source::Stored(stored) => match self.sizes.infos[stored].keys == 1 && column == 0 {
+                    true => Comes::Once,
+                    false => Comes::From(stored, column),
+                },
+            };
+        }
     }
 
     /// Columns whose variables are bound, and those that bind theirs.

@@ -1,7 +1,9 @@
 //! Scripts to plans, without a store: which order joins are in, what is restricted, what is refused.
 
 use model::Type;
-use quipu_plan::{AccessPath, Catalog, ColumnInfo, Plan, RelationInfo, Step, Version, plan};
+use quipu_plan::{
+    AccessPath, Catalog, ColumnInfo, Plan, PrefixStatistics, RelationInfo, Step, Version, plan,
+};
 use syntax::Script;
 
 /// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` and `visit{user, page, day}` of a thousand, the latter by days too.
@@ -10,11 +12,16 @@ struct Relations;
 impl Catalog for Relations {
     fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String> {
         let column = |name: &str| ColumnInfo { name: name.to_owned(), column_type: Type::Int };
-        let path = |name: &str, keys: &[usize], covers: &[usize], distinct: &[u64]| AccessPath {
-            name: name.to_owned(),
-            keys: keys.to_vec(),
-            covers: covers.to_vec(),
-            distinct: distinct.to_vec(),
+        // Values of the first key column, and rows that a row's value has.
+        let path = |name: &str, keys: &[usize], covers: &[usize], first: &[(f64, f64)]| {
+            let prefixes =
+                first.iter().map(|&(values, rows_met)| PrefixStatistics { values, rows_met });
+            AccessPath {
+                name: name.to_owned(),
+                keys: keys.to_vec(),
+                covers: covers.to_vec(),
+                prefixes: prefixes.collect(),
+            }
         };
         Ok(match name {
             "edge" => Some(RelationInfo {
@@ -23,9 +30,10 @@ impl Catalog for Relations {
                 keys: 2,
                 rows: 1_000_000,
                 paths: vec![
-                    path("", &[0, 1], &[0, 1], &[100_000]),
-                    path("edge:rev", &[1, 0], &[0, 1], &[1_000]),
+                    path("", &[0, 1], &[0, 1], &[(100_000.0, 10.0)]),
+                    path("edge:rev", &[1, 0], &[0, 1], &[(1_000.0, 1_000.0)]),
                 ],
+                repeat_rates: Vec::new(),
                 is_historical: false,
                 spelled: None,
             }),
@@ -35,6 +43,7 @@ impl Catalog for Relations {
                 keys: 1,
                 rows: 1_000,
                 paths: vec![path("", &[0], &[0, 1], &[])],
+                repeat_rates: Vec::new(),
                 is_historical: false,
                 spelled: None,
             }),
@@ -47,6 +56,7 @@ impl Catalog for Relations {
                     path("", &[0, 1, 2], &[0, 1, 2], &[]),
                     path("visit:by_day", &[0, 2, 1], &[0, 1, 2], &[]),
                 ],
+                repeat_rates: Vec::new(),
                 is_historical: false,
                 spelled: None,
             }),

@@ -213,3 +213,22 @@ fn what_changes_beside_scripts_has_no_index_that_would_miss_it() {
     assert!(error.to_string().contains("change beside scripts"), "{error}");
     check(&db, "?[key] := *hits{key, count: 3}", "[[1]]");
 }
+
+#[test]
+fn a_serializable_query_conflicts_only_with_what_it_read() {
+    let db = memory();
+    // More rows than are joined in any order without a look at how they are spread.
+    let made = "?[a, b, v] := a in int_range(100), b in int_range(50), v = 0
+        :create edge {a: Int, b: Int => v: Int}";
+    db.run(made, &Parameters::new()).unwrap();
+    let read_while = |other: &str| {
+        let tx = db.transaction(Isolation::Serializable);
+        tx.run("?[v] := *edge{a: 1, b: 1, v}", &Parameters::new()).unwrap();
+        db.run(other, &Parameters::new()).unwrap();
+        tx.run("?[a, b, v] <- [[5, 5, 5]] :put edge {a, b => v}", &Parameters::new()).unwrap();
+        tx.commit()
+    };
+    read_while("?[a, b, v] <- [[90, 3, 1]] :put edge {a, b => v}").unwrap();
+    let error = read_while("?[a, b, v] <- [[1, 1, 1]] :put edge {a, b => v}").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+}

@@ -1,0 +1,278 @@
+//! How values are spread in stored relations: what the planner orders joins by.
+//!
+//! # What is drawn
+//! Some rows of each order in which a relation is stored, uniformly. For each prefix of its key the rows that share a drawn one's are counted: the
+//! mean of the counts' inverses tells how many prefixes there are, for a row is drawn with a chance that grows with its group; the mean of the
+//! counts is what a join by a column of the same spread finds, the second frequency moment by the rows (Alon, Matias and Szegedy, *The space
+//! complexity of approximating the frequency moments*, STOC 1996; by sampling as in Haas, Naughton, Seshadri and Swami, *Selectivity and cost
+//! estimation for joins based on random sampling*, JCSS 1996). For each column, how many pairs of drawn rows have the same value.
+//!
+//! # Of which moment
+//! The newest, whatever moment the query reads: what a transaction is checked for is what its queries read, not what they were planned by.
+//!
+//! # How long they are believed
+//! Until the rows are a quarter more or less, or for a minute. To draw them costs some hundred look-ups, and each new text of a query is planned.
+
+use crate::query::StoredRelation;
+use crate::stored::StoredPath;
+use base::{Batch, Column, KeyRange, Keys, KeyspaceId, Projection};
+use env::Env;
+use env::sync::Mutex;
+use hashbrown::HashMap;
+use model::Type;
+use plan::PrefixStatistics;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::{ErrorKind, Read, Result};
+
+/// Rows that are drawn.
+const SAMPLE_ROWS: usize = 64;
+
+/// Relations with fewer rows are not sampled: any order of joins does.
+const SAMPLED_MIN: u64 = 4096;
+
+/// Rows of a group that are counted one by one. What the store estimates is wrong by some thousand, which matters no more for larger ones.
+const COUNTED_MAX: usize = 16 << 10;
+
+/// Microseconds for which they are believed.
+const AGE_US: u64 = 60_000_000;
+
+/// Keyspaces of which they are kept.
+const KEPT_MAX: usize = 1024;
+
+/// What is known of one order in which rows are stored.
+#[derive(Debug, Default)]
+pub(crate) struct PathStatistics {
+    /// Of each prefix of the key but the whole, as far as known.
+    pub prefixes: Vec<PrefixStatistics>,
+    /// Of each column of the path, how likely two rows have the same value, where that is known.
+    pub repeat_rates: Vec<Option<f64>>,
+}
+
+/// What is kept, by keyspace.
+#[derive(Default)]
+pub(crate) struct Statistics {
+    kept: Mutex<HashMap<KeyspaceId, Kept>>,
+}
+
+struct Kept {
+    rows: u64,
+    made_us: u64,
+    found: Arc<PathStatistics>,
+}
+
+impl Kept {
+    fn holds(&self, rows: u64, now_us: u64) -> bool {
+        let few = self.rows - self.rows / 4;
+        (few..=self.rows + self.rows / 4).contains(&rows)
+            && now_us.saturating_sub(self.made_us) < AGE_US
+    }
+}
+
+impl Statistics {
+    /// What is known of each path of a relation that has about so many rows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn of(
+        &self,
+        relation: &StoredRelation,
+        rows: u64,
+        newest: &dyn Read,
+        env: &dyn Env,
+    ) -> Result<Vec<Arc<PathStatistics>>> {
+        let mut found = Vec::with_capacity(relation.paths.len());
+        for (number, path) in relation.paths.iter().enumerate() {
+            found.push(match rows < SAMPLED_MIN {
+                true => Arc::default(),
+                false => self.of_path(path, number == 0, rows, newest, env)?,
+            });
+        }
+        Ok(found)
+    }
+
+    fn of_path(
+        &self,
+        path: &StoredPath,
+        is_own: bool,
+        rows: u64,
+        newest: &dyn Read,
+        env: &dyn Env,
+    ) -> Result<Arc<PathStatistics>> {
+        let now_us = env.monotonic_us();
+        if let Some(kept) = self.kept.lock().get(&path.keyspace)
+            && kept.holds(rows, now_us)
+        {
+            return Ok(Arc::clone(&kept.found));
+        }
+        let found = match draw(path, is_own, rows, newest, env) {
+            Ok(found) => Arc::new(found),
+            // Made by a transaction that has not committed: nobody else knows it.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Arc::default()),
+            Err(error) => return Err(error),
+        };
+        let kept = Kept { rows, made_us: now_us, found: Arc::clone(&found) };
+        let dropped = {
+            let mut all = self.kept.lock();
+            let is_full = all.len() >= KEPT_MAX;
+            let dropped = if is_full { std::mem::take(&mut *all) } else { HashMap::new() };
+            (dropped, all.insert(path.keyspace, kept))
+        };
+        drop(dropped);
+        Ok(found)
+    }
+}
+
+/// Draws rows and looks at them; the values only where `with_values`, since those of other paths are the same.
+fn draw(
+    path: &StoredPath,
+    with_values: bool,
+    rows: u64,
+    newest: &dyn Read,
+    env: &dyn Env,
+) -> Result<PathStatistics> {
+    let keys = path.schema.keys.len();
+    let mut projection = Projection { keys: Projection::ALL.keys, values: 0 };
+    for (value, column) in path.schema.values.iter().enumerate() {
+        let is_short = matches!(column.column_type, Type::String | Type::Uuid);
+        if with_values && (is_short || column.column_type.is_word()) {
+            projection.values |= 1 << value;
+        }
+    }
+    let mut sample = Batch::new(&path.shape);
+    let mut random = || env.random_u64();
+    newest.sample_into(path.keyspace, SAMPLE_ROWS, &mut random, projection, &mut sample)?;
+    if sample.rows == 0 {
+        return Ok(PathStatistics::default());
+    }
+    let ends = KeyEnds::of(path, &sample);
+    let mut prefixes = Vec::new();
+    for columns in 1..keys {
+        let mut counts = BTreeMap::new();
+        let (mut inverse, mut sum) = (0.0, 0.0);
+        for row in 0..sample.rows {
+            let Some(range) = ends.prefix(&sample, row, columns) else { break };
+            let count = match counts.get(&range.lower) {
+                Some(&count) => count,
+                None => {
+                    let count = count_of(path, &range, newest)?;
+                    counts.insert(range.lower, count);
+                    count
+                }
+            };
+            inverse += 1.0 / count;
+            sum += count;
+        }
+        let drawn = sample.rows as f64;
+        prefixes.push(PrefixStatistics {
+            values: (rows as f64 * inverse / drawn).max(1.0),
+            rows_met: (sum / drawn).max(1.0),
+        });
+    }
+    let places = 0..keys + path.schema.values.len();
+    let rates = places.map(|place| repeat_rate(path, &sample, &ends, place, projection, rows));
+    Ok(PathStatistics { prefixes, repeat_rates: rates.collect() })
+}
+
+/// Rows of a range, one at least: it is that of a row.
+fn count_of(path: &StoredPath, range: &KeyRange, newest: &dyn Read) -> Result<f64> {
+    let about = newest.estimate(path.keyspace, range)?.rows;
+    if about > COUNTED_MAX as u64 {
+        return Ok(about as f64);
+    }
+    let mut counted = Batch::new(&path.shape);
+    newest.scan_into(path.keyspace, range, Projection::COUNT, COUNTED_MAX, &mut counted)?;
+    let is_whole = counted.rows < COUNTED_MAX;
+    let found = if is_whole { counted.rows as u64 } else { about.max(counted.rows as u64) };
+    Ok(found.max(1) as f64)
+}
+
+/// How likely two rows have the same value in a column; `None` where it was not read.
+fn repeat_rate(
+    path: &StoredPath,
+    sample: &Batch,
+    ends: &KeyEnds,
+    place: usize,
+    projection: Projection,
+    rows: u64,
+) -> Option<f64> {
+    /// The same for equal values.
+    #[derive(PartialEq, Eq, Hash)]
+    enum Part<'b> {
+        Null,
+        Word(u64),
+        Bytes(&'b [u8]),
+    }
+    let keys = path.schema.keys.len();
+    let mut parts: HashMap<Part<'_>, u64> = HashMap::new();
+    for row in 0..sample.rows {
+        let part = match place.checked_sub(keys) {
+            None => match &sample.keys {
+                Keys::Words(words) => Part::Word(words[place][row]),
+                Keys::Bytes(bytes) => Part::Bytes(ends.part(bytes.get(row), row, place)?),
+            },
+            Some(value) if projection.values & (1 << value) == 0 => return None,
+            Some(value) => match &sample.values[value] {
+                Column::Words(words) => words.get(row).map_or(Part::Null, Part::Word),
+                Column::Bytes(bytes) => match bytes.validity.is_valid(row) {
+                    true => Part::Bytes(bytes.get(row)),
+                    false => Part::Null,
+                },
+            },
+        };
+        *parts.entry(part).or_default() += 1;
+    }
+    let drawn = sample.rows as u64;
+    let pairs = (drawn * drawn.saturating_sub(1) / 2).max(1) as f64;
+    let same: u64 = parts.values().map(|&count| count * (count - 1) / 2).sum();
+    Some(match same {
+        // Fewer than one in so many pairs, and as many as there are rows at least: halfway between, by size.
+        0 => (1.0 / (pairs * rows.max(1) as f64)).sqrt().min(1.0 / pairs),
+        _ => same as f64 / pairs,
+    })
+}
+
+/// Where the columns of byte-string keys end.
+struct KeyEnds {
+    /// Of each row; none where keys are words.
+    ends: Vec<Vec<usize>>,
+}
+
+impl KeyEnds {
+    fn of(path: &StoredPath, sample: &Batch) -> Self {
+        let Keys::Bytes(keys) = &sample.keys else { return Self { ends: Vec::new() } };
+        let ends = (0..sample.rows).map(|row| {
+            let key = keys.get(row);
+            if path.has_raw_keys {
+                return vec![key.len()];
+            }
+            let (mut rest, mut ends) = (key, Vec::new());
+            while !rest.is_empty() && model::decode_value(&mut rest).is_ok() {
+                ends.push(key.len() - rest.len());
+            }
+            ends
+        });
+        Self { ends: ends.collect() }
+    }
+
+    /// A column of a row's key; `None` where the key is none of its schema, which whoever reads it will say.
+    fn part<'k>(&self, key: &'k [u8], row: usize, column: usize) -> Option<&'k [u8]> {
+        let ends = &self.ends[row];
+        let begin = if column == 0 { 0 } else { *ends.get(column - 1)? };
+        key.get(begin..*ends.get(column)?)
+    }
+
+    /// The range of a row's first columns; `None` as for [`KeyEnds::part`].
+    fn prefix(&self, sample: &Batch, row: usize, columns: usize) -> Option<KeyRange> {
+        match &sample.keys {
+            Keys::Words(words) => {
+                let prefix: Vec<u64> = words[..columns].iter().map(|column| column[row]).collect();
+                Some(KeyRange::prefix_words(&prefix))
+            }
+            Keys::Bytes(keys) => {
+                let end = *self.ends[row].get(columns - 1)?;
+                Some(KeyRange::prefix_bytes(&keys.get(row)[..end]))
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the planner thinks of how many rows there will be, beside how many there are.
+
+mod common;
+
+use common::engine_of;
+use model::Value;
+use quipu_exec::{Engine, Parameters};
+
+/// Rows of the last join of a query: as many as were thought, and as many as there were.
+fn thought_and_found(engine: &Engine, query: &str) -> (f64, f64) {
+    let script = format!("::explain analyze {{ {query} }}");
+    let output = engine
+        .run(&script, &Parameters::new())
+        .unwrap_or_else(|error| panic!("{}", error.render(&script)));
+    let column = |name: &str| output.headers.iter().position(|header| header == name).unwrap();
+    let number = |row: usize, name: &str| match output.value(row, column(name)) {
+        Value::Int(int) => int as f64,
+        Value::Float(float) => float,
+        other => panic!("{other} is no number"),
+    };
+    let is_join = |row: &usize| matches!(output.value(*row, column("ref")), Value::Str(relation) if relation.starts_with('*'));
+    let last = (0..output.rows).rfind(is_join).unwrap();
+    (number(last, "rows_estimate"), number(last, "rows"))
+}
+
+#[track_caller]
+fn is_about_right(engine: &Engine, query: &str) {
+    let (thought, found) = thought_and_found(engine, query);
+    assert!(
+        (found / 3.0..=found * 3.0).contains(&thought),
+        "{query}: {thought} thought, {found} found"
+    );
+}
+
+fn engine(scripts: &[&str]) -> Engine {
+    let engine = engine_of(1, 1 << 30);
+    for script in scripts {
+        engine
+            .run(script, &Parameters::new())
+            .unwrap_or_else(|error| panic!("{}", error.render(script)));
+    }
+    engine
+}
+
+#[test]
+fn groups_of_text_keys_are_known() {
+    // 1,000 authors of 10 papers each, 5 words a paper.
+    let engine = engine(&["?[a, p, w] := n in int_range(10000), k in int_range(5),
+            a = concat('author ', to_string(mod(n, 1000))), p = concat('paper ', to_string(n)),
+            w = concat('word ', to_string(mod(n * 7 + k * 1013, 20000)))
+        :create wrote {a: String, p: String, w: String}"]);
+    is_about_right(&engine, "?[p, w] := *wrote['author 7', p, w]");
+    is_about_right(&engine, "?[w] := *wrote['author 7', 'paper 7', w]");
+    is_about_right(
+        &engine,
+        "?[a, w] := a in ['author 1', 'author 2', 'author 3'], *wrote[a, p, w]",
+    );
+}
+
+#[test]
+fn a_join_with_itself_meets_the_popular_more_often() {
+    // One page that a fifth of all like, and four thousand that one does.
+    let engine =
+        engine(&["?[who, page] := who in int_range(5000), page = if(mod(who, 5) == 0, 0, who)
+            :create likes {page: Int, who: Int}"]);
+    is_about_right(&engine, "?[a, b] := *likes[page, a], *likes[page, b]");
+    // Who asks for one page asks for any of them.
+    let (thought, _) = thought_and_found(&engine, "?[who] := *likes[0, who]");
+    assert!(thought < 10.0, "{thought}");
+}
+
+#[test]
+fn a_column_of_few_values_leaves_more_than_one_of_many() {
+    let engine = engine(&["?[id, city, name] := id in int_range(20000), city = mod(id, 4),
+            name = concat('name ', to_string(id))
+        :create user {id: Int => city: Int, name: String}"]);
+    is_about_right(&engine, "?[id] := city = 1, *user{id, city}");
+    let (few, _) = thought_and_found(&engine, "?[id] := city = 1, *user{id, city}");
+    let (one, _) = thought_and_found(&engine, "?[id] := name = 'name 7', *user{id, name}");
+    assert!(one * 20.0 < few, "{one} of many, {few} of four");
+}
