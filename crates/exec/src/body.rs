@@ -11,6 +11,7 @@
 //!    more by itself.
 
 mod cut;
+mod early;
 mod merged;
 mod stored_join;
 mod table_join;

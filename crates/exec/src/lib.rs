@@ -33,6 +33,7 @@ mod sort;
 mod spread;
 mod statistics;
 mod stored;
+mod stored_cells;
 mod stored_keys;
 mod system;
 mod table;

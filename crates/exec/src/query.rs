@@ -15,7 +15,7 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
 use crate::profile::{Clock, Profile};
-use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
+use crate::sink::{Best, Grouped, RowList, RowSet, Sink, join_best, plain_columns};
 use crate::spread::{Alone, Helpers, Spread};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
@@ -96,6 +96,8 @@ pub(crate) struct Query<'a> {
     pub(crate) beside_bytes: u64,
     /// Rows of the entry that are enough.
     enough: usize,
+    /// Rows of the entry, where none can be equal and nobody asks for them again.
+    listed: Option<Columns>,
     /// What it did, where somebody asks.
     pub profile: Option<Profile>,
 }
@@ -156,6 +158,7 @@ impl<'a> Query<'a> {
             helpers: None,
             beside_bytes: 0,
             enough: usize::MAX,
+            listed: None,
             profile: None,
         }
     }
@@ -185,6 +188,7 @@ impl<'a> Query<'a> {
             helpers: None,
             beside_bytes: 0,
             enough: self.enough,
+            listed: None,
             profile: None,
         }
     }
@@ -319,6 +323,9 @@ impl<'a> Query<'a> {
 
     /// The rows of the entry rule. They are let go, unless somebody looks at what the query did.
     pub(crate) fn take_result(&mut self) -> Columns {
+        if let Some(listed) = self.listed.take() {
+            return listed;
+        }
         let table = &mut self.tables[self.plan.program.entry];
         let table = match self.profile {
             None => std::mem::take(table),
@@ -392,7 +399,18 @@ impl<'a> Query<'a> {
             let columns = sink.groups.finish(self.interner, &|| self.check(0))?;
             return self.fill(predicate, aggregates.len(), &columns);
         }
-        let enough = if predicate == plan.program.entry { self.enough } else { usize::MAX };
+        let is_entry = predicate == plan.program.entry;
+        let enough = if is_entry { self.enough } else { usize::MAX };
+        if let ([rule], None, true) = (&*group.rules, &self.profile, is_entry)
+            && let Some(body) = rule.first.as_ref().filter(|body| body.unequal)
+        {
+            let columns = vec![Vec::new(); aggregates.len()];
+            let head = &plan.program.rules[rule.rule].head;
+            let mut sink = RowList { columns, rows: 0, head, enough };
+            self.run_body(body, rule.rule, &mut sink)?;
+            self.listed = Some(Columns { rows: sink.rows, columns: sink.columns });
+            return Ok(());
+        }
         let mut sink =
             RowSet { table: Table::set(aggregates.len()), head: &[], known: None, enough };
         for rule in &group.rules {

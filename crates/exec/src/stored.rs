@@ -5,11 +5,11 @@
 //! 2. A bound of a range may let in rows that its condition refuses, never the other way round: conditions are checked again.
 
 use crate::cell::{Cell, Interner};
-use base::{Batch, Column, Key, KeyRange, KeyShape, Keys, KeyspaceId, Projection, Shape};
-use base::{word_to_float, word_to_int};
-use model::{Type, Value, decode_tuple, encode_value};
+use crate::stored_cells::Picked;
+use base::{Batch, Key, KeyRange, KeyShape, Keys, KeyspaceId, Projection, Shape};
+use model::{Type, Value, encode_value};
 use relation::Schema;
-use store::{Error, ErrorKind, Read, Result};
+use store::{Error, Read, Result};
 
 /// Rows that are read at once.
 pub(crate) const CHUNK_ROWS: usize = 8192;
@@ -56,11 +56,17 @@ impl StoredPath {
         wanted.iter().all(|column| self.columns.contains(column))
     }
 
-    fn keys(&self) -> usize {
+    /// Whether values of a column of the relation are more than words, so that it costs something to take them in.
+    pub(crate) fn is_costly(&self, column: usize) -> bool {
+        let place = self.columns.iter().position(|own| *own == column);
+        place.is_some_and(|place| !self.column_type(place).without_null().is_word())
+    }
+
+    pub(crate) fn keys(&self) -> usize {
         self.schema.keys.len()
     }
 
-    fn column_type(&self, place: usize) -> &Type {
+    pub(crate) fn column_type(&self, place: usize) -> &Type {
         match place.checked_sub(self.keys()) {
             None => &self.schema.keys[place].column_type,
             Some(value) => &self.schema.values[value].column_type,
@@ -212,17 +218,61 @@ impl StoredPath {
         interner: &Interner,
         visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
+        let places = self.places(wanted);
+        let visit = &mut |batch: &Batch| {
+            visit(self.cells(batch, &Picked::Range(0..batch.rows), &places, interner)?)
+        };
+        self.batches(read, range, &places, chunk_rows, visit)
+    }
+
+    /// As [`StoredPath::scan`], in two steps: `pick` is handed the columns `first` of some rows and says which of the rows are wanted, `visit` gets their
+    /// columns, `first` and then `rest`. So texts that nobody wants are not taken in.
+    ///
+    /// # Errors
+    /// Those of the store, of `pick` and of `visit`.
+    #[expect(clippy::too_many_arguments, reason = "a scan, and what is picked of it")]
+    pub(crate) fn scan_picked<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        first: &[usize],
+        rest: &[usize],
+        chunk_rows: usize,
+        interner: &Interner,
+        pick: &mut dyn FnMut(Columns) -> std::result::Result<(Columns, Vec<u32>), E>,
+        visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        let (first, rest) = (self.places(first), self.places(rest));
+        let places = [first.as_slice(), &rest].concat();
+        let visit = &mut |batch: &Batch| {
+            let looked_at = self.cells(batch, &Picked::Range(0..batch.rows), &first, interner)?;
+            let (mut found, picked) = pick(looked_at)?;
+            let more = self.cells(batch, &Picked::Rows(&picked), &rest, interner)?;
+            found.columns.extend(more.columns);
+            visit(found)
+        };
+        self.batches(read, range, &places, chunk_rows, visit)
+    }
+
+    /// Hands the rows of a range, with the columns at these places, to `visit` until it says `false`, as [`StoredPath::scan`] says.
+    fn batches<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        places: &[usize],
+        chunk_rows: usize,
+        visit: &mut dyn FnMut(&Batch) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
         if range.is_empty() {
             return Ok(());
         }
-        let places = self.places(wanted);
-        let projection = self.projection(&places);
+        let projection = self.projection(places);
         let mut batch = Batch::new(&self.shape);
         // Most ranges that a query asks for are short: those cost no stream.
         read.scan_into(self.keyspace, &range, projection, SHORT_ROWS, &mut batch)?;
         if batch.rows < SHORT_ROWS {
             if batch.rows > 0 {
-                visit(self.cells(&batch, 0..batch.rows, &places, interner)?)?;
+                visit(&batch)?;
             }
             return Ok(());
         }
@@ -231,8 +281,7 @@ impl StoredPath {
         let mut chunk = chunk_rows.min(CHUNK_ROWS);
         let chunk_max = CHUNK_ROWS.min(64 * chunk);
         while scan.next_batch(chunk, &mut batch)? {
-            let columns = self.cells(&batch, 0..batch.rows, &places, interner)?;
-            if !visit(columns)? {
+            if !visit(&batch)? {
                 break;
             }
             batch.clear();
@@ -264,7 +313,7 @@ impl StoredPath {
                 read.scan_into(self.keyspace, &range, projection, rows_max, &mut batch)?;
             }
         }
-        self.cells(&batch, 0..batch.rows, &places, interner)
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner)
     }
 
     /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the number of the row of `keys` for
@@ -302,7 +351,7 @@ impl StoredPath {
             for (pair, &row) in offsets.windows(2).zip(&asked) {
                 found.extend(std::iter::repeat_n(row, (pair[1] - pair[0]) as usize));
             }
-            return self.cells(&batch, 0..batch.rows, &places, interner);
+            return self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner);
         }
         let mut key = Vec::with_capacity(keys.len());
         for row in 0..rows {
@@ -313,7 +362,7 @@ impl StoredPath {
             read.scan_into(self.keyspace, &range, projection, usize::MAX, &mut batch)?;
             found.extend(std::iter::repeat_n(row as u32, batch.rows - before));
         }
-        self.cells(&batch, 0..batch.rows, &places, interner)
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner)
     }
 
     /// Whether the first key word of a row is its value of this column.
@@ -350,7 +399,7 @@ impl StoredPath {
         read.prefix_many(self.keyspace, words, projection, &mut starts, &mut batch)?;
         let before = offsets.last().copied().unwrap_or(0);
         offsets.extend(starts.iter().skip(1).map(|&start| before + start as usize));
-        self.cells(&batch, 0..batch.rows, &places, interner)
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner)
     }
 
     /// All key columns are known: at most one row a key.
@@ -438,169 +487,6 @@ impl StoredPath {
             });
         }
         Ok(out)
-    }
-
-    /// Cells of these places of some rows.
-    fn cells(
-        &self,
-        batch: &Batch,
-        rows: std::ops::Range<usize>,
-        places: &[usize],
-        interner: &Interner,
-    ) -> Result<Columns> {
-        let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
-        let mut decoded = Vec::new();
-        if let Keys::Bytes(keys) = &batch.keys
-            && places.iter().any(|&place| place < self.keys())
-        {
-            for i in rows.clone() {
-                let values = match self.has_raw_keys {
-                    true => vec![Value::Str(self.text(keys.get(i))?.to_owned())],
-                    false => {
-                        decode_tuple(keys.get(i)).map_err(|error| self.wrong(&error.to_string()))?
-                    }
-                };
-                if values.len() != self.keys() {
-                    return Err(self.wrong("the key has another number of columns"));
-                }
-                decoded.push(values);
-            }
-        }
-        for (column, &place) in out.columns.iter_mut().zip(places) {
-            column.reserve(rows.len());
-            match place.checked_sub(self.keys()) {
-                None => match &batch.keys {
-                    Keys::Words(words) => {
-                        let words = words[place][rows.clone()].iter();
-                        self.word_cells(place, words.map(|&word| Some(word)), interner, column)?;
-                    }
-                    Keys::Bytes(_) => {
-                        column.extend(decoded.iter().map(|values| interner.cell(&values[place])));
-                    }
-                },
-                Some(value) => match &batch.values[value] {
-                    Column::Words(found) if self.schema.values[value].merge.is_none() => {
-                        let words = found.words[rows.clone()].iter();
-                        match &found.validity.0 {
-                            None => {
-                                let words = words.map(|&word| Some(word));
-                                self.word_cells(place, words, interner, column)?;
-                            }
-                            Some(_) => {
-                                let words = words.zip(rows.clone());
-                                let words = words.map(|(&word, row)| {
-                                    found.validity.is_valid(row).then_some(word)
-                                });
-                                self.word_cells(place, words, interner, column)?;
-                            }
-                        }
-                    }
-                    values => {
-                        for i in rows.clone() {
-                            column.push(self.value_cell(values, value, i, interner)?);
-                        }
-                    }
-                },
-            }
-        }
-        Ok(out)
-    }
-
-    /// Cells of words of the column at a place.
-    #[inline]
-    fn word_cells(
-        &self,
-        place: usize,
-        words: impl Iterator<Item = Option<u64>>,
-        interner: &Interner,
-        out: &mut Vec<Cell>,
-    ) -> Result<()> {
-        let of = self.column_type(place);
-        if *of == Type::Int {
-            out.extend(words.map(|word| match word {
-                Some(word) => interner.int(word_to_int(word)),
-                None => Cell::NULL,
-            }));
-            return Ok(());
-        }
-        for word in words {
-            out.push(match word {
-                Some(word) => self.word_cell(of, word, interner)?,
-                None => Cell::NULL,
-            });
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn word_cell(&self, of: &Type, word: u64, interner: &Interner) -> Result<Cell> {
-        Ok(match of {
-            Type::Int => interner.int(word_to_int(word)),
-            Type::Id => match i64::try_from(word) {
-                Ok(id) => interner.int(id),
-                Err(_) => interner.take(Value::Id(word)),
-            },
-            Type::Float => interner.float(word_to_float(word)),
-            Type::Bool if word <= 1 => Cell::bool(word == 1),
-            _ => return Err(self.wrong("not a word of its type")),
-        })
-    }
-
-    fn value_cell(
-        &self,
-        column: &Column,
-        value: usize,
-        i: usize,
-        interner: &Interner,
-    ) -> Result<Cell> {
-        let of = &self.schema.values[value];
-        match column {
-            Column::Words(words) => match words.get(i) {
-                Some(word) => {
-                    let is_lost = of.merge.is_some_and(|merge| merge.overflowed(word));
-                    if is_lost {
-                        let what = format!(
-                            "a sum in column {:?} of relation {:?} left the range of Int",
-                            of.name, self.schema.name
-                        );
-                        return Err(Error::new(ErrorKind::InvalidInput, what));
-                    }
-                    self.word_cell(&of.column_type, word, interner)
-                }
-                None => Ok(Cell::NULL),
-            },
-            Column::Bytes(bytes) => {
-                if !bytes.validity.is_valid(i) {
-                    if self.kept_elsewhere == Some(value) {
-                        let what = format!(
-                            "a value of {:?} is too long for scripts\nhint: read it by its key as a blob",
-                            self.schema.name
-                        );
-                        return Err(Error::new(ErrorKind::Limit, what));
-                    }
-                    return Ok(Cell::NULL);
-                }
-                let stored = bytes.get(i);
-                Ok(match of.column_type {
-                    Type::String => interner.text(self.text(stored)?),
-                    Type::Bytes => interner.take(Value::Bytes(stored.to_vec())),
-                    _ => {
-                        let mut rest = stored;
-                        let value = model::decode_value(&mut rest);
-                        interner.take(value.map_err(|error| self.wrong(&error.to_string()))?)
-                    }
-                })
-            }
-        }
-    }
-
-    fn text<'s>(&self, stored: &'s [u8]) -> Result<&'s str> {
-        std::str::from_utf8(stored).map_err(|_| self.wrong("it is not UTF-8"))
-    }
-
-    fn wrong(&self, why: &str) -> Error {
-        let what = format!("relation {:?} holds what is no row of it: {why}", self.schema.name);
-        Error::new(ErrorKind::Corruption, what)
     }
 }
 

@@ -5,8 +5,8 @@
 //! 2. `push`: conditions move into the rules whose columns they compare.
 //! 3. `magic`: rules are restricted to what the query asks of them.
 //! 4. `stratify`: which predicates are computed together.
-//! 5. `order`: for each rule, and for each of its recursive atoms, an order of joins; `together` and `live` add to it which steps are answered at
-//!    once and what is needed after each.
+//! 5. `order`: for each rule, and for each of its recursive atoms, an order of joins; `together`, `live` and `unequal` add to it which steps are answered at
+//!    once, what is needed after each, and whether rows can be equal.
 //!
 //! Where assertions are on, `check` looks at what each of them leaves.
 
@@ -21,6 +21,7 @@ mod push;
 mod resolve;
 mod stratify;
 mod together;
+mod unequal;
 
 pub use bounds::RangeHint;
 pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};

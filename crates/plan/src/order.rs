@@ -11,6 +11,7 @@ use crate::check;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::together;
+use crate::unequal;
 use syntax::{Diagnostic, Span};
 
 /// Atoms of a body that are each tried as the first; larger bodies begin with the one that leaves fewest rows.
@@ -147,6 +148,8 @@ pub struct BodyPlan {
     pub rows: f64,
     /// Places of the body's literals, in the order of the steps.
     pub places: Vec<usize>,
+    /// No two rows that come out are equal in the head's variables.
+    pub unequal: bool,
 }
 
 /// What is thought of the sizes of derived relations.
@@ -192,7 +195,8 @@ pub(crate) fn order(
     together::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
-    let plan = BodyPlan { steps, duplicates, rows, places };
+    let unequal = unequal::are_unequal(program, rule, sizes.infos);
+    let plan = BodyPlan { steps, duplicates, rows, places, unequal };
     check::body(rule, &plan);
     Ok(plan)
 }

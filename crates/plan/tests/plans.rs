@@ -308,3 +308,39 @@ fn a_head_that_nothing_binds_is_a_mistake_and_no_failed_assertion() {
 fn what_is_negated_may_ask_for_one_value_in_two_columns() {
     check("?[a] := *user[a, _], not *edge[a, a]", &["?: *user[], not *edge[a a]"]);
 }
+
+#[test]
+fn heads_that_determine_all_keys_cannot_be_equal() {
+    let unequal = |text: &str| {
+        let plan = planned(text).unwrap();
+        let last = plan.groups.last().unwrap().rules.last().unwrap();
+        last.first.as_ref().unwrap().unequal
+    };
+    for text in [
+        "?[a, b] := *edge[a, b]",
+        "?[b, a] := *edge[a, b], a > 3, not *user[a, b]",
+        "?[a, b, c] := *edge[a, b], *edge[b, c]",
+        "?[b] := *edge[1, b]",
+        "?[b] := *edge[$id, b]",
+        "?[id] := *user[id, age], age > 20",
+        // A key tells its values, and they the next key.
+        "?[a, c] := *user[a, b], *user[b, c]",
+        "?[b, a] := *user[a, _], *edge[c, b], c = a + 1",
+        "r[a, b] := *edge[a, b], a > 3  ?[a, b] := r[a, b]",
+    ] {
+        assert!(unequal(text), "{text}");
+    }
+    for text in [
+        "?[a] := *edge[a, b]",
+        "?[a] := *edge[a, _]",
+        "?[a, c] := *edge[a, b], *edge[b, c]",
+        "?[age] := *user[id, age]",
+        "?[y] := *user[x, _], y = abs(x)",
+        "?[a, c] := *edge[a, b], c = rand_float()",
+        "?[x] := x in [1, 1]",
+        "?[a, x] := *user[a, _], x in [1, 1]",
+        "r[a, b] := *edge[a, b], a > 3  ?[a] := r[a, _]",
+    ] {
+        assert!(!unequal(text), "{text}");
+    }
+}

@@ -71,6 +71,22 @@ impl Body<'_> {
             let mut any = false;
             let mut wants_more = true;
             let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
+            if is_covered
+                && input.rows == 1
+                && !once
+                && let Some(early) = self.early(at, stored_path)
+            {
+                return self.scan_early(
+                    at,
+                    &input,
+                    &early,
+                    stored_path,
+                    key_range,
+                    chunk_rows,
+                    query,
+                    emit,
+                );
+            }
             let scan = |visit: &mut dyn FnMut(Columns) -> Result<Wanted>| {
                 stored_path.scan(read, key_range, scanned_columns, chunk_rows, interner, visit)
             };

@@ -1,0 +1,207 @@
+//! Rows of the store as cells.
+
+use crate::cell::{Cell, Interner};
+use crate::stored::{Columns, StoredPath};
+use base::{Batch, Column, Keys, word_to_float, word_to_int};
+use model::{Type, Value, decode_tuple};
+use store::{Error, ErrorKind, Result};
+
+/// Rows of a batch.
+pub(crate) enum Picked<'p> {
+    Range(std::ops::Range<usize>),
+    Rows(&'p [u32]),
+}
+
+impl Picked<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Range(rows) => rows.len(),
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// Calls `visit` for each, until it fails.
+    fn each(&self, mut visit: impl FnMut(usize) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Range(rows) => rows.clone().try_for_each(visit),
+            Self::Rows(rows) => rows.iter().try_for_each(|&row| visit(row as usize)),
+        }
+    }
+}
+
+impl StoredPath {
+    /// Cells of these places of some rows.
+    pub(crate) fn cells(
+        &self,
+        batch: &Batch,
+        rows: &Picked<'_>,
+        places: &[usize],
+        interner: &Interner,
+    ) -> Result<Columns> {
+        let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
+        let mut decoded = Vec::new();
+        if let Keys::Bytes(keys) = &batch.keys
+            && places.iter().any(|&place| place < self.keys())
+        {
+            decoded.reserve(rows.len());
+            rows.each(|i| {
+                let values = match self.has_raw_keys {
+                    true => vec![Value::Str(self.text(keys.get(i))?.to_owned())],
+                    false => {
+                        decode_tuple(keys.get(i)).map_err(|error| self.wrong(&error.to_string()))?
+                    }
+                };
+                if values.len() != self.keys() {
+                    return Err(self.wrong("the key has another number of columns"));
+                }
+                decoded.push(values);
+                Ok(())
+            })?;
+        }
+        for (column, &place) in out.columns.iter_mut().zip(places) {
+            column.reserve(rows.len());
+            match place.checked_sub(self.keys()) {
+                None => match &batch.keys {
+                    Keys::Words(words) => {
+                        let words = &words[place];
+                        match rows {
+                            Picked::Range(rows) => {
+                                let words = words[rows.clone()].iter().map(|&word| Some(word));
+                                self.word_cells(place, words, interner, column)?;
+                            }
+                            Picked::Rows(rows) => {
+                                let words = rows.iter().map(|&row| Some(words[row as usize]));
+                                self.word_cells(place, words, interner, column)?;
+                            }
+                        }
+                    }
+                    Keys::Bytes(_) => {
+                        column.extend(decoded.iter().map(|values| interner.cell(&values[place])));
+                    }
+                },
+                Some(value) => match (&batch.values[value], rows) {
+                    (Column::Words(found), Picked::Range(rows))
+                        if self.schema.values[value].merge.is_none() =>
+                    {
+                        let words = found.words[rows.clone()].iter();
+                        match &found.validity.0 {
+                            None => {
+                                let words = words.map(|&word| Some(word));
+                                self.word_cells(place, words, interner, column)?;
+                            }
+                            Some(_) => {
+                                let words = words.zip(rows.clone());
+                                let words = words.map(|(&word, row)| {
+                                    found.validity.is_valid(row).then_some(word)
+                                });
+                                self.word_cells(place, words, interner, column)?;
+                            }
+                        }
+                    }
+                    (values, rows) => rows.each(|i| {
+                        column.push(self.value_cell(values, value, i, interner)?);
+                        Ok(())
+                    })?,
+                },
+            }
+        }
+        Ok(out)
+    }
+
+    /// Cells of words of the column at a place.
+    #[inline]
+    pub(crate) fn word_cells(
+        &self,
+        place: usize,
+        words: impl Iterator<Item = Option<u64>>,
+        interner: &Interner,
+        out: &mut Vec<Cell>,
+    ) -> Result<()> {
+        let of = self.column_type(place);
+        if *of == Type::Int {
+            out.extend(words.map(|word| match word {
+                Some(word) => interner.int(word_to_int(word)),
+                None => Cell::NULL,
+            }));
+            return Ok(());
+        }
+        for word in words {
+            out.push(match word {
+                Some(word) => self.word_cell(of, word, interner)?,
+                None => Cell::NULL,
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn word_cell(&self, of: &Type, word: u64, interner: &Interner) -> Result<Cell> {
+        Ok(match of {
+            Type::Int => interner.int(word_to_int(word)),
+            Type::Id => match i64::try_from(word) {
+                Ok(id) => interner.int(id),
+                Err(_) => interner.take(Value::Id(word)),
+            },
+            Type::Float => interner.float(word_to_float(word)),
+            Type::Bool if word <= 1 => Cell::bool(word == 1),
+            _ => return Err(self.wrong("not a word of its type")),
+        })
+    }
+
+    pub(crate) fn value_cell(
+        &self,
+        column: &Column,
+        value: usize,
+        i: usize,
+        interner: &Interner,
+    ) -> Result<Cell> {
+        let of = &self.schema.values[value];
+        match column {
+            Column::Words(words) => match words.get(i) {
+                Some(word) => {
+                    let is_lost = of.merge.is_some_and(|merge| merge.overflowed(word));
+                    if is_lost {
+                        let what = format!(
+                            "a sum in column {:?} of relation {:?} left the range of Int",
+                            of.name, self.schema.name
+                        );
+                        return Err(Error::new(ErrorKind::InvalidInput, what));
+                    }
+                    self.word_cell(&of.column_type, word, interner)
+                }
+                None => Ok(Cell::NULL),
+            },
+            Column::Bytes(bytes) => {
+                if !bytes.validity.is_valid(i) {
+                    if self.kept_elsewhere == Some(value) {
+                        let what = format!(
+                            "a value of {:?} is too long for scripts\nhint: read it by its key as a blob",
+                            self.schema.name
+                        );
+                        return Err(Error::new(ErrorKind::Limit, what));
+                    }
+                    return Ok(Cell::NULL);
+                }
+                let stored = bytes.get(i);
+                Ok(match of.column_type {
+                    Type::String => interner.text(self.text(stored)?),
+                    Type::Bytes => interner.take(Value::Bytes(stored.to_vec())),
+                    _ => {
+                        let mut rest = stored;
+                        let value = model::decode_value(&mut rest);
+                        interner.take(value.map_err(|error| self.wrong(&error.to_string()))?)
+                    }
+                })
+            }
+        }
+    }
+
+    fn text<'s>(&self, stored: &'s [u8]) -> Result<&'s str> {
+        std::str::from_utf8(stored).map_err(|_| self.wrong("it is not UTF-8"))
+    }
+
+    fn wrong(&self, why: &str) -> Error {
+        let what = format!("relation {:?} holds what is no row of it: {why}", self.schema.name);
+        Error::new(ErrorKind::Corruption, what)
+    }
+}

@@ -1,0 +1,133 @@
+//! Relations that are read whole: conditions are asked before texts are read, and rows that cannot be equal are not compared. Answers are those of plain loops.
+
+mod common;
+
+use common::engine_of;
+use proptest::prelude::*;
+use quipu_exec::{Engine, Parameters};
+
+/// A row: `{k: Int, s: String => a: Int, t: String?, f: Float}`, of which `plain` has `k` and `s` as key and `one` only `k`.
+type Row = (i64, String, i64, Option<String>, f64);
+
+fn row(drawn: (i64, u8)) -> Row {
+    let (k, drawn) = drawn;
+    let texts = ["", "ab", "a text of some length", "another text of some length", "z"];
+    let a = i64::from(drawn % 7) - 2;
+    let t = (!drawn.is_multiple_of(3)).then(|| format!("the text that {} has", drawn % 5));
+    (k, texts[usize::from(drawn % 5)].to_owned(), a, t, f64::from(drawn % 4) / 2.0)
+}
+
+fn engine(threads: usize, rows: &[Row]) -> Engine {
+    let engine = engine_of(threads, 1 << 30);
+    if threads > 1 {
+        engine.set_help_rows(16);
+    }
+    let written = rows.iter().map(|(k, s, a, t, f)| {
+        let t = t.as_ref().map_or("null".to_owned(), |t| format!("'{t}'"));
+        format!("[{k}, '{s}', {a}, {t}, {f:.1}]")
+    });
+    let written = written.collect::<Vec<_>>().join(", ");
+    for columns in [
+        "{k: Int, s: String => a: Int, t: String?, f: Float}",
+        "{k: Int => s: String, a: Int, t: String?, f: Float}",
+    ] {
+        let name = if columns.contains("s: String =>") { "plain" } else { "one" };
+        run(&engine, &format!("?[k, s, a, t, f] <- [{written}] :create {name} {columns}"));
+    }
+    engine
+}
+
+/// The rows of an answer, in its order.
+fn run(engine: &Engine, script: &str) -> Vec<String> {
+    let output = engine
+        .run(script, &Parameters::new())
+        .unwrap_or_else(|error| panic!("{}", error.render(script)));
+    (0..output.rows)
+        .map(|at| output.row(at).iter().map(|value| format!("{value}|")).collect())
+        .collect()
+}
+
+/// Conditions, and what they mean.
+type Meaning = fn(&Row) -> bool;
+const CONDITIONS: &[(&str, Meaning)] = &[
+    ("a > 1", |row| row.2 > 1),
+    ("a > 0, f < 1.0", |row| row.2 > 0 && row.4 < 1.0),
+    ("s == 'ab'", |row| row.1 == "ab"),
+    ("starts_with(s, 'a'), a != 3", |row| row.1.starts_with('a') && row.2 != 3),
+    ("is_null(t)", |row| row.3.is_none()),
+    ("low = 1, a < low, k % 2 == 0", |row| row.2 < 1 && row.0 % 2 == 0),
+    ("k > 5, a == 2", |row| row.0 > 5 && row.2 == 2),
+    ("true", |_| true),
+    ("a > 100", |_| false),
+];
+
+/// Heads, and what stands there. All but the last two tell rows apart.
+type Shown = fn(&Row) -> Vec<String>;
+const HEADS: &[(&str, Shown)] = &[
+    ("k, s, a, t, f", |row| {
+        let t = row.3.as_ref().map_or("null".to_owned(), |t| format!("{t:?}"));
+        vec![
+            row.0.to_string(),
+            format!("{:?}", row.1),
+            row.2.to_string(),
+            t,
+            format!("{:?}", row.4),
+        ]
+    }),
+    ("t, k, s", |row| {
+        let t = row.3.as_ref().map_or("null".to_owned(), |t| format!("{t:?}"));
+        vec![t, row.0.to_string(), format!("{:?}", row.1)]
+    }),
+    ("s", |row| vec![format!("{:?}", row.1)]),
+    ("a, f", |row| vec![row.2.to_string(), format!("{:?}", row.4)]),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whole_relations_answer_what_loops_do(
+        drawn in prop::collection::btree_map(-20_i64..40, 0_u8..=255, 0..40),
+        threads in 1_usize..3,
+    ) {
+        let rows: Vec<Row> = drawn.into_iter().map(row).collect();
+        let engine = engine(threads, &rows);
+        for (condition, holds) in CONDITIONS {
+            for (head, shown) in HEADS {
+                let mut expected: Vec<String> = rows
+                    .iter()
+                    .filter(|row| holds(row))
+                    .map(|row| shown(row).iter().map(|part| format!("{part}|")).collect())
+                    .collect();
+                expected.sort();
+                expected.dedup();
+                for relation in ["plain", "one"] {
+                    let script = format!("?[{head}] := *{relation}{{k, s, a, t, f}}, {condition}");
+                    let mut found = run(&engine, &script);
+                    found.sort();
+                    prop_assert_eq!(&found, &expected, "{}", script);
+                    let limited = run(&engine, &format!("{script} :limit 3"));
+                    prop_assert_eq!(limited.len(), expected.len().min(3), "{}", script);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_are_in_the_order_of_their_columns() {
+    let rows: Vec<Row> = (0..200).map(|k| row((k, (k * 37 % 251) as u8))).collect();
+    let engine = engine(1, &rows);
+    let answer = |script: &str| run(&engine, script);
+    let by_text = answer("?[t, k] := *one{k, t}, k > 20");
+    let mut sorted = answer("?[k, t] := *one{k, t}, k > 20");
+    assert_eq!(by_text.len(), 179);
+    sorted.sort_by_key(|line| line.split('|').next().and_then(|k| k.parse::<i64>().ok()));
+    assert_eq!(answer("?[k, t] := *one{k, t}, k > 20"), sorted);
+    assert!(by_text.windows(2).all(|pair| {
+        let text = |line: &str| line.split('|').next().map(str::to_owned);
+        let (a, b) = (text(&pair[0]), text(&pair[1]));
+        // Null is before all texts.
+        a == b || a.as_deref() == Some("null") || (b.as_deref() != Some("null") && a < b)
+    }));
+}
