@@ -28,6 +28,7 @@ use crate::output::Output;
 use crate::own::Own;
 use crate::profile::Profile;
 use crate::query::{Query, Relation, StoredRelation};
+use crate::sink_list::First;
 use crate::spread::Helpers;
 use crate::statistics::Statistics;
 use crate::stored::{Columns, SHORT_ROWS};
@@ -92,6 +93,43 @@ pub struct Engine {
     callbacks: Callbacks,
     own: Own,
     pauses: Pauses,
+}
+
+/// What a query reads, and where its rows go.
+struct Ground<'g> {
+    read: &'g dyn Read,
+    /// The same, where it may be kept beyond the query.
+    lasting: Option<&'g dyn Snapshot>,
+    /// To the caller, as they are.
+    goes_out: bool,
+}
+
+/// Whether `:order` names a column whose values are otherwise compared with nothing.
+fn orders_by_loose(query: &syntax::Query, plan: &Plan) -> bool {
+    let headers = &plan.program.predicates[plan.program.entry].columns;
+    let rules = plan.groups.iter().flat_map(|group| &group.rules);
+    let mut entry =
+        rules.filter(|rule| plan.program.rules[rule.rule].predicate == plan.program.entry);
+    entry.any(|rule| {
+        let head = &plan.program.rules[rule.rule].head;
+        let loose = rule.first.as_ref().map_or(&[][..], |body| &body.loose);
+        query.options.order.iter().any(|(name, _)| {
+            let place = headers.iter().position(|header| *header == name.text);
+            place.and_then(|place| head.get(place)).is_some_and(|var| loose.contains(var))
+        })
+    })
+}
+
+/// The rows that are wanted, where a query asks for the first ones in an order.
+fn first(query: &syntax::Query, plan: &Plan, options: &Options) -> Option<First> {
+    let headers = &plan.program.predicates[plan.program.entry].columns;
+    let by = query.options.order.iter().map(|(name, descends)| {
+        let place = headers.iter().position(|header| *header == name.text)?;
+        Some((place, *descends))
+    });
+    let order: Vec<(usize, bool)> = by.collect::<Option<_>>()?;
+    let rows = options.limit?.saturating_add(options.offset).max(1);
+    (!order.is_empty()).then_some(First { order, rows })
 }
 
 /// A script that runs.
@@ -353,18 +391,9 @@ impl Engine {
         // A follower's snapshot that is taken while it moves on may see less than its number says.
         let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
         let relations = relations.clone();
-        self.run_query(
-            query,
-            plan,
-            relations,
-            read,
-            lasting,
-            &interner,
-            run.parameters,
-            &watch,
-            None,
-        )
-        .map(Some)
+        let ground = Ground { read, lasting, goes_out: true };
+        self.run_query(query, plan, relations, ground, &interner, run.parameters, &watch, None)
+            .map(Some)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
@@ -373,8 +402,7 @@ impl Engine {
         query: &syntax::Query,
         plan: &Plan,
         relations: Vec<Relation>,
-        read: &dyn Read,
-        lasting: Option<&dyn Snapshot>,
+        Ground { read, lasting, goes_out }: Ground<'_>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
         watch: &Watch<'_>,
@@ -425,6 +453,8 @@ impl Engine {
                 ));
                 running.profile = analysis.as_ref().map(|_| Profile::default());
                 running.helpers = Some(&self.helpers);
+                running.goes_out = goes_out && !orders_by_loose(query, plan);
+                running.first = first(query, plan, &options);
                 running.kept_tries =
                     lasting.map(|snapshot| KeptTries { cache: &self.tries, snapshot });
                 running.run(enough)?;

@@ -29,6 +29,7 @@ mod own;
 mod profile;
 mod query;
 mod sink;
+mod sink_list;
 mod sort;
 mod spread;
 mod statistics;

@@ -15,7 +15,8 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
 use crate::profile::{Clock, Profile};
-use crate::sink::{Best, Grouped, RowList, RowSet, Sink, join_best, plain_columns};
+use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
+use crate::sink_list::{First, RowList};
 use crate::spread::{Alone, Helpers, Spread};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
@@ -96,6 +97,12 @@ pub(crate) struct Query<'a> {
     pub(crate) beside_bytes: u64,
     /// Rows of the entry that are enough.
     enough: usize,
+    /// The rows of the entry that are wanted, where others need not be kept.
+    pub(crate) first: Option<First>,
+    /// Values of the entry's [`BodyPlan::loose`] go straight to the caller.
+    pub(crate) goes_out: bool,
+    /// While it runs the entry's body, and they do.
+    pub(crate) is_loose: bool,
     /// Rows of the entry, where none can be equal and nobody asks for them again.
     listed: Option<Columns>,
     /// What it did, where somebody asks.
@@ -158,6 +165,9 @@ impl<'a> Query<'a> {
             helpers: None,
             beside_bytes: 0,
             enough: usize::MAX,
+            first: None,
+            goes_out: false,
+            is_loose: false,
             listed: None,
             profile: None,
         }
@@ -188,6 +198,9 @@ impl<'a> Query<'a> {
             helpers: None,
             beside_bytes: 0,
             enough: self.enough,
+            first: None,
+            goes_out: self.goes_out,
+            is_loose: self.is_loose,
             listed: None,
             profile: None,
         }
@@ -402,12 +415,15 @@ impl<'a> Query<'a> {
         let is_entry = predicate == plan.program.entry;
         let enough = if is_entry { self.enough } else { usize::MAX };
         if let ([rule], None, true) = (&*group.rules, &self.profile, is_entry)
-            && let Some(body) = rule.first.as_ref().filter(|body| body.unequal)
+            && let Some(body) = rule.first.as_ref().filter(|body| body.unequal.is_some())
         {
             let columns = vec![Vec::new(); aggregates.len()];
             let head = &plan.program.rules[rule.rule].head;
-            let mut sink = RowList { columns, rows: 0, head, enough };
+            let first = self.first.take();
+            let mut sink = RowList { columns, rows: 0, head, enough, first, last: None };
+            self.is_loose = self.goes_out;
             self.run_body(body, rule.rule, &mut sink)?;
+            self.is_loose = false;
             self.listed = Some(Columns { rows: sink.rows, columns: sink.columns });
             return Ok(());
         }

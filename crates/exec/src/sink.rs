@@ -9,7 +9,7 @@ use crate::body::Wanted;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::query::Query;
-use crate::table::{ROWS_MAX, Table};
+use crate::table::Table;
 use crate::watch::Check;
 use base::STEPS;
 use plan::{AggregateUse, Var};
@@ -106,57 +106,6 @@ impl Sink for RowSet<'_> {
     }
 }
 
-/// Rows none of which can be equal ([`plan::BodyPlan::unequal`]): nobody has to look for them again.
-pub(crate) struct RowList<'q> {
-    /// The rows.
-    pub columns: Vec<Vec<Cell>>,
-    /// How many.
-    pub rows: usize,
-    /// The variable of each column.
-    pub head: &'q [Var],
-    /// So many rows are enough.
-    pub enough: usize,
-}
-
-impl Sink for RowList<'_> {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
-        let rows = found.rows.min(self.enough - self.rows);
-        for (column, found) in self.columns.iter_mut().zip(head_columns(self.head, found)) {
-            column.extend_from_slice(&found[..rows]);
-        }
-        self.rows += rows;
-        if self.rows >= ROWS_MAX / 2 {
-            return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
-        }
-        query.check(self.bytes())?;
-        Ok(self.rows < self.enough)
-    }
-
-    fn enough(&self) -> usize {
-        self.enough
-    }
-
-    fn is_joinable(&self) -> bool {
-        self.enough == usize::MAX
-    }
-
-    fn fork(&self) -> Self {
-        Self { columns: vec![Vec::new(); self.columns.len()], rows: 0, ..*self }
-    }
-
-    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
-        for (column, more) in self.columns.iter_mut().zip(other.columns) {
-            if column.is_empty() { *column = more } else { column.extend(more) }
-        }
-        self.rows += other.rows;
-        query.check(self.bytes())
-    }
-
-    fn bytes(&self) -> u64 {
-        self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
-    }
-}
-
 /// The best row of each group, by meet aggregates.
 pub(crate) struct Best<'q> {
     /// The rows.
@@ -233,7 +182,7 @@ impl Sink for Grouped<'_> {
     }
 }
 
-fn head_columns<'b>(head: &[Var], bindings: &'b Bindings) -> Vec<&'b [Cell]> {
+pub(crate) fn head_columns<'b>(head: &[Var], bindings: &'b Bindings) -> Vec<&'b [Cell]> {
     head.iter().map(|&var| bindings.columns[var].as_slice()).collect()
 }
 

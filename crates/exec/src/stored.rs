@@ -218,15 +218,33 @@ impl StoredPath {
         interner: &Interner,
         visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
+        self.scan_loosely(read, range, wanted, &[], chunk_rows, interner, visit)
+    }
+
+    /// The same; the values of columns `loose` are compared with nothing.
+    ///
+    /// # Errors
+    /// Those of the store and of `visit`.
+    #[expect(clippy::too_many_arguments, reason = "a scan, and how it is read")]
+    pub(crate) fn scan_loosely<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        wanted: &[usize],
+        loose: &[usize],
+        chunk_rows: usize,
+        interner: &Interner,
+        visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
         let places = self.places(wanted);
         let visit = &mut |batch: &Batch| {
-            visit(self.cells(batch, &Picked::Range(0..batch.rows), &places, interner)?)
+            visit(self.cells(batch, &Picked::Range(0..batch.rows), &places, loose, interner)?)
         };
         self.batches(read, range, &places, chunk_rows, visit)
     }
 
     /// As [`StoredPath::scan`], in two steps: `pick` is handed the columns `first` of some rows and says which of the rows are wanted, `visit` gets their
-    /// columns, `first` and then `rest`. So texts that nobody wants are not taken in.
+    /// columns, `first` and then `rest`. So texts that nobody wants are not taken in. Values of columns `loose` are compared with nothing.
     ///
     /// # Errors
     /// Those of the store, of `pick` and of `visit`.
@@ -237,6 +255,7 @@ impl StoredPath {
         range: KeyRange,
         first: &[usize],
         rest: &[usize],
+        loose: &[usize],
         chunk_rows: usize,
         interner: &Interner,
         pick: &mut dyn FnMut(Columns) -> std::result::Result<(Columns, Vec<u32>), E>,
@@ -245,9 +264,10 @@ impl StoredPath {
         let (first, rest) = (self.places(first), self.places(rest));
         let places = [first.as_slice(), &rest].concat();
         let visit = &mut |batch: &Batch| {
-            let looked_at = self.cells(batch, &Picked::Range(0..batch.rows), &first, interner)?;
+            let looked_at =
+                self.cells(batch, &Picked::Range(0..batch.rows), &first, &[], interner)?;
             let (mut found, picked) = pick(looked_at)?;
-            let more = self.cells(batch, &Picked::Rows(&picked), &rest, interner)?;
+            let more = self.cells(batch, &Picked::Rows(&picked), &rest, loose, interner)?;
             found.columns.extend(more.columns);
             visit(found)
         };
@@ -313,7 +333,7 @@ impl StoredPath {
                 read.scan_into(self.keyspace, &range, projection, rows_max, &mut batch)?;
             }
         }
-        self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner)
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
     }
 
     /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the number of the row of `keys` for
@@ -351,7 +371,7 @@ impl StoredPath {
             for (pair, &row) in offsets.windows(2).zip(&asked) {
                 found.extend(std::iter::repeat_n(row, (pair[1] - pair[0]) as usize));
             }
-            return self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner);
+            return self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner);
         }
         let mut key = Vec::with_capacity(keys.len());
         for row in 0..rows {
@@ -362,7 +382,7 @@ impl StoredPath {
             read.scan_into(self.keyspace, &range, projection, usize::MAX, &mut batch)?;
             found.extend(std::iter::repeat_n(row as u32, batch.rows - before));
         }
-        self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner)
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
     }
 
     /// Whether the first key word of a row is its value of this column.
@@ -399,7 +419,7 @@ impl StoredPath {
         read.prefix_many(self.keyspace, words, projection, &mut starts, &mut batch)?;
         let before = offsets.last().copied().unwrap_or(0);
         offsets.extend(starts.iter().skip(1).map(|&start| before + start as usize));
-        self.cells(&batch, &Picked::Range(0..batch.rows), &places, interner)
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
     }
 
     /// All key columns are known: at most one row a key.

@@ -30,12 +30,13 @@ impl Picked<'_> {
 }
 
 impl StoredPath {
-    /// Cells of these places of some rows.
+    /// Cells of these places of some rows; those of the relation's columns `loose` are compared with nothing ([`Interner::loosely`]).
     pub(crate) fn cells(
         &self,
         batch: &Batch,
         rows: &Picked<'_>,
         places: &[usize],
+        loose: &[usize],
         interner: &Interner,
     ) -> Result<Columns> {
         let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
@@ -97,6 +98,21 @@ impl StoredPath {
                                 self.word_cells(place, words, interner, column)?;
                             }
                         }
+                    }
+                    (Column::Bytes(texts), rows)
+                        if self.schema.values[value].column_type == Type::String
+                            && self.kept_elsewhere != Some(value)
+                            && loose.contains(&self.columns[place]) =>
+                    {
+                        interner.loosely(|cell_of| {
+                            rows.each(|i| {
+                                column.push(match texts.validity.is_valid(i) {
+                                    true => cell_of(self.text(texts.get(i))?),
+                                    false => Cell::NULL,
+                                });
+                                Ok(())
+                            })
+                        })?;
                     }
                     (values, rows) => rows.each(|i| {
                         column.push(self.value_cell(values, value, i, interner)?);

@@ -131,3 +131,35 @@ fn rows_are_in_the_order_of_their_columns() {
         a == b || a.as_deref() == Some("null") || (b.as_deref() != Some("null") && a < b)
     }));
 }
+
+#[test]
+fn the_first_rows_in_an_order_are_those_of_all_rows_sorted() {
+    for threads in [1, 2] {
+        let engine = engine_of(threads, 1 << 30);
+        if threads > 1 {
+            engine.set_help_rows(1000);
+        }
+        run(
+            &engine,
+            "?[k, a, f, s, t] := k in int_range(30000), a = k * 7919 % 1000, f = k * 31 % 977 / 2,
+                s = concat('a text that ', to_string(k * 13 % 5000), ' has'), t = if(k % 11 == 0, null, concat('kind ', to_string(k % 17)))
+             :create r {k: Int => a: Int, f: Float, s: String, t: String?}",
+        );
+        for order in ["-a", "a, s", "t, -k", "-t, f", "-s", "f, -a", "k", "-k"] {
+            let head = "?[k, a, f, s, t] := *r{k, a, f, s, t}";
+            let all = run(&engine, &format!("{head} :order {order}"));
+            assert_eq!(all.len(), 30_000);
+            for (limit, offset) in [(1, 0), (10, 5), (9000, 0), (40_000, 29_990)] {
+                let some = format!("{head} :order {order} :limit {limit} :offset {offset}");
+                let expected = &all[offset..(offset + limit).min(all.len())];
+                assert!(run(&engine, &some) == expected, "{some}");
+            }
+        }
+        // Texts that nothing compares are themselves, few or many.
+        let texts = run(&engine, "?[k, s, t] := *r{k, s, t}");
+        for (k, line) in texts.iter().enumerate() {
+            let t = if k % 11 == 0 { "null".to_owned() } else { format!("\"kind {}\"", k % 17) };
+            assert_eq!(*line, format!("{k}|\"a text that {} has\"|{t}|", k * 13 % 5000));
+        }
+    }
+}

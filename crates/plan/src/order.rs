@@ -148,8 +148,10 @@ pub struct BodyPlan {
     pub rows: f64,
     /// Places of the body's literals, in the order of the steps.
     pub places: Vec<usize>,
-    /// No two rows that come out are equal in the head's variables.
-    pub unequal: bool,
+    /// So many of the first columns of the head tell all rows apart that come out; `None` where some may be equal.
+    pub unequal: Option<usize>,
+    /// Variables of the head whose values are compared with nothing, in order.
+    pub loose: Vec<Var>,
 }
 
 /// What is thought of the sizes of derived relations.
@@ -195,8 +197,9 @@ pub(crate) fn order(
     together::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
-    let unequal = unequal::are_unequal(program, rule, sizes.infos);
-    let plan = BodyPlan { steps, duplicates, rows, places, unequal };
+    let unequal = unequal::columns(program, rule, sizes.infos);
+    let loose = unequal::loose(rule, unequal);
+    let plan = BodyPlan { steps, duplicates, rows, places, unequal, loose };
     check::body(rule, &plan);
     Ok(plan)
 }

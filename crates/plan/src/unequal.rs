@@ -1,4 +1,4 @@
-//! Whether the rows that a rule makes cannot be equal, so that nobody has to look.
+//! Whether the rows that a rule makes cannot be equal, so that nobody has to look, and which of its variables nobody compares.
 //!
 //! # How it is told
 //! A body makes a row for each choice of one row from each of its atoms, and a row of a relation is told by its key. So if a head's variables
@@ -8,10 +8,33 @@
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 
-/// Whether no two rows of a rule's head are equal. Where it is not known, it is `false`.
-pub(crate) fn are_unequal(program: &Program, rule: &Rule, infos: &[RelationInfo]) -> bool {
+/// How many of the first columns of a rule's head tell all its rows apart, the fewest; `None` where rows may be equal.
+pub(crate) fn columns(program: &Program, rule: &Rule, infos: &[RelationInfo]) -> Option<usize> {
+    // A search by halves would be one for what is mostly there at the first or the second.
+    let all = rule.head.len();
+    if !are_unequal(program, rule, &rule.head, infos) {
+        return None;
+    }
+    (0..all).find(|&few| are_unequal(program, rule, &rule.head[..few], infos)).or(Some(all))
+}
+
+/// Variables that one place of the body binds and nothing but the head asks for, behind the columns that tell its rows apart: their values are never
+/// compared with any.
+pub(crate) fn loose(rule: &Rule, unequal: Option<usize>) -> Vec<Var> {
+    let Some(first) = unequal else { return Vec::new() };
+    let mut uses = vec![0; rule.variables.len()];
+    rule.body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
+    let is_loose = |var: &&Var| uses[**var] == 1 && !rule.head[..first].contains(var);
+    let mut loose: Vec<Var> = rule.head[first..].iter().filter(is_loose).copied().collect();
+    loose.sort_unstable();
+    loose.dedup();
+    loose
+}
+
+/// Whether no two rows that these variables are taken of are equal in them. Where it is not known, it is `false`.
+fn are_unequal(program: &Program, rule: &Rule, head: &[Var], infos: &[RelationInfo]) -> bool {
     let mut told = vec![false; rule.variables.len()];
-    rule.head.iter().for_each(|&var| told[var] = true);
+    head.iter().for_each(|&var| told[var] = true);
     let is_spelling = |stored: usize| {
         let name = &program.stored[stored].name;
         infos.iter().filter_map(|info| info.spelled.as_ref()).any(|one| one.names == *name)

@@ -314,7 +314,7 @@ fn heads_that_determine_all_keys_cannot_be_equal() {
     let unequal = |text: &str| {
         let plan = planned(text).unwrap();
         let last = plan.groups.last().unwrap().rules.last().unwrap();
-        last.first.as_ref().unwrap().unequal
+        last.first.as_ref().unwrap().unequal.is_some()
     };
     for text in [
         "?[a, b] := *edge[a, b]",
@@ -343,4 +343,24 @@ fn heads_that_determine_all_keys_cannot_be_equal() {
     ] {
         assert!(!unequal(text), "{text}");
     }
+}
+
+#[test]
+fn values_behind_what_tells_rows_apart_are_loose() {
+    let loose = |text: &str| {
+        let plan = planned(text).unwrap();
+        let last = plan.groups.last().unwrap().rules.last().unwrap();
+        let names = &plan.program.rules[last.rule].variables;
+        let body = last.first.as_ref().unwrap();
+        let vars = body.loose.iter().map(|&var| names[var].as_str()).collect::<Vec<_>>();
+        (body.unequal, vars.join(" "))
+    };
+    assert_eq!(loose("?[id, age] := *user[id, age]"), (Some(1), "age".to_owned()));
+    // Rows are sorted by it.
+    assert_eq!(loose("?[age, id] := *user[id, age]"), (Some(2), String::new()));
+    assert_eq!(loose("?[id, age, age] := *user[id, age]"), (Some(1), "age".to_owned()));
+    assert_eq!(loose("?[id, age] := *user[id, age], age > 3"), (Some(1), String::new()));
+    assert_eq!(loose("?[id, age] := *user[id, age], *edge[age, 7]"), (Some(1), String::new()));
+    assert_eq!(loose("?[a, b] := *edge[a, b]"), (Some(2), String::new()));
+    assert_eq!(loose("?[a] := *edge[a, b]"), (None, String::new()));
 }

@@ -81,6 +81,7 @@ impl Body<'_> {
             .collect();
         let planned = self.steps[last].planned;
         let live = &planned.live;
+        let loose = self.loose_columns(at, query);
         let (read, interner) = (query.read, query.interner);
         let parameters = query.parameters.clone();
         let computer = Computer { interner, parameters: &parameters, ambient: query.ambient };
@@ -120,6 +121,7 @@ impl Body<'_> {
             range,
             &columns(first),
             &columns(rest),
+            &loose,
             chunk_rows,
             interner,
             &mut pick,

@@ -87,8 +87,17 @@ impl Body<'_> {
                     emit,
                 );
             }
+            let loose = if is_covered { self.loose_columns(at, query) } else { Vec::new() };
             let scan = |visit: &mut dyn FnMut(Columns) -> Result<Wanted>| {
-                stored_path.scan(read, key_range, scanned_columns, chunk_rows, interner, visit)
+                stored_path.scan_loosely(
+                    read,
+                    key_range,
+                    scanned_columns,
+                    &loose,
+                    chunk_rows,
+                    interner,
+                    visit,
+                )
             };
             scan(&mut |mut found| {
                 if !is_covered {
@@ -173,6 +182,16 @@ impl Body<'_> {
             start = end;
         }
         Ok(true)
+    }
+
+    /// Columns of a step's relation whose values are compared with nothing.
+    pub(super) fn loose_columns(&self, at: usize, query: &Query<'_>) -> Vec<usize> {
+        let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Vec::new() };
+        if !query.is_loose {
+            return Vec::new();
+        }
+        let loose = outputs.iter().filter(|(_, var)| self.loose.contains(var));
+        loose.map(|(column, _)| *column).collect()
     }
 
     /// The tries of a step and of those after it that bind its variable together with it, if there are such and all have tries.

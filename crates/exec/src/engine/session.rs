@@ -2,7 +2,7 @@
 
 use super::options::known;
 use super::parsed::{Aim, Parsed, Stand, Way};
-use super::{Engine, EnvAmbient, Parameters};
+use super::{Engine, EnvAmbient, Ground, Parameters};
 use crate::callback::Changed;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
@@ -383,12 +383,12 @@ impl Session<'_> {
         if let Some(analysis) = &mut analysis {
             analysis.planned(&self.watch);
         }
+        let ground = Ground { read: self.read(), lasting: None, goes_out: false };
         self.engine.run_query(
             query,
             plan,
             relations.clone(),
-            self.read(),
-            None,
+            ground,
             &self.interner,
             self.parameters,
             &self.watch,

@@ -1,0 +1,135 @@
+//! Rows of the entry none of which can be equal: nobody has to look for them again, and where only the first in an order are wanted, the others are let go.
+
+use crate::bindings::Bindings;
+use crate::body::Wanted;
+use crate::cell::{Cell, Interner};
+use crate::error::{Error, Result};
+use crate::query::Query;
+use crate::sink::{Sink, head_columns};
+use crate::sort;
+use crate::table::ROWS_MAX;
+use plan::Var;
+use std::cmp::Ordering;
+
+/// Rows more than those wanted that are kept before the others are let go.
+const SPARE_ROWS: usize = 8192;
+
+/// The first rows in an order.
+#[derive(Clone, Debug)]
+pub(crate) struct First {
+    /// Columns of the head and whether each descends; those that are not named follow, ascending.
+    pub order: Vec<(usize, bool)>,
+    /// So many rows are wanted.
+    pub rows: usize,
+}
+
+/// Rows none of which can be equal ([`plan::BodyPlan::unequal`]).
+pub(crate) struct RowList<'q> {
+    /// The rows.
+    pub columns: Vec<Vec<Cell>>,
+    /// How many.
+    pub rows: usize,
+    /// The variable of each column.
+    pub head: &'q [Var],
+    /// So many rows are enough, whichever.
+    pub enough: usize,
+    /// Only these are wanted.
+    pub first: Option<First>,
+    /// The value of the first column of the order in the last of the rows that are wanted, once there are as many: what comes after it need not be kept.
+    pub last: Option<Cell>,
+}
+
+impl RowList<'_> {
+    /// Whether a value of the first column of the order says that its row is not wanted.
+    fn is_late(order: (usize, bool), last: Cell, value: Cell, interner: &Interner) -> bool {
+        let by_value = match (value.as_small_int(), last.as_small_int()) {
+            (Some(value), Some(last)) => value.cmp(&last),
+            _ => interner.cmp(value, last),
+        };
+        let behind = if order.1 { Ordering::Less } else { Ordering::Greater };
+        by_value == behind
+    }
+
+    /// Lets go what is not wanted, where there is much of it.
+    fn prune(&mut self, spare: usize, query: &Query<'_>) -> Result<()> {
+        let Some(First { order, rows: wanted }) = &self.first else { return Ok(()) };
+        if self.rows <= wanted.saturating_add(spare.max(*wanted)) {
+            return Ok(());
+        }
+        let by = order.iter().copied().chain((0..self.columns.len()).map(|column| (column, false)));
+        let by: Vec<(&[Cell], bool)> =
+            by.map(|(column, descends)| (self.columns[column].as_slice(), descends)).collect();
+        let mut sorted = sort::order(&by, self.rows, query.interner, &|| query.check(0))?;
+        sorted.truncate(*wanted);
+        let first = order.first().map_or(0, |(column, _)| *column);
+        self.last = sorted.last().map(|&row| self.columns[first][row as usize]);
+        for column in &mut self.columns {
+            *column = sorted.iter().map(|&row| column[row as usize]).collect();
+        }
+        self.rows = sorted.len();
+        Ok(())
+    }
+}
+
+impl Sink for RowList<'_> {
+    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+        let found_columns = head_columns(self.head, found);
+        let early = match (&self.first, self.last) {
+            (Some(First { order, .. }), Some(last)) => order.first().map(|&by| (by, last)),
+            _ => None,
+        };
+        if let Some((by, last)) = early {
+            let values = found_columns[by.0].iter().enumerate();
+            let kept =
+                values.filter(|(_, value)| !Self::is_late(by, last, **value, query.interner));
+            let kept: Vec<usize> = kept.map(|(row, _)| row).collect();
+            for (column, found) in self.columns.iter_mut().zip(&found_columns) {
+                column.extend(kept.iter().map(|&row| found[row]));
+            }
+            self.rows += kept.len();
+        } else {
+            let rows = found.rows.min(self.enough - self.rows);
+            for (column, found) in self.columns.iter_mut().zip(&found_columns) {
+                column.extend_from_slice(&found[..rows]);
+            }
+            self.rows += rows;
+        }
+        self.prune(SPARE_ROWS, query)?;
+        if self.rows >= ROWS_MAX / 2 {
+            return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
+        }
+        query.check(self.bytes())?;
+        Ok(self.rows < self.enough)
+    }
+
+    fn enough(&self) -> usize {
+        self.enough
+    }
+
+    fn is_joinable(&self) -> bool {
+        self.enough == usize::MAX
+    }
+
+    fn fork(&self) -> Self {
+        Self {
+            columns: vec![Vec::new(); self.columns.len()],
+            rows: 0,
+            first: self.first.clone(),
+            last: None,
+            ..*self
+        }
+    }
+
+    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
+        for (column, more) in self.columns.iter_mut().zip(other.columns) {
+            if column.is_empty() { *column = more } else { column.extend(more) }
+        }
+        self.rows += other.rows;
+        self.prune(SPARE_ROWS, query)?;
+        query.check(self.bytes())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
+    }
+}
