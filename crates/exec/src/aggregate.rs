@@ -35,7 +35,10 @@ pub(crate) struct Groups {
     /// Of a batch, the group of each row.
     numbers: Vec<u32>,
     arity: usize,
+    /// Where the rule stands.
     span: Span,
+    /// Where each aggregate stands.
+    spans: Vec<Span>,
     /// For aggregates that draw.
     seed: u64,
 }
@@ -89,6 +92,7 @@ impl Groups {
             arity: aggregates.len(),
             plain,
             span,
+            spans: aggregates.iter().flatten().map(|used| used.span).collect(),
             seed,
         }
     }
@@ -108,15 +112,14 @@ impl Groups {
         if rows == 0 {
             return Ok(());
         }
-        let span = self.span;
         if weights.contains(&u64::MAX) {
             let what = "more rows are aggregated than 64 bits can count";
-            return Err(Error::value(what, span));
+            return Err(Error::value(what, self.span));
         }
         self.find(columns, rows);
         self.begin()?;
         let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
-        for (place, states) in &mut self.aggregates {
+        for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
             let cells = columns[*place];
             let numbered = self.numbers.iter().map(|&number| number as usize).enumerate();
             match states {
@@ -199,8 +202,9 @@ impl Groups {
     /// Lets each aggregate begin in groups that are new.
     fn begin(&mut self) -> Result<()> {
         let groups = self.keys.rows();
-        let (span, several) = (self.span, self.aggregates.len() as u64);
-        for (number, (_, states)) in self.aggregates.iter_mut().enumerate() {
+        let several = self.aggregates.len() as u64;
+        let spans = self.spans.iter();
+        for (number, ((_, states), &span)) in self.aggregates.iter_mut().zip(spans).enumerate() {
             match states {
                 States::Count(counts) => counts.resize(groups, 0),
                 States::Sum(sums) | States::Mean(sums) => sums.resize(groups, Sum::default()),
@@ -253,6 +257,7 @@ impl Groups {
             aggregates: self.aggregates.iter().map(|(place, of)| (*place, states(of))).collect(),
             remembered: vec![(Cell::NULL, u32::MAX); REMEMBERED],
             numbers: Vec::new(),
+            spans: self.spans.clone(),
             ..*self
         }
     }
@@ -266,8 +271,8 @@ impl Groups {
         let rows = 0..other.keys.rows();
         let groups: Vec<usize> = rows.map(|row| self.keys.find_or_insert(&columns, row)).collect();
         self.begin()?;
-        let span = self.span;
-        for ((_, states), (_, others)) in self.aggregates.iter_mut().zip(other.aggregates) {
+        let own = self.aggregates.iter_mut().zip(&self.spans);
+        for (((_, states), &span), (_, others)) in own.zip(other.aggregates) {
             let groups = groups.iter().copied();
             match (states, others) {
                 (States::Count(counts), States::Count(others)) => {
@@ -318,8 +323,7 @@ impl Groups {
         for (i, &place) in self.plain.iter().enumerate() {
             columns[place] = self.keys.column(i).to_vec();
         }
-        let span = self.span;
-        for (place, states) in self.aggregates {
+        for ((place, states), span) in self.aggregates.into_iter().zip(self.spans) {
             columns[place] = states.finish(interner, span, check)?;
         }
         Ok(columns)

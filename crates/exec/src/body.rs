@@ -32,7 +32,6 @@ use merged::Merged;
 use model::Value;
 use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step, Version};
 use std::borrow::Cow;
-use syntax::Span;
 use table_join::TableJoin;
 
 /// After so many rows that steps take it is asked whether to go on: a look at the clock for each step of a query that reads one
@@ -292,7 +291,7 @@ impl<'p> Body<'p> {
             Step::Filter(_) => {
                 let computer = query.computer();
                 let Some(expr) = &ready.expr else { return Ok(true) };
-                let kept = computer.select(expr, &input, span_of(&planned.step))?;
+                let kept = computer.select(expr, &input, planned.span)?;
                 let output = match kept.len() == input.rows {
                     true => input.keep(&planned.live),
                     false => input.gather(&kept, &planned.live),
@@ -373,7 +372,7 @@ impl<'p> Body<'p> {
                     Value::List(list) => list.into_iter().map(|item| interner.take(item)).collect(),
                     other => {
                         let what = format!("`in` expects a list, found {}", other.kind());
-                        return Err(Error::value(what, span_of(&planned.step)));
+                        return Err(Error::value(what, planned.span));
                     }
                 };
                 last = Some((list, cells));
@@ -448,14 +447,5 @@ impl<'p> Body<'p> {
         }
         let rest = if start == 0 { output } else { output.slice(start..output.rows) };
         self.enter(at + 1, rest, query, emit)
-    }
-}
-
-/// Where a step is written, if it is known.
-pub(crate) fn span_of(step: &Step) -> Span {
-    match step {
-        Step::Filter(plan::Expr::Call(_, _, span))
-        | Step::Member { list: plan::Expr::Call(_, _, span), .. } => *span,
-        _ => Span::default(),
     }
 }

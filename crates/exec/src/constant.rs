@@ -91,7 +91,11 @@ impl Rows<'_> {
             Value::List(items) => {
                 self.push(items.len(), items.iter().map(|item| Ok(computer.interner.cell(item))))
             }
-            _ => Err(self.wrong("a row of a constant rule is a list")),
+            other => {
+                let (row, name) = (self.rows() + 1, &self.definition.name);
+                Err(self
+                    .wrong(&format!("row {row} of rule `{name}` is {}, not a list", other.kind())))
+            }
         }
     }
 
@@ -103,7 +107,9 @@ impl Rows<'_> {
         };
         if len != arity {
             let name = &self.definition.name;
-            return Err(self.wrong(&format!("rule `{name}` has {arity} columns, a row has {len}")));
+            let row = self.rows() + 1;
+            let what = format!("rule `{name}` has {arity} columns, row {row} has {len}");
+            return Err(self.wrong(&what));
         }
         let make = || (0..arity).map(|_| Vec::with_capacity(self.expected)).collect();
         let columns: &mut Vec<Vec<Cell>> = self.columns.get_or_insert_with(make);
@@ -111,6 +117,11 @@ impl Rows<'_> {
             column.push(cell?);
         }
         Ok(())
+    }
+
+    /// Rows that fit.
+    fn rows(&self) -> usize {
+        self.columns.as_ref().and_then(|columns| columns.first()).map_or(0, Vec::len)
     }
 
     fn wrong(&self, what: &str) -> Error {

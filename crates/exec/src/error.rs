@@ -37,6 +37,16 @@ impl Error {
         Self::Value(Diagnostic { message: message.into(), span, hint: Some(hint.into()) })
     }
 
+    /// The same, said to be at a place unless it knows its own.
+    pub(crate) fn at(self, span: Span) -> Self {
+        match self {
+            Self::Value(problem) if problem.span == Span::default() => {
+                Self::Value(Diagnostic { span, ..problem })
+            }
+            other => other,
+        }
+    }
+
     /// A name that is not known, and one like it that is.
     pub(crate) fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
         Self::Value(Diagnostic::unknown(message, span, near))

@@ -53,8 +53,11 @@ pub(crate) fn run(blocks: &mut dyn Blocks, statements: &[Statement]) -> Result<O
     let mut last = Output::status("OK");
     match run_all(blocks, statements, &mut last)? {
         Flow::Next | Flow::Return => Ok(last),
-        Flow::Break(_, span) | Flow::Continue(_, span) => {
-            Err(Error::value("there is no loop of this name to leave or to go on with", span))
+        Flow::Break(None, span) | Flow::Continue(None, span) => {
+            Err(Error::value("there is no loop to leave or to go on with", span))
+        }
+        Flow::Break(Some(name), span) | Flow::Continue(Some(name), span) => {
+            Err(Error::value(format!("no loop around this is marked `{name}`"), span))
         }
     }
 }

@@ -33,11 +33,9 @@ pub(crate) fn run(
             Ok(Output::of_values(&["id", "started_at", "script"], rows.collect()))
         }
         SystemOp::Kill(id) => {
+            let span = id.span();
             let Value::Int(id) = known(id)? else {
-                return Err(Error::value(
-                    "`::kill` expects the number of a script",
-                    Span::default(),
-                ));
+                return Err(Error::value("`::kill` expects the number of a script", span));
             };
             let was_there = u64::try_from(id).is_ok_and(|id| engine.kill(id));
             Ok(Output::status(if was_there { "KILLING" } else { "NOT_FOUND" }))

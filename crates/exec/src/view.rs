@@ -17,8 +17,10 @@ use store::{ErrorKind, Read};
 /// A relation that lives as long as its script.
 #[derive(Clone, Debug)]
 pub(crate) struct Ephemeral {
-    /// Names of its columns.
-    pub columns: Vec<String>,
+    /// Its columns.
+    pub columns: Vec<ColumnInfo>,
+    /// Defaults of its columns, by name.
+    pub defaults: Vec<(String, plan::Expr)>,
     /// How many of them are keys.
     pub keys: usize,
     /// Its rows.
@@ -68,8 +70,10 @@ impl<'s> View<'s> {
         let failed = |error: store::Error| error.to_string();
         let found = self.catalog.find_in(self.names, name).map_err(failed)?;
         let Some(entry) = found else { return Ok(None) };
-        let settings = self.catalog.settings(self.read, name).map_err(failed)?;
-        relation::check_access(name, &settings, Access::Hidden).map_err(failed)?;
+        // An index shows the rows of its relation.
+        let relation = name.split_once(':').map_or(name, |(relation, _)| relation);
+        let settings = self.catalog.settings(self.read, relation).map_err(failed)?;
+        relation::check_access(relation, &settings, Access::Hidden).map_err(failed)?;
         let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
         let Some(main) = paths.first() else { return Ok(None) };
         let rows = self.read.estimate(main.keyspace, &main.all()).map_err(failed)?.rows;
@@ -198,7 +202,7 @@ impl plan::Catalog for View<'_> {
         let columns = ephemeral
             .columns
             .iter()
-            .map(|name| ColumnInfo { name: name.clone(), column_type: Type::Any })
+            .map(|column| ColumnInfo { name: column.name.clone(), column_type: Type::Any })
             .collect();
         let all: Vec<usize> = (0..ephemeral.columns.len()).collect();
         let path = AccessPath {

@@ -159,9 +159,9 @@ const CONSTANTS: &[&str] = &[
 ];
 
 const WRONG_CONSTANTS: &[(&str, &str)] = &[
-    ("[[1, 2, $id]]", "has 2 columns, a row has 3"),
-    ("[[1, 2], [$id]]", "has 2 columns, a row has 1"),
-    ("[[$id, 1], 3]", "a row of a constant rule is a list"),
+    ("[[1, 2, $id]]", "has 2 columns, row 1 has 3"),
+    ("[[1, 2], [$id]]", "has 2 columns, row 2 has 1"),
+    ("[[$id, 1], 3]", "row 2 of rule `?` is an Int, not a list"),
     ("$id", "a constant rule needs a list of rows"),
     ("[[$id, $id / 'x']]", "expected numbers"),
 ];

@@ -1,7 +1,7 @@
 //! Runs the scripts in the pages of `tests/spec`, `docs/guides` and `docs/reference`, and compares their answers with those that stand there.
 //!
 //! A page has one database. A block `datalog` is a script, run in the order of the page; a block `result` or `error` behind it is
-//! what it must answer. With `UPDATE_SPEC=1` the answers are written into the pages: read them before you keep them.
+//! what it must answer; a block `parameters` before it gives values to its parameters, `$name = expression` a line. With `UPDATE_SPEC=1` the answers are written into the pages: read them before you keep them.
 #![allow(clippy::disallowed_methods, reason = "the pages are the test's own files")]
 
 mod common;
@@ -55,6 +55,16 @@ fn shown(output: &Output) -> String {
     text
 }
 
+/// The values of a block `parameters`.
+fn parameters(engine: &Engine, text: &str) -> Parameters {
+    let value = |line: &str| {
+        let (name, expression) = line.strip_prefix('$')?.split_once(" = ")?;
+        let answer = engine.run(&format!("?[v] := v = {expression}"), &Parameters::new()).ok()?;
+        Some((name.to_owned(), answer.row(0).first()?.clone()))
+    };
+    text.lines().map(|line| value(line).unwrap_or_else(|| panic!("no parameter: {line}"))).collect()
+}
+
 /// Runs a page; the page with the answers that were given, and what differs. `help_rows`: after how many rows other threads help.
 fn run(page: &str, help_rows: Option<usize>) -> (String, Vec<String>) {
     let engine = engine();
@@ -69,7 +79,10 @@ fn run(page: &str, help_rows: Option<usize>) -> (String, Vec<String>) {
         if block.kind != "datalog" {
             continue;
         }
-        let answer = engine.run(&block.text, &Parameters::new());
+        let before = i.checked_sub(1).and_then(|before| blocks.get(before));
+        let given = before.filter(|block| block.kind == "parameters");
+        let given = given.map_or_else(Parameters::new, |block| parameters(&engine, &block.text));
+        let answer = engine.run(&block.text, &given);
         let (kind, answer) = match &answer {
             Ok(output) => ("result", shown(output)),
             Err(error) => ("error", format!("{}\n", error.render(&block.text))),

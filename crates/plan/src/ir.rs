@@ -86,6 +86,8 @@ pub struct AggregateUse {
     pub own: Option<Arc<OwnAggregate>>,
     /// Without variables.
     pub args: Vec<Expr>,
+    /// Where it is written.
+    pub span: Span,
 }
 
 /// An algorithm applied to relations.
@@ -214,6 +216,14 @@ impl Expr {
         }
     }
 
+    /// Whether a variable stands in it.
+    #[must_use]
+    pub fn has_var(&self, var: Var) -> bool {
+        let mut found = false;
+        self.each_var(&mut |one| found |= one == var);
+        found
+    }
+
     /// The items of a list that is written as one, and not yet known as a whole.
     #[must_use]
     pub fn list_items(&self) -> Option<&[Self]> {
@@ -277,6 +287,43 @@ impl Literal {
                 visit(*a);
                 visit(*b);
             }
+        }
+    }
+
+    /// Its variables that have a value once it is taken, whether or not they had one before.
+    pub fn each_bound(&self, visit: &mut dyn FnMut(Var)) {
+        match self {
+            Self::Atom { args, negated: false, .. } => {
+                args.iter().flatten().for_each(|&var| visit(var));
+            }
+            Self::Assign { var, .. } | Self::Member { var, .. } => visit(*var),
+            Self::Atom { .. } | Self::Condition(_) | Self::Same(..) => {}
+        }
+    }
+
+    /// Where a variable of it stands: in an expression, or somewhere in it.
+    #[must_use]
+    pub fn span_of(&self, var: Var) -> Option<Span> {
+        let expr = match self {
+            Self::Assign { value: expr, .. } | Self::Member { list: expr, .. } => Some(expr),
+            Self::Atom { at, .. } => at.as_ref(),
+            Self::Condition(_) | Self::Same(..) => None,
+        };
+        match expr {
+            Some(expr @ Expr::Call(_, _, span)) if expr.has_var(var) => Some(*span),
+            _ => self.span(),
+        }
+    }
+
+    /// Where it is written, where that is known.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            Self::Atom { span, .. }
+            | Self::Assign { span, .. }
+            | Self::Member { span, .. }
+            | Self::Condition(Expr::Call(_, _, span)) => Some(*span),
+            Self::Condition(_) | Self::Same(..) => None,
         }
     }
 }

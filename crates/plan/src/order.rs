@@ -121,6 +121,8 @@ pub struct Planned {
     pub rows: f64,
     /// Equal rows may be made one here: what made them differ is needed no more, and more joins follow.
     pub distinct: bool,
+    /// Where it is written.
+    pub span: Span,
     /// So many steps after this one, all of which ask whether a row is there, may be answered together with it: they bind the variable that
     /// this step binds, by intersection.
     pub together: usize,
@@ -567,6 +569,7 @@ impl<'a> Orderer<'a> {
             live: Vec::new(),
             rows: self.rows,
             distinct: false,
+            span: literal.span().unwrap_or(self.rule.span),
             together: 0,
         });
     }
@@ -596,22 +599,17 @@ impl<'a> Orderer<'a> {
     }
 
     fn unbound(&self, left: &[(usize, &Literal)]) -> Diagnostic {
-        for (_, literal) in left {
-            let mut var = None;
-            literal.each_var(&mut |one| {
-                if !self.bound[one] && var.is_none() {
-                    var = Some(one);
+        // What would be bound if the literals could be taken is not to blame, unless they wait for each other.
+        let mut bound = self.bound.clone();
+        left.iter().for_each(|(_, literal)| literal.each_bound(&mut |var| bound[var] = true));
+        for bound in [&bound, &self.bound] {
+            for (_, literal) in left {
+                let mut first = None;
+                literal.each_var(&mut |var| first = first.or((!bound[var]).then_some(var)));
+                if let Some(var) = first {
+                    let span = literal.span_of(var).unwrap_or(self.rule.span);
+                    return unbound(self.rule, var, span);
                 }
-            });
-            let span = match literal {
-                Literal::Atom { span, .. }
-                | Literal::Assign { span, .. }
-                | Literal::Member { span, .. }
-                | Literal::Condition(Expr::Call(_, _, span)) => *span,
-                _ => self.rule.span,
-            };
-            if let Some(var) = var {
-                return unbound(self.rule, var, span);
             }
         }
         unbound(self.rule, 0, self.rule.span)

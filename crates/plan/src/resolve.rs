@@ -126,6 +126,8 @@ impl Resolver<'_> {
         }
         match self.by_name.get("?") {
             Some(&entry) => self.program.entry = entry,
+            // It is there, and its own mistake was told.
+            None if query.rules.iter().any(|rule| rule.name().text == "?") => {}
             None => self.errors.push(Diagnostic {
                 message: "the query has no entry rule".to_owned(),
                 span: query.span,
@@ -191,17 +193,21 @@ impl Resolver<'_> {
         };
         let args_max = own.as_ref().map_or(aggregate.args_max, |own| own.args_max);
         if args.len() > args_max {
+            let most = match args_max {
+                0 => "no arguments".to_owned(),
+                most => format!("at most {}", count_text(most, "argument")),
+            };
             let message = format!(
-                "aggregate `{}` takes at most {} besides its variable, it is given {}",
+                "aggregate `{}` takes {most} besides its variable, it is given {}",
                 name.text,
-                count_text(args_max, "argument"),
                 args.len()
             );
             return Err(error(message, item.span));
         }
         let parameters = &mut self.program.parameters;
         let args = args.iter().map(|arg| resolve_expression(arg, parameters));
-        Ok(Some(AggregateUse { aggregate, own, args: args.collect::<Result<_, _>>()? }))
+        let args = args.collect::<Result<_, _>>()?;
+        Ok(Some(AggregateUse { aggregate, own, args, span: item.span }))
     }
 
     fn define(&mut self, rule: &syntax::Rule) {
@@ -258,7 +264,13 @@ impl Resolver<'_> {
                         "`{}` in the head is bound by nothing in the body",
                         item.variable.text
                     );
-                    Err(Diagnostic::unknown(message, item.variable.span, hint))
+                    let unknown = Diagnostic::unknown(message, item.variable.span, hint);
+                    let wildcard = "names that begin with `_` never bind".to_owned();
+                    let hint = match item.variable.text.starts_with('_') {
+                        true => Some(wildcard),
+                        false => unknown.hint.clone(),
+                    };
+                    Err(Diagnostic { hint, ..unknown })
                 }
             })
             .collect::<Result<_, _>>()?;

@@ -223,7 +223,9 @@ impl Parser<'_> {
             }
             _ => {
                 let expected = format!("`[` or `{{` after relation `{}`", name.text);
-                return Err(self.unexpected(expected));
+                let hint = "`[…]` takes all columns by place, `{…}` some by name".to_owned();
+                let hint = self.at(Kind::LeftParen).then_some(hint);
+                return Err(self.unexpected_with(expected, hint));
             }
         };
         Ok(Atom::Stored { name, index, args, at, span: self.span_from(start) })

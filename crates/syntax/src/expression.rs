@@ -263,7 +263,10 @@ impl Parser<'_> {
         match value {
             Some(value) => Ok(Expr::Literal(value, span)),
             None => {
-                let message = format!("`{written}` is no number of 64 bits");
+                let message = match literal::odd_digit(written) {
+                    Some((digit, kind)) => format!("`{digit}` is no {kind} digit"),
+                    None => format!("`{written}` is no number of 64 bits"),
+                };
                 Err(self.report(span, message, None))
             }
         }

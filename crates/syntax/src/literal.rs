@@ -29,6 +29,17 @@ pub(crate) fn int(written: &str, negative: bool) -> Option<Value> {
     u64::try_from(int).ok().map(Value::id)
 }
 
+/// A digit that a number of its kind does not have, and the kind.
+pub(crate) fn odd_digit(written: &str) -> Option<(char, &'static str)> {
+    let (radix, kind) = match written.get(..2) {
+        Some("0o") => (8, "octal"),
+        Some("0b") => (2, "binary"),
+        _ => return None,
+    };
+    let odd = written.chars().skip(2).find(|&c| c != '_' && !c.is_digit(radix))?;
+    Some((odd, kind))
+}
+
 /// As Rust reads it, without the `_`.
 pub(crate) fn float(written: &str, negative: bool) -> Option<Value> {
     let float: f64 = written.replace('_', "").parse().ok()?;

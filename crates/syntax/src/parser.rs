@@ -111,6 +111,12 @@ impl<'a> Parser<'a> {
         if token.kind == Kind::Word { self.source(token.span) } else { "" }
     }
 
+    /// Whether the line holds a text before the token.
+    pub(crate) fn line_has(&self, sought: &str) -> bool {
+        let before = self.text.get(..self.token.span.start as usize).unwrap_or_default();
+        before.rsplit('\n').next().is_some_and(|line| line.contains(sought))
+    }
+
     /// Whether the token ahead follows this one directly.
     pub(crate) fn joined(&self) -> bool {
         !self.ahead.spaced
@@ -230,7 +236,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes to the end of the text.
-    fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         self.lexer = Lexer::new(self.text, self.text.len());
         self.token = self.lexer.next_token();
         self.ahead = self.token;
@@ -246,7 +252,11 @@ impl<'a> Parser<'a> {
         expected: impl Display,
         hint: Option<String>,
     ) -> Reported {
-        let span = self.token.span;
+        // Where the text ends, it is what stands last that wants more.
+        let span = match self.at(Kind::End) {
+            true => Span { start: self.before.span.end, end: self.before.span.end },
+            false => self.token.span,
+        };
         if let Some((message, own_hint)) = self.broken_token() {
             let first = Span { start: span.start, end: (span.start + 1).min(span.end) };
             let unclosed = matches!(self.token.kind, Kind::UnclosedText | Kind::UnclosedComment);

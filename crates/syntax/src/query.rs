@@ -7,6 +7,7 @@ use crate::ast::{
 };
 use crate::diagnostic::closest;
 use crate::lexer::Kind;
+use crate::operator;
 use crate::parser::{Parse, Parser, Reported};
 
 /// The names of the options, for hints.
@@ -146,14 +147,24 @@ impl Parser<'_> {
             (Kind::Minus, _) if self.ahead.kind == Kind::Minus => {
                 Some("a comment begins with `#`".to_owned())
             }
+            _ if self.line_has("--") => Some("a comment begins with `#`".to_owned()),
             (Kind::ColonColon, _) => Some("a system op is a script of its own".to_owned()),
             _ => None,
         };
         if last == Last::Body {
-            hint = self.hint_after_atom().or(hint);
+            hint = match self.line_has("--") {
+                true => hint,
+                false => self.hint_after_atom().or(hint),
+            };
             return self.unexpected_with("`,`, `or` or the end of the rule", hint);
         }
-        self.unexpected_with("a rule or an option", hint)
+        let is_block = self.at(Kind::LeftBrace);
+        let reported = self.unexpected_with("a rule or an option", hint);
+        if is_block {
+            // What stands in the block would be told as mistakes of its own.
+            self.abandon();
+        }
+        reported
     }
 
     fn no_head(&mut self) -> Reported {
@@ -195,6 +206,11 @@ impl Parser<'_> {
         }
         if self.ahead.kind != Kind::LeftParen {
             let variable = self.take_name();
+            if operator::of_kind(self.token.kind).is_some() {
+                let hint = "columns of a head are variables: bind one to the value in the body";
+                let hint = Some(hint.to_owned());
+                return Err(self.unexpected_with("`]` or `,` after a column of a head", hint));
+            }
             return Ok(HeadItem { aggregate: None, span: variable.span, variable });
         }
         let aggregate = self.plain_name("an aggregate")?;
@@ -331,11 +347,13 @@ impl Parser<'_> {
         }
         self.take_option();
         match name {
-            "limit" => options.limit = Some(self.expression()?),
-            "offset" => options.offset = Some(self.expression()?),
-            "timeout" => options.timeout = Some(self.expression()?),
-            "sleep" => options.sleep = Some(self.expression()?),
-            "disable_magic_rewrite" => options.disable_magic_rewrite = Some(self.expression()?),
+            "limit" => self.once(name, span, &mut options.limit)?,
+            "offset" => self.once(name, span, &mut options.offset)?,
+            "timeout" => self.once(name, span, &mut options.timeout)?,
+            "sleep" => self.once(name, span, &mut options.sleep)?,
+            "disable_magic_rewrite" => {
+                self.once(name, span, &mut options.disable_magic_rewrite)?;
+            }
             "returning" => options.returning = true,
             "assert" => {
                 let some = match self.word(self.token) {
@@ -352,6 +370,15 @@ impl Parser<'_> {
             _ => self.order(&mut options.order)?,
         }
         Ok(())
+    }
+
+    /// The expression of an option that stands once.
+    fn once(&mut self, name: &str, span: Span, option: &mut Option<Expr>) -> Parse<()> {
+        let value = self.expression()?;
+        match option.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(self.report(span, format!("`:{name}` is there twice"), None)),
+        }
     }
 
     /// `-a, b`
@@ -389,6 +416,10 @@ impl Parser<'_> {
 
     fn mutation(&mut self, op: MutationOp) -> Parse<Mutation> {
         let relation = self.dotted_name("a stored relation")?;
+        if self.at(Kind::Colon) && !self.token.spaced && !OPTIONS.contains(&self.word(self.ahead)) {
+            let hint = "an index changes with its relation, and is not written to".to_owned();
+            return Err(self.unexpected_with("the columns of the relation", Some(hint)));
+        }
         let spec = if self.at(Kind::LeftBrace) { Some(self.spec(&relation)?) } else { None };
         Ok(Mutation { op, relation, spec })
     }

@@ -1,6 +1,7 @@
-//! Where a parameter stands.
+//! Where a parameter stands, and an expression with a value in its place.
 
-use crate::ast::{Args, Atom, Expr, Formula, Query, Rule, Span};
+use crate::ast::{Args, Atom, Expr, Formula, Ident, Query, Rule, Span};
+use model::Value;
 
 impl Query {
     /// Where a parameter is first asked for.
@@ -33,6 +34,45 @@ impl Expr {
             Self::List(items, _) => in_all(items, name),
             Self::Object(fields, _) => in_all(fields.iter().flat_map(|(k, v)| [k, v]), name),
             Self::Call { args, .. } => in_all(args, name),
+        }
+    }
+
+    /// Whether a parameter is asked for.
+    #[must_use]
+    pub fn has_parameters(&self) -> bool {
+        match self {
+            Self::Literal(..) | Self::Variable(_) => false,
+            Self::Parameter(_) => true,
+            Self::List(items, _) => items.iter().any(Self::has_parameters),
+            Self::Object(fields, _) => {
+                fields.iter().any(|(name, value)| name.has_parameters() || value.has_parameters())
+            }
+            Self::Call { args, .. } => args.iter().any(Self::has_parameters),
+        }
+    }
+
+    /// Puts values in the places of parameters; `value` says which.
+    ///
+    /// # Errors
+    /// Those of `value`.
+    pub fn give_parameters<E>(
+        &mut self,
+        value: &mut impl FnMut(&Ident) -> Result<Value, E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Literal(..) | Self::Variable(_) => Ok(()),
+            Self::Parameter(ident) => {
+                *self = Self::Literal(value(ident)?, ident.span);
+                Ok(())
+            }
+            Self::List(items, _) => items.iter_mut().try_for_each(|one| one.give_parameters(value)),
+            Self::Object(fields, _) => fields.iter_mut().try_for_each(|(name, field)| {
+                name.give_parameters(value)?;
+                field.give_parameters(value)
+            }),
+            Self::Call { args, .. } => {
+                args.iter_mut().try_for_each(|one| one.give_parameters(value))
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ impl Body<'_> {
         };
         let Relation::Stored(relation) = query.relation(*stored) else { return Ok(true) };
         if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
-            let times = query.times(expr, &input)?;
+            let times = query.times(expr, &input).map_err(|error| error.at(planned.span))?;
             return self.join_history(at, &input, &relation, &times, query, emit);
         }
         if let Some(joins) = self.joins_together(at, &input, query)? {

@@ -3,17 +3,22 @@
 //! # Invariants
 //! 1. A change that is refused leaves the relation as it was.
 
+use super::EnvAmbient;
 use super::session::Session;
-use crate::cell::{Cell, Interner};
+use crate::cell::Cell;
 use crate::error::{Error, Result};
-use crate::mutate::{Given, find, given_column, schema_of};
+use crate::expr::Computer;
+use crate::mutate::{Given, coerced, find, given_column, schema_of};
 use crate::output::Output;
 use crate::table::Table;
 use crate::view::Ephemeral;
 use crate::watch::Check;
 use base::STEPS;
+use model::{Type, Value};
+use plan::ColumnInfo;
+use std::borrow::Cow;
 use std::sync::Arc;
-use syntax::{Mutation, MutationOp};
+use syntax::{Mutation, MutationOp, Span};
 
 /// Rows that a table may hold beyond twice those that are alive, before the dead ones are left out.
 const DEAD_ROWS_KEPT: usize = 1024;
@@ -30,23 +35,32 @@ impl Session<'_> {
     ) -> Result<Output> {
         let name = &mutation.relation.text;
         let span = mutation.relation.span;
+        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
+        let schema = is_new.then(|| schema_of(mutation, given.headers)).transpose()?;
+        // Those that the script says here go before those of the relation.
+        let said = match (&schema, &mutation.spec) {
+            (Some(schema), _) => self.defaults(mutation, schema)?,
+            (None, Some(_)) => Self::said_defaults(mutation)?,
+            (None, None) => Vec::new(),
+        };
         let interner = &self.interner;
+        let ambient = EnvAmbient(&self.watch);
+        let computer = Computer { interner, parameters: &[], ambient: &ambient };
         let check = || self.watch.check(interner.bytes());
         match (mutation.op, self.ephemeral.get_mut(name)) {
             (MutationOp::Create, Some(_)) => {
                 return Err(Error::value(format!("relation `{name}` is there already"), span));
             }
             (MutationOp::Create | MutationOp::Replace, _) => {
-                let schema = schema_of(mutation, given.headers)?;
-                let columns: Vec<String> =
-                    crate::view::columns_of(&schema).into_iter().map(|c| c.name).collect();
+                let Some(schema) = schema else { return Ok(Output::status("OK")) };
+                let columns = crate::view::columns_of(&schema);
                 let keys = schema.keys.len();
                 let table = Arc::new(Table::new(columns.len(), keys));
-                let mut fresh = Ephemeral { columns, keys, table };
-                fresh.change(mutation, given, interner, &check)?;
+                let mut fresh = Ephemeral { columns, defaults: said, keys, table };
+                fresh.change(mutation, given, &[], &computer, &check)?;
                 self.ephemeral.insert(name.clone(), fresh);
             }
-            (_, Some(kept)) => kept.change(mutation, given, interner, &check)?,
+            (_, Some(kept)) => kept.change(mutation, given, &said, &computer, &check)?,
             (_, None) => {
                 let near = syntax::closest(name, self.ephemeral.keys().map(String::as_str));
                 return Err(Error::unknown(format!("no relation `{name}`"), span, near));
@@ -61,9 +75,11 @@ impl Ephemeral {
         &mut self,
         mutation: &Mutation,
         given: &Given<'_>,
-        interner: &Interner,
+        said: &[(String, plan::Expr)],
+        computer: &Computer<'_>,
         check: Check<'_>,
     ) -> Result<()> {
+        let interner = computer.interner;
         let (name, span) = (&mutation.relation.text, mutation.relation.span);
         let fail = |key: &[Cell], why: &str| {
             let shown: Vec<String> =
@@ -71,7 +87,7 @@ impl Ephemeral {
             let what = format!("row [{}] of relation `{name}` {why}", shown.join(", "));
             Err(Error::value(what, span))
         };
-        let columns = self.given(mutation, given)?;
+        let columns = self.given(mutation, given, said, computer)?;
         let keys = self.keys;
         let never_fails =
             matches!(mutation.op, MutationOp::Create | MutationOp::Replace | MutationOp::Put);
@@ -86,7 +102,7 @@ impl Ephemeral {
             if row % STEPS == STEPS - 1 {
                 check()?;
             }
-            let cell = |column: &Option<&[Cell]>| column.map(|column| column[row]);
+            let cell = |column: &Option<Cow<'_, [Cell]>>| column.as_ref().map(|column| column[row]);
             let key: Vec<Cell> = columns[..keys].iter().filter_map(cell).collect();
             let key_columns: Vec<&[Cell]> = key.iter().map(std::slice::from_ref).collect();
             let there = table.find(&key).filter(|_| !gone.contains(&key_columns, 0));
@@ -128,24 +144,62 @@ impl Ephemeral {
         Ok(())
     }
 
-    /// The cells of each column; `None` where the op does not ask for them.
-    fn given<'g>(&self, mutation: &Mutation, given: &Given<'g>) -> Result<Vec<Option<&'g [Cell]>>> {
+    /// The cells of each column as it holds them; `None` where the op does not ask for them. `said`: defaults that the script says here.
+    fn given<'g>(
+        &self,
+        mutation: &Mutation,
+        given: &Given<'g>,
+        said: &[(String, plan::Expr)],
+        computer: &Computer<'_>,
+    ) -> Result<Vec<Option<Cow<'g, [Cell]>>>> {
         let of_keys_only =
             matches!(mutation.op, MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot);
-        let column = |(place, name): (usize, &String)| {
-            let said = mutation.spec.as_ref().and_then(|spec| find(spec, name));
-            let wanted = said.and_then(|said| said.binding.as_ref()).map_or(name, |b| &b.text);
+        let column = |(place, column): (usize, &ColumnInfo)| {
+            let name = &column.name;
+            let spec = mutation.spec.as_ref().and_then(|spec| find(spec, name));
+            let wanted = spec.and_then(|said| said.binding.as_ref()).map_or(name, |b| &b.text);
             let is_kept = place >= self.keys && (of_keys_only || mutation.op == MutationOp::Update);
-            match given_column(given.headers, wanted) {
-                Some(found) => Ok(Some(given.columns[found].as_slice())),
-                None if is_kept || given.rows == 0 => Ok(None),
-                None => {
-                    let what = format!("column `{name}` gets no value");
-                    Err(Error::value(what, mutation.relation.span))
+            let default = said.iter().chain(&self.defaults).find(|(of, _)| of == name);
+            let span = spec.map_or(mutation.relation.span, |said| said.name.span);
+            match (given_column(given.headers, wanted), default) {
+                (Some(found), _) => {
+                    let cells = given.columns[found].as_slice();
+                    if matches!(&column.column_type, Type::Nullable(of) if **of == Type::Any) {
+                        return Ok(Some(Cow::Borrowed(cells)));
+                    }
+                    let value = |&cell: &Cell| Ok(computer.interner.value(cell));
+                    Self::fitting(cells.iter().map(value), mutation, column, span, computer)
+                        .map(Some)
                 }
+                (None, _) if is_kept || given.rows == 0 => Ok(None),
+                // Computed for each row: a default may be random.
+                (None, Some((_, default))) => {
+                    let values = (0..given.rows).map(|_| computer.known(default));
+                    Self::fitting(values, mutation, column, span, computer).map(Some)
+                }
+                (None, None) => Err(Error::value(format!("column `{name}` gets no value"), span)),
             }
         };
         self.columns.iter().enumerate().map(column).collect()
+    }
+
+    /// Values as a column holds them.
+    fn fitting<'c>(
+        values: impl Iterator<Item = Result<Value>>,
+        mutation: &Mutation,
+        column: &ColumnInfo,
+        span: Span,
+        computer: &Computer<'_>,
+    ) -> Result<Cow<'c, [Cell]>> {
+        let fit = |value: Result<Value>| {
+            let fitting = coerced(&column.column_type, value?, computer.ambient);
+            let refused = |why| {
+                let (name, of) = (&column.name, &mutation.relation.text);
+                Error::value(format!("column `{name}` of relation `{of}`: {why}"), span)
+            };
+            fitting.map(|value| computer.interner.take(value)).map_err(refused)
+        };
+        values.map(fit).collect::<Result<Vec<Cell>>>().map(Cow::Owned)
     }
 }
 

@@ -9,7 +9,6 @@
 //! 2. Few rows are read. Where there are more, the plan's steps begin anew: they look at the clock and at the memory that they hold.
 
 use crate::bindings::Bindings;
-use crate::body::span_of;
 use crate::cell::{Cell, Interner};
 use crate::error::Result;
 use crate::expr::Computer;
@@ -152,7 +151,7 @@ impl<'p> Lookup<'p> {
         for (&var, &cell) in self.vars.known.iter().zip(given) {
             all.columns[var] = vec![cell; all.rows];
         }
-        for Planned { step, live, .. } in self.then {
+        for Planned { step, live, span, .. } in self.then {
             match step {
                 Step::Assign { var, value, .. } => {
                     let value = computer.compile(value)?;
@@ -161,7 +160,7 @@ impl<'p> Lookup<'p> {
                 }
                 Step::Filter(condition) => {
                     let compiled = computer.compile(condition)?;
-                    let kept = computer.select(&compiled, &all, span_of(step))?;
+                    let kept = computer.select(&compiled, &all, *span)?;
                     if kept.len() < all.rows {
                         all = all.gather(&kept, live);
                     }

@@ -37,9 +37,26 @@ impl Options {
             };
             Ok(Some(number))
         };
+        let rows = |what: &str, expr: &Option<syntax::Expr>| -> Result<Option<usize>> {
+            let Some((number, expr)) = number(what, expr)?.zip(expr.as_ref()) else {
+                return Ok(None);
+            };
+            if number.fract() != 0.0 {
+                let what = format!("`:{what}` expects a number of rows, found {number}");
+                return Err(Error::value(what, expr.span()));
+            }
+            Ok(Some(number as usize))
+        };
+        if let Some(expr) = &options.disable_magic_rewrite
+            && let value = known(expr, parameters, interner, ambient)?
+            && !matches!(value, Value::Bool(_))
+        {
+            let what = format!("`:disable_magic_rewrite` expects true or false, found {value}");
+            return Err(Error::value(what, expr.span()));
+        }
         Ok(Self {
-            limit: number("limit", &options.limit)?.map(|limit| limit as usize),
-            offset: number("offset", &options.offset)?.map_or(0, |offset| offset as usize),
+            limit: rows("limit", &options.limit)?,
+            offset: rows("offset", &options.offset)?.unwrap_or(0),
             timeout_s: number("timeout", &options.timeout)?,
             sleep_s: number("sleep", &options.sleep)?,
         })

@@ -1,6 +1,6 @@
 //! A script in its transaction: its queries, its changes, its own relations, and what is done when it has succeeded.
 
-use super::options::known;
+use super::options::{cells_of, known};
 use super::parsed::{Aim, Parsed, Stand, Way};
 use super::{Engine, EnvAmbient, Ground, Parameters};
 use crate::callback::Changed;
@@ -18,12 +18,14 @@ use crate::target::Target;
 use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
 use base::KeyspaceId;
-use model::Value;
+use model::{Type, Value};
+use plan::ColumnInfo;
 use relation::{Access, Entry, Names, Schema};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use store::{ErrorKind, Read, Transaction};
-use syntax::{Ident, MutationOp, Script, Span, SystemOp};
+use syntax::{Expr, Ident, MutationOp, Script, Span, SpecColumn, SystemOp};
 
 /// A script in a transaction.
 pub(super) struct Session<'e> {
@@ -86,6 +88,8 @@ impl Blocks for Session<'_> {
             None => (&[][..], &[][..], 0),
         };
         let given = Given { headers, columns, rows };
+        let said = self.with_parameters(mutation)?;
+        let mutation = &*said;
         let name = &mutation.relation.text;
         if name.starts_with('_') {
             return self.change_ephemeral(mutation, &given);
@@ -109,7 +113,9 @@ impl Blocks for Session<'_> {
                 return Ok(Output::status("OK"));
             }
         }
-        let aim = self.aim(query.span, mutation, is_new)?;
+        // What depends on parameters is not the same the next time.
+        let is_as_written = matches!(said, Cow::Borrowed(_));
+        let aim = self.aim(query.span, mutation, is_new || !is_as_written)?;
         let triggers = match self.in_trigger {
             true => &[],
             false => crate::trigger::of(&aim.settings, mutation.op),
@@ -158,8 +164,13 @@ impl Blocks for Session<'_> {
         let keys = output.columns.len();
         let check = || self.check();
         let table = Table::new(keys, keys).with_rows(&output.columns, output.rows, &check)?;
-        let columns = output.headers.clone();
-        self.ephemeral.insert(name.to_owned(), Ephemeral { columns, keys, table: Arc::new(table) });
+        let any = |name: &String| ColumnInfo {
+            name: name.clone(),
+            column_type: Type::Nullable(Box::new(Type::Any)),
+        };
+        let columns = output.headers.iter().map(any).collect();
+        let kept = Ephemeral { columns, defaults: Vec::new(), keys, table: Arc::new(table) };
+        self.ephemeral.insert(name.to_owned(), kept);
         Ok(())
     }
 
@@ -173,7 +184,7 @@ impl Blocks for Session<'_> {
         let rows = crate::sort::order(&by, live.len(), &self.interner, &|| self.check())?;
         let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
         Ok(Some(Output {
-            headers: kept.columns.clone(),
+            headers: kept.columns.iter().map(|column| column.name.clone()).collect(),
             columns: columns.iter().map(sorted).collect(),
             rows: rows.len(),
             interner: Arc::clone(&self.interner),
@@ -181,14 +192,11 @@ impl Blocks for Session<'_> {
     }
 
     fn swap(&mut self, a: &str, b: &str) -> bool {
-        match (self.ephemeral.remove(a), self.ephemeral.remove(b)) {
-            (Some(one), Some(other)) => {
-                self.ephemeral.insert(a.to_owned(), other);
-                self.ephemeral.insert(b.to_owned(), one);
-                true
-            }
-            _ => false,
-        }
+        let both = self.ephemeral.get(a).cloned().zip(self.ephemeral.get(b).cloned());
+        let Some((one, other)) = both else { return false };
+        self.ephemeral.insert(a.to_owned(), other);
+        self.ephemeral.insert(b.to_owned(), one);
+        true
     }
 
     fn check(&self) -> Result<()> {
@@ -362,8 +370,12 @@ impl Session<'_> {
     fn check_change(&self, mutation: &syntax::Mutation) -> Result<relation::Settings> {
         let name = &mutation.relation.text;
         let settings = self.engine.catalog.settings(self.read(), name)?;
-        let forbidden =
-            if mutation.op == MutationOp::Replace { Access::Protected } else { Access::ReadOnly };
+        let forbidden = match mutation.op {
+            MutationOp::Replace => Access::Protected,
+            // They only look.
+            MutationOp::Ensure | MutationOp::EnsureNot => Access::Hidden,
+            _ => Access::ReadOnly,
+        };
         let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
         relation::check_access(name, &settings, forbidden).map_err(refused)?;
         Ok(settings)
@@ -499,31 +511,58 @@ impl Session<'_> {
             .map_err(|error| refused(error, mutation.relation.span))
     }
 
+    /// The change with the parameters' values in its defaults: a relation keeps its defaults, but not what the parameters were.
+    fn with_parameters<'m>(
+        &self,
+        mutation: &'m syntax::Mutation,
+    ) -> Result<Cow<'m, syntax::Mutation>> {
+        let spec = mutation.spec.iter();
+        let mut columns = spec.flat_map(|spec| spec.keys.iter().chain(&spec.values));
+        let asks = |column: &SpecColumn| column.default.as_ref().is_some_and(Expr::has_parameters);
+        if !columns.any(asks) {
+            return Ok(Cow::Borrowed(mutation));
+        }
+        let mut value = |ident: &Ident| -> Result<Value> {
+            let names = std::slice::from_ref(&ident.text);
+            let cells = cells_of(names, self.parameters, &self.interner, |_| Some(ident.span))?;
+            Ok(cells.first().map_or(Value::Null, |&cell| self.interner.value(cell)))
+        };
+        let mut mutation = mutation.clone();
+        let spec = mutation.spec.iter_mut();
+        for column in spec.flat_map(|spec| spec.keys.iter_mut().chain(&mut spec.values)) {
+            column.default.iter_mut().try_for_each(|one| one.give_parameters(&mut value))?;
+        }
+        Ok(Cow::Owned(mutation))
+    }
+
+    /// Defaults that the script says, by column.
+    pub(super) fn said_defaults(mutation: &syntax::Mutation) -> Result<Vec<(String, plan::Expr)>> {
+        let spec = mutation.spec.iter();
+        let columns = spec.flat_map(|spec| spec.keys.iter().chain(&spec.values));
+        let said = columns.filter_map(|column| Some((&column.name, column.default.as_ref()?)));
+        said.map(|(name, default)| Ok((name.text.clone(), resolved(default)?))).collect()
+    }
+
     /// Defaults by column: those that the script says, then those of the relation.
-    fn defaults(
+    pub(super) fn defaults(
         &self,
         mutation: &syntax::Mutation,
         schema: &Schema,
     ) -> Result<Vec<(String, plan::Expr)>> {
-        let resolve = |expr: &syntax::Expr| {
-            plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem])
-        };
-        let mut defaults = Vec::new();
-        if let Some(spec) = &mutation.spec {
-            for column in spec.keys.iter().chain(&spec.values) {
-                if let Some(default) = &column.default {
-                    defaults.push((column.name.text.clone(), resolve(default)?));
-                }
-            }
-        }
+        let mut defaults = Self::said_defaults(mutation)?;
         let names = crate::view::columns_of(schema).into_iter().map(|column| column.name);
         for (name, default) in names.zip(schema.defaults()) {
             if let Some(text) = default {
-                defaults.push((name, resolve(&syntax::parse_expression(text)?)?));
+                defaults.push((name, resolved(&syntax::parse_expression(text)?)?));
             }
         }
         Ok(defaults)
     }
+}
+
+/// An expression without variables and parameters.
+fn resolved(expr: &Expr) -> Result<plan::Expr> {
+    plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem].into())
 }
 
 /// What the catalog says of a script's mistake, with its place; failures stay what they are.

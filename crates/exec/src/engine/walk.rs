@@ -8,7 +8,6 @@
 //! 1. The rows are some of those that the plan's steps find, each once; fewer than are enough only where there are no more.
 //! 2. It gives up after some looks and rows, and the plan's steps begin anew, which do much at once.
 
-use crate::body::span_of;
 use crate::cell::Cell;
 use crate::error::Result;
 use crate::expr::{Compiled, Computer, Rows};
@@ -157,7 +156,7 @@ impl<'p> Walk<'p> {
                     Stage::Assign { var: *var, value, compare: *compare }
                 }
                 Step::Filter(condition) => {
-                    Stage::Filter(computer.compile(condition)?, span_of(&planned.step))
+                    Stage::Filter(computer.compile(condition)?, planned.span)
                 }
                 Step::Same { a, b, compare } => Stage::Same { a: *a, b: *b, compare: *compare },
                 Step::Derived { .. } | Step::Member { .. } => return Ok(None),

@@ -158,7 +158,8 @@ impl Call<'_, '_> {
         let at = match &input.at {
             Some(at) => {
                 let at = self.query.computer().known(at)?;
-                Some(crate::history::time_of(&at, self.query.ambient)?)
+                let time = crate::history::time_of(&at, self.query.ambient);
+                Some(time.map_err(|error| error.at(input.span))?)
             }
             None => None,
         };
