@@ -133,6 +133,11 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
         },
         Statement::Swap(a, b) => {
             if !blocks.swap(&a.text, &b.text) {
+                if let Some(stored) = [a, b].into_iter().find(|name| !name.text.starts_with('_')) {
+                    let what = format!("`{}` is no relation of the script", stored.text);
+                    let hint = format!("write {{ ::rename {a} -> {b}, {b} -> {a} }}");
+                    return Err(Error::hinted(what, stored.span, hint));
+                }
                 let missing = if blocks.kept(&a.text)?.is_none() { a } else { b };
                 return Err(unknown(missing));
             }
@@ -156,10 +161,14 @@ fn rows_of(blocks: &mut dyn Blocks, condition: &Condition) -> Result<Output> {
 }
 
 fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<Output> {
-    blocks.kept(&name.text)?.ok_or_else(|| unknown(name))
+    let kept = blocks.kept(&name.text).map_err(|error| error.at(name.span))?;
+    kept.ok_or_else(|| unknown(name))
 }
 
 fn unknown(name: &Ident) -> Error {
+    if !name.text.starts_with('_') {
+        return Error::value(format!("no relation `{}`", name.text), name.span);
+    }
     let hint = "a block's rows are kept by `as _name`, or by `:create _name {…}` in it";
     Error::hinted(format!("the script has no relation `{}`", name.text), name.span, hint)
 }

@@ -9,12 +9,14 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::Computer;
 use crate::numbers::Numbers;
+use crate::output::Output;
 use crate::stored::StoredPath;
 use crate::target::Target;
 use crate::view::columns_of;
 use base::{Batch, Kind, STEPS};
 use hashbrown::HashMap;
 use model::{Type, Value};
+use plan::ColumnInfo;
 use relation::{KeyColumn, Schema, ValueColumn};
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -33,6 +35,16 @@ pub(crate) struct Given<'g> {
 
 /// Rows for `:returning`: their kind, and the relation's columns.
 pub(crate) type Returned = Vec<(&'static str, Vec<Value>)>;
+
+/// What `:returning` gives.
+pub(crate) fn returned_output(columns: &[ColumnInfo], returned: Returned) -> Output {
+    let names: Vec<&str> =
+        std::iter::once("_kind").chain(columns.iter().map(|column| column.name.as_str())).collect();
+    let rows = returned
+        .into_iter()
+        .map(|(kind, row)| std::iter::once(Value::Str(kind.to_owned())).chain(row).collect());
+    Output::of_values(&names, rows.collect())
+}
 
 /// The columns that a spec says, or that all of a head's are keys.
 ///

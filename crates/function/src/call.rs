@@ -120,7 +120,11 @@ impl<'a> Call<'a> {
 
     /// An operand is not what was wanted.
     pub(crate) fn refuse_operand(self, operand: &Value, wanted: &str) -> Failure {
-        self.fail(format_args!("expected {wanted}, found {}", describe(operand)))
+        let failure = self.fail(format_args!("expected {wanted}, found {}", describe(operand)));
+        match (self.name, operand) {
+            ("add", Value::Str(_) | Value::List(_)) => failure.hint("`++` joins texts and lists"),
+            _ => failure,
+        }
     }
 
     pub(crate) fn fail(self, why: impl fmt::Display) -> Failure {

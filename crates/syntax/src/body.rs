@@ -12,6 +12,7 @@ use crate::expression::Operand;
 use crate::lexer::{Kind, Token};
 use crate::operator;
 use crate::parser::{Parse, Parser, Reported};
+use crate::query::OPTIONS;
 
 /// A part of a body, and the levels of its tree if it is a lone condition.
 type Part = (Formula, Option<u32>);
@@ -168,9 +169,10 @@ impl Parser<'_> {
             _ if before != "not" && before.eq_ignore_ascii_case("not") => {
                 "before an atom write `not`, in small letters"
             }
+            _ if before == "not" => "in an expression write `!`; `not` is for atoms of a body",
             (Kind::AndAnd, _) => "`&&` joins conditions; between atoms write `,`",
             (Kind::OrOr, _) => "`||` joins conditions; between atoms write `or`",
-            (_, "and" | "AND") => "between atoms write `,`",
+            (_, "and" | "AND") => "between atoms write `,`, in an expression `&&`",
             (_, "OR") => "between atoms write `or`, in small letters",
             (_, "not") if self.word(self.ahead) == "in" => {
                 "write `!is_in(value, list)` for what is not in a list"
@@ -181,9 +183,17 @@ impl Parser<'_> {
                     self.source(self.before.span)
                 ));
             }
+            (Kind::LeftBracket, _) if self.before.kind == Kind::RightBracket => {
+                "a `,` may be missing; an item of a list is `get(list, index)`"
+            }
             (Kind::Equals, _) => "`==` compares; `=` binds the variable left of it",
+            (Kind::Define, _) => "in a body `=` binds a variable",
+            (_, "is" | "IS") => "`is_null(value)` asks for null",
             (Kind::At, _) => "`@ time` stands before the closing bracket of the relation",
             (Kind::Word, _) if self.rule_starts() => return None,
+            (Kind::Word, word) if OPTIONS.contains(&word) => {
+                return Some(format!("an option is written `:{word}`"));
+            }
             (Kind::Star | Kind::Tilde | Kind::Bang, _) => "a `,` may be missing",
             _ if self.begins_expression() => "a `,` may be missing",
             _ => return None,

@@ -170,6 +170,9 @@ impl Parser<'_> {
                 let hint = "a comment begins with `#`, or is `/* … */`".to_owned();
                 Err(self.unexpected_with("an expression", Some(hint)))
             }
+            Kind::Greater if self.before.kind == Kind::Less => {
+                Err(self.unexpected_with("an expression", Some("write `!=`".to_owned())))
+            }
             _ => Err(self.unexpected("an expression")),
         }
     }

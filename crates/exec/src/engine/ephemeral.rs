@@ -5,10 +5,10 @@
 
 use super::EnvAmbient;
 use super::session::Session;
-use crate::cell::Cell;
+use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::Computer;
-use crate::mutate::{Given, coerced, find, given_column, schema_of};
+use crate::mutate::{Given, Returned, coerced, find, given_column, schema_of};
 use crate::output::Output;
 use crate::table::Table;
 use crate::view::Ephemeral;
@@ -32,6 +32,7 @@ impl Session<'_> {
         &mut self,
         mutation: &Mutation,
         given: &Given<'_>,
+        returning: bool,
     ) -> Result<Output> {
         let name = &mutation.relation.text;
         let span = mutation.relation.span;
@@ -47,6 +48,7 @@ impl Session<'_> {
         let ambient = EnvAmbient(&self.watch);
         let computer = Computer { interner, parameters: &[], ambient: &ambient };
         let check = || self.watch.check(interner.bytes());
+        let mut changed = returning.then(Changed::default);
         match (mutation.op, self.ephemeral.get_mut(name)) {
             (MutationOp::Create, Some(_)) => {
                 return Err(Error::value(format!("relation `{name}` is there already"), span));
@@ -57,16 +59,46 @@ impl Session<'_> {
                 let keys = schema.keys.len();
                 let table = Arc::new(Table::new(columns.len(), keys));
                 let mut fresh = Ephemeral { columns, defaults: said, keys, table };
-                fresh.change(mutation, given, &[], &computer, &check)?;
+                fresh.change(mutation, given, &[], &computer, &check, changed.as_mut())?;
                 self.ephemeral.insert(name.clone(), fresh);
             }
-            (_, Some(kept)) => kept.change(mutation, given, &said, &computer, &check)?,
+            (_, Some(kept)) => {
+                kept.change(mutation, given, &said, &computer, &check, changed.as_mut())?;
+            }
             (_, None) => {
                 let near = syntax::closest(name, self.ephemeral.keys().map(String::as_str));
                 return Err(Error::unknown(format!("no relation `{name}`"), span, near));
             }
         }
-        Ok(Output::status("OK"))
+        match (changed, self.ephemeral.get(name)) {
+            (Some(changed), Some(kept)) => {
+                let returned = changed.into_returned(interner);
+                Ok(crate::mutate::returned_output(&kept.columns, returned))
+            }
+            _ => Ok(Output::status("OK")),
+        }
+    }
+}
+
+/// What was done to rows, for `:returning`.
+#[derive(Default)]
+struct Changed {
+    /// What the script asked for.
+    asked: Vec<Vec<Cell>>,
+    /// What stood there before.
+    old: Vec<Vec<Cell>>,
+    removes: bool,
+}
+
+impl Changed {
+    fn into_returned(self, interner: &Interner) -> Returned {
+        let (asked, old) = match self.removes {
+            true => ("requested", "deleted"),
+            false => ("inserted", "replaced"),
+        };
+        let values = |row: Vec<Cell>| row.into_iter().map(|cell| interner.value(cell)).collect();
+        let asked = self.asked.into_iter().map(|row| (asked, values(row)));
+        asked.chain(self.old.into_iter().map(|row| (old, values(row)))).collect()
     }
 }
 
@@ -78,6 +110,7 @@ impl Ephemeral {
         said: &[(String, plan::Expr)],
         computer: &Computer<'_>,
         check: Check<'_>,
+        mut changed: Option<&mut Changed>,
     ) -> Result<()> {
         let interner = computer.interner;
         let (name, span) = (&mutation.relation.text, mutation.relation.span);
@@ -116,6 +149,12 @@ impl Ephemeral {
             }
             if matches!(mutation.op, MutationOp::Rm | MutationOp::Delete) {
                 gone.insert(&key_columns, 0);
+                if let Some(changed) = &mut changed {
+                    let nulls = std::iter::repeat_n(Cell::NULL, table.arity() - keys);
+                    changed.asked.push(key.iter().copied().chain(nulls).collect());
+                    changed.old.extend(there.map(|there| row_of(&table, there)));
+                    changed.removes = true;
+                }
                 continue;
             }
             let full = columns.iter().enumerate().map(|(place, column)| {
@@ -123,6 +162,11 @@ impl Ephemeral {
                 cell(column).or(old).unwrap_or(Cell::NULL)
             });
             let full: Vec<Cell> = full.collect();
+            let only_asks = matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot);
+            if let Some(changed) = changed.as_mut().filter(|_| !only_asks) {
+                changed.asked.push(full.clone());
+                changed.old.extend(there.map(|there| row_of(&table, there)));
+            }
             match (mutation.op, there) {
                 (MutationOp::EnsureNot, _) => {}
                 (MutationOp::Ensure, Some(there)) => {
@@ -201,6 +245,10 @@ impl Ephemeral {
         };
         values.map(fit).collect::<Result<Vec<Cell>>>().map(Cow::Owned)
     }
+}
+
+fn row_of(table: &Table, row: usize) -> Vec<Cell> {
+    (0..table.arity()).map(|place| table.column(place)[row]).collect()
 }
 
 /// The live rows of a table but those whose keys are gone.

@@ -92,7 +92,7 @@ impl Blocks for Session<'_> {
         let mutation = &*said;
         let name = &mutation.relation.text;
         if name.starts_with('_') {
-            return self.change_ephemeral(mutation, &given);
+            return self.change_ephemeral(mutation, &given, query.options.returning);
         }
         if self.engine.store.is_read_only() {
             return Err(Error::value(
@@ -124,13 +124,8 @@ impl Blocks for Session<'_> {
         if !query.options.returning {
             return Ok(Output::status("OK"));
         }
-        let mut names = vec!["_kind".to_owned()];
-        names.extend(crate::view::columns_of(&aim.target.schema).into_iter().map(|c| c.name));
-        let rows = returned
-            .into_iter()
-            .map(|(kind, row)| std::iter::once(Value::Str(kind.to_owned())).chain(row).collect());
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        Ok(Output::of_values(&names, rows.collect()))
+        let columns = crate::view::columns_of(&aim.target.schema);
+        Ok(crate::mutate::returned_output(&columns, returned))
     }
 
     fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
@@ -175,7 +170,7 @@ impl Blocks for Session<'_> {
     }
 
     fn kept(&self, name: &str) -> Result<Option<Output>> {
-        let Some(kept) = self.ephemeral.get(name) else { return Ok(None) };
+        let Some(kept) = self.ephemeral.get(name) else { return self.stored_rows(name) };
         let table = &kept.table;
         let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
         let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
@@ -385,6 +380,39 @@ impl Session<'_> {
         self.ask(query, None)
     }
 
+    /// All rows of a stored relation, if there is one.
+    fn stored_rows(&self, name: &str) -> Result<Option<Output>> {
+        let Some(entry) = self.engine.catalog.find_in(&self.names, name)? else { return Ok(None) };
+        let columns = crate::view::columns_of(&entry.schema());
+        let variables: Vec<String> = (0..columns.len()).map(|i| format!("c{i}")).collect();
+        let variables = variables.join(", ");
+        let text = format!("?[{variables}] := *{name}[{variables}]");
+        let Ok(Script::Query(query)) = syntax::parse(&text) else { return Ok(None) };
+        // The places in it are not those of the script.
+        let elsewhere = |error| match error {
+            Error::Script(problems) => {
+                let message = problems.into_iter().next().map(|problem| problem.message);
+                Error::value(message.unwrap_or_default(), Span::default())
+            }
+            other => other,
+        };
+        self.watch.may_take_long()?;
+        let (plan, relations) = self.plan(&query).map_err(elsewhere)?;
+        let output = self.engine.run_query(
+            &query,
+            &plan,
+            relations,
+            self.read(),
+            None,
+            &self.interner,
+            self.parameters,
+            &self.watch,
+            None,
+        )?;
+        let headers = columns.into_iter().map(|column| column.name).collect();
+        Ok(Some(Output { headers, ..output }))
+    }
+
     /// Plans a query and runs it, with a look at what it does if there is an analysis.
     fn ask(&self, query: &syntax::Query, mut analysis: Option<&mut Analysis>) -> Result<Output> {
         let way = match &analysis {
@@ -430,6 +458,10 @@ impl Session<'_> {
             self.check_movable(old)?;
             let refused = |error: store::Error| Error::value(error.to_string(), new.span);
             relation::check_name(&new.text).map_err(refused)?;
+            if new.text.starts_with('_') {
+                let what = "a name with `_` first is for relations of a script";
+                return Err(Error::value(what, new.span));
+            }
             let leaves = pairs.iter().any(|(other, _)| other.text == new.text);
             if !leaves && self.engine.catalog.find_in(&self.names, &new.text)?.is_some() {
                 let what = format!("there is a relation `{}` already", new.text);

@@ -299,7 +299,7 @@ fn atoms_are_joined_and_negated_by_words() {
             "--> line 1, column 14",
             "  ?[x] := a[x] and b[x]",
             "               ^^^",
-            "hint: between atoms write `,`",
+            "hint: between atoms write `,`, in an expression `&&`",
         ],
     );
     check(
