@@ -36,6 +36,41 @@ pub(crate) struct Given<'g> {
 /// Rows for `:returning`: their kind, and the relation's columns.
 pub(crate) type Returned = Vec<(&'static str, Vec<Value>)>;
 
+/// Whether what a change says of columns holds of a relation that has these: names, and types where they are said.
+///
+/// # Errors
+/// A column that it does not have, or of another type.
+pub(crate) fn check_spec(
+    mutation: &Mutation,
+    columns: &[ColumnInfo],
+    headers: &[String],
+) -> Result<()> {
+    let relation = &mutation.relation;
+    let known = |name: &str, span: Span| {
+        columns.iter().find(|known| known.name == name).ok_or_else(|| {
+            let near = syntax::closest(name, columns.iter().map(|known| known.name.as_str()));
+            let what = format!("relation `{}` has no column `{name}`", relation.text);
+            Error::unknown(what, span, near)
+        })
+    };
+    let Some(spec) = &mutation.spec else {
+        // All columns of the head are meant.
+        let names = headers.iter().map(|header| variable_of(header));
+        return names.map(|name| known(name, relation.span).map(|_| ())).collect();
+    };
+    for column in spec.keys.iter().chain(&spec.values) {
+        let is = &known(&column.name.text, column.name.span)?.column_type;
+        let Some(said) = &column.column_type else { continue };
+        let is_id = *is.without_null() == Type::Id && *said.without_null() == Type::Int;
+        if said != is && !is_id && *said != Type::Nullable(Box::new(Type::Any)) {
+            let (name, relation) = (&column.name, &relation.text);
+            let what = format!("column `{name}` of relation `{relation}` is {is}, not {said}");
+            return Err(Error::value(what, name.span));
+        }
+    }
+    Ok(())
+}
+
 /// What `:returning` gives.
 pub(crate) fn returned_output(columns: &[ColumnInfo], returned: Returned) -> Output {
     let names: Vec<&str> =
@@ -306,17 +341,7 @@ impl Writer<'_> {
         let of_keys_only =
             matches!(mutation.op, MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot);
         let columns = columns_of(schema);
-        if let Some(spec) = &mutation.spec {
-            for column in spec.keys.iter().chain(&spec.values) {
-                if !columns.iter().any(|known| known.name == column.name.text) {
-                    let names = columns.iter().map(|known| known.name.as_str());
-                    let near = syntax::closest(&column.name.text, names);
-                    let what =
-                        format!("relation `{}` has no column `{}`", schema.name, column.name.text);
-                    return Err(Error::unknown(what, column.name.span, near));
-                }
-            }
-        }
+        check_spec(mutation, &columns, given.headers)?;
         let mut sources = Vec::with_capacity(columns.len());
         for (place, column) in columns.iter().enumerate() {
             let said = mutation.spec.as_ref().and_then(|spec| find(spec, &column.name));

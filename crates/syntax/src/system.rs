@@ -180,6 +180,14 @@ impl Parser<'_> {
             self.opening_brace("the event")?;
             let query = self.query(self.braces)?;
             self.closing_brace()?;
+            if let Some(span) = query.place_of_any_parameter() {
+                let hint = "it runs with scripts to come, whose parameters are their own";
+                return Err(self.report(
+                    span,
+                    "a trigger has no parameters",
+                    Some(hint.to_owned()),
+                ));
+            }
             scripts.push(self.source(query.span).to_owned());
         }
         Ok(SystemOp::SetTriggers { relation, put, rm, replace })

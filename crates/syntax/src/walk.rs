@@ -3,10 +3,23 @@
 use crate::ast::{Args, Atom, Expr, Formula, Ident, Query, Rule, Span};
 use model::Value;
 
+/// Which parameters are sought.
+type Is<'f> = &'f dyn Fn(&Ident) -> bool;
+
 impl Query {
     /// Where a parameter is first asked for.
     #[must_use]
     pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
+        self.place_of(&|ident| ident.text == name)
+    }
+
+    /// Where a parameter is first asked for, whatever its name.
+    #[must_use]
+    pub fn place_of_any_parameter(&self) -> Option<Span> {
+        self.place_of(&|_| true)
+    }
+
+    fn place_of(&self, is: Is<'_>) -> Option<Span> {
         let options = &self.options;
         let columns = options.mutation.iter().filter_map(|mutation| mutation.spec.as_ref());
         let columns = columns.flat_map(|spec| spec.keys.iter().chain(&spec.values));
@@ -17,10 +30,10 @@ impl Query {
             &options.sleep,
             &options.disable_magic_rewrite,
         ];
-        let in_rules = self.rules.iter().find_map(|rule| in_rule(rule, name));
+        let in_rules = self.rules.iter().find_map(|rule| in_rule(rule, is));
         in_rules
-            .or_else(|| in_all(asked.into_iter().flatten(), name))
-            .or_else(|| in_all(columns.filter_map(|column| column.default.as_ref()), name))
+            .or_else(|| in_all(asked.into_iter().flatten(), is))
+            .or_else(|| in_all(columns.filter_map(|column| column.default.as_ref()), is))
     }
 }
 
@@ -28,27 +41,23 @@ impl Expr {
     /// Where a parameter is first asked for.
     #[must_use]
     pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
+        self.place_of(&|ident| ident.text == name)
+    }
+
+    fn place_of(&self, is: Is<'_>) -> Option<Span> {
         match self {
             Self::Literal(..) | Self::Variable(_) => None,
-            Self::Parameter(ident) => (ident.text == name).then_some(ident.span),
-            Self::List(items, _) => in_all(items, name),
-            Self::Object(fields, _) => in_all(fields.iter().flat_map(|(k, v)| [k, v]), name),
-            Self::Call { args, .. } => in_all(args, name),
+            Self::Parameter(ident) => is(ident).then_some(ident.span),
+            Self::List(items, _) => in_all(items, is),
+            Self::Object(fields, _) => in_all(fields.iter().flat_map(|(k, v)| [k, v]), is),
+            Self::Call { args, .. } => in_all(args, is),
         }
     }
 
     /// Whether a parameter is asked for.
     #[must_use]
     pub fn has_parameters(&self) -> bool {
-        match self {
-            Self::Literal(..) | Self::Variable(_) => false,
-            Self::Parameter(_) => true,
-            Self::List(items, _) => items.iter().any(Self::has_parameters),
-            Self::Object(fields, _) => {
-                fields.iter().any(|(name, value)| name.has_parameters() || value.has_parameters())
-            }
-            Self::Call { args, .. } => args.iter().any(Self::has_parameters),
-        }
+        self.place_of(&|_| true).is_some()
     }
 
     /// Puts values in the places of parameters; `value` says which.
@@ -77,47 +86,47 @@ impl Expr {
     }
 }
 
-fn in_all<'e>(all: impl IntoIterator<Item = &'e Expr>, name: &str) -> Option<Span> {
-    all.into_iter().find_map(|expr| expr.place_of_parameter(name))
+fn in_all<'e>(all: impl IntoIterator<Item = &'e Expr>, is: Is<'_>) -> Option<Span> {
+    all.into_iter().find_map(|expr| expr.place_of(is))
 }
 
-fn in_rule(rule: &Rule, name: &str) -> Option<Span> {
+fn in_rule(rule: &Rule, is: Is<'_>) -> Option<Span> {
     match rule {
         Rule::Inline { head, body, .. } => {
             let args = head.iter().filter_map(|item| item.aggregate.as_ref());
-            in_all(args.flat_map(|(_, args)| args), name).or_else(|| in_formula(body, name))
+            in_all(args.flat_map(|(_, args)| args), is).or_else(|| in_formula(body, is))
         }
-        Rule::Constant { data, .. } => data.place_of_parameter(name),
+        Rule::Constant { data, .. } => data.place_of(is),
         Rule::Fixed { inputs, options, .. } => inputs
             .iter()
-            .find_map(|input| in_atom(input, name))
-            .or_else(|| in_all(options.iter().map(|(_, expr)| expr), name)),
+            .find_map(|input| in_atom(input, is))
+            .or_else(|| in_all(options.iter().map(|(_, expr)| expr), is)),
     }
 }
 
-fn in_formula(formula: &Formula, name: &str) -> Option<Span> {
+fn in_formula(formula: &Formula, is: Is<'_>) -> Option<Span> {
     match formula {
         Formula::And(parts) | Formula::Or(parts) => {
-            parts.iter().find_map(|part| in_formula(part, name))
+            parts.iter().find_map(|part| in_formula(part, is))
         }
-        Formula::Not(inner, _) => in_formula(inner, name),
-        Formula::Atom(atom) => in_atom(atom, name),
+        Formula::Not(inner, _) => in_formula(inner, is),
+        Formula::Atom(atom) => in_atom(atom, is),
     }
 }
 
-fn in_atom(atom: &Atom, name: &str) -> Option<Span> {
-    let values = |named: &[(_, Expr)]| in_all(named.iter().map(|(_, expr)| expr), name);
+fn in_atom(atom: &Atom, is: Is<'_>) -> Option<Span> {
+    let values = |named: &[(_, Expr)]| in_all(named.iter().map(|(_, expr)| expr), is);
     match atom {
-        Atom::Rule { args, .. } => in_all(args, name),
+        Atom::Rule { args, .. } => in_all(args, is),
         Atom::Stored { args, at, .. } => match args {
-            Args::Positional(args) => in_all(args, name),
+            Args::Positional(args) => in_all(args, is),
             Args::Named(args) => values(args),
         }
-        .or_else(|| in_all(at, name)),
+        .or_else(|| in_all(at, is)),
         Atom::Search { args, parameters, .. } => values(args).or_else(|| values(parameters)),
         Atom::Condition(expr)
         | Atom::Unify { value: expr, .. }
-        | Atom::Member { list: expr, .. } => expr.place_of_parameter(name),
+        | Atom::Member { list: expr, .. } => expr.place_of(is),
     }
 }
 

@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::Computer;
-use crate::mutate::{Given, Returned, coerced, find, given_column, schema_of};
+use crate::mutate::{Given, Returned, check_spec, coerced, find, given_column, schema_of};
 use crate::output::Output;
 use crate::table::Table;
 use crate::view::Ephemeral;
@@ -196,6 +196,7 @@ impl Ephemeral {
         said: &[(String, plan::Expr)],
         computer: &Computer<'_>,
     ) -> Result<Vec<Option<Cow<'g, [Cell]>>>> {
+        check_spec(mutation, &self.columns, given.headers)?;
         let of_keys_only =
             matches!(mutation.op, MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot);
         let column = |(place, column): (usize, &ColumnInfo)| {
