@@ -55,8 +55,10 @@ pub(crate) fn check_spec(
     };
     let Some(spec) = &mutation.spec else {
         // All columns of the head are meant.
-        let names = headers.iter().map(|header| variable_of(header));
-        return names.map(|name| known(name, relation.span).map(|_| ())).collect();
+        return headers.iter().try_for_each(|header| {
+            known(variable_of(header), relation.span)?;
+            Ok(())
+        });
     };
     for column in spec.keys.iter().chain(&spec.values) {
         let is = &known(&column.name.text, column.name.span)?.column_type;
