@@ -5,7 +5,7 @@
 //! with texts, of which a condition on numbers leaves a thousandth, that was all of the time. (Late materialisation: Abadi, Myers, DeWitt and Madden,
 //! *Materialization strategies in a column-oriented DBMS*, ICDE 2007.)
 
-use super::{Body, Emit, Wanted, span_of};
+use super::{Body, Emit, Wanted};
 use crate::bindings::Bindings;
 use crate::error::Result;
 use crate::expr::Computer;
@@ -77,7 +77,7 @@ impl Body<'_> {
         let columns = |of: &[(usize, Var)]| -> Vec<usize> { of.iter().map(|one| one.0).collect() };
         let filters: Vec<_> = self.steps[at + 1..=last]
             .iter()
-            .filter_map(|ready| Some((ready.expr.clone()?, span_of(&ready.planned.step))))
+            .filter_map(|ready| Some((ready.expr.clone()?, ready.planned.span)))
             .collect();
         let planned = self.steps[last].planned;
         let live = &planned.live;

@@ -398,12 +398,12 @@ impl Session<'_> {
         };
         self.watch.may_take_long()?;
         let (plan, relations) = self.plan(&query).map_err(elsewhere)?;
+        let ground = Ground { read: self.read(), lasting: None, goes_out: false };
         let output = self.engine.run_query(
             &query,
             &plan,
             relations,
-            self.read(),
-            None,
+            ground,
             &self.interner,
             self.parameters,
             &self.watch,
