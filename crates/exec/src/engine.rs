@@ -104,32 +104,14 @@ struct Ground<'g> {
     goes_out: bool,
 }
 
-/// Whether `:order` names a column whose values are otherwise compared with nothing.
-fn orders_by_loose(query: &syntax::Query, plan: &Plan) -> bool {
+/// Columns of the entry that `:order` names, and whether each descends; what is no column is left out.
+fn order_of(query: &syntax::Query, plan: &Plan) -> Vec<(usize, bool)> {
     let headers = &plan.program.predicates[plan.program.entry].columns;
-    let rules = plan.groups.iter().flat_map(|group| &group.rules);
-    let mut entry =
-        rules.filter(|rule| plan.program.rules[rule.rule].predicate == plan.program.entry);
-    entry.any(|rule| {
-        let head = &plan.program.rules[rule.rule].head;
-        let loose = rule.first.as_ref().map_or(&[][..], |body| &body.loose);
-        query.options.order.iter().any(|(name, _)| {
-            let place = headers.iter().position(|header| *header == name.text);
-            place.and_then(|place| head.get(place)).is_some_and(|var| loose.contains(var))
-        })
-    })
-}
-
-/// The rows that are wanted, where a query asks for the first ones in an order.
-fn first(query: &syntax::Query, plan: &Plan, options: &Options) -> Option<First> {
-    let headers = &plan.program.predicates[plan.program.entry].columns;
-    let by = query.options.order.iter().map(|(name, descends)| {
+    let by = query.options.order.iter().filter_map(|(name, descends)| {
         let place = headers.iter().position(|header| *header == name.text)?;
         Some((place, *descends))
     });
-    let order: Vec<(usize, bool)> = by.collect::<Option<_>>()?;
-    let rows = options.limit?.saturating_add(options.offset).max(1);
-    (!order.is_empty()).then_some(First { order, rows })
+    by.collect()
 }
 
 /// A script that runs.
@@ -453,8 +435,14 @@ impl Engine {
                 ));
                 running.profile = analysis.as_ref().map(|_| Profile::default());
                 running.helpers = Some(&self.helpers);
-                running.goes_out = goes_out && !orders_by_loose(query, plan);
-                running.first = first(query, plan, &options);
+                running.goes_out = goes_out;
+                let order = order_of(query, plan);
+                running.order = order.iter().map(|(column, _)| *column).collect();
+                if let Some(limit) = options.limit.filter(|_| !order.is_empty()) {
+                    // One row at least: an assertion may ask whether there are any.
+                    let rows = limit.saturating_add(options.offset).max(1);
+                    running.first = Some(Arc::new(First { order, rows, last: Mutex::default() }));
+                }
                 running.kept_tries =
                     lasting.map(|snapshot| KeptTries { cache: &self.tries, snapshot });
                 running.run(enough)?;

@@ -98,7 +98,11 @@ pub(crate) struct Query<'a> {
     /// Rows of the entry that are enough.
     enough: usize,
     /// The rows of the entry that are wanted, where others need not be kept.
-    pub(crate) first: Option<First>,
+    pub(crate) first: Option<Arc<First>>,
+    /// What `:order` compares, where a body's rows go out.
+    pub(crate) ordered: Vec<plan::Var>,
+    /// Columns of the entry that `:order` names.
+    pub(crate) order: Vec<usize>,
     /// Values of the entry's [`BodyPlan::loose`] go straight to the caller.
     pub(crate) goes_out: bool,
     /// While it runs the entry's body, and they do.
@@ -166,6 +170,8 @@ impl<'a> Query<'a> {
             beside_bytes: 0,
             enough: usize::MAX,
             first: None,
+            ordered: Vec::new(),
+            order: Vec::new(),
             goes_out: false,
             is_loose: false,
             listed: None,
@@ -198,7 +204,9 @@ impl<'a> Query<'a> {
             helpers: None,
             beside_bytes: 0,
             enough: self.enough,
-            first: None,
+            first: self.first.clone(),
+            ordered: self.ordered.clone(),
+            order: Vec::new(),
             goes_out: self.goes_out,
             is_loose: self.is_loose,
             listed: None,
@@ -419,11 +427,14 @@ impl<'a> Query<'a> {
         {
             let columns = vec![Vec::new(); aggregates.len()];
             let head = &plan.program.rules[rule.rule].head;
-            let first = self.first.take();
-            let mut sink = RowList { columns, rows: 0, head, enough, first, last: None };
+            let first = self.first.clone();
+            self.ordered =
+                self.order.iter().filter_map(|&column| head.get(column).copied()).collect();
+            let mut sink = RowList { columns, rows: 0, head, enough, first };
             self.is_loose = self.goes_out;
             self.run_body(body, rule.rule, &mut sink)?;
             self.is_loose = false;
+            self.first = None;
             self.listed = Some(Columns { rows: sink.rows, columns: sink.columns });
             return Ok(());
         }

@@ -8,19 +8,48 @@ use crate::query::Query;
 use crate::sink::{Sink, head_columns};
 use crate::sort;
 use crate::table::ROWS_MAX;
+use env::sync::Mutex;
 use plan::Var;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Rows more than those wanted that are kept before the others are let go.
 const SPARE_ROWS: usize = 8192;
 
-/// The first rows in an order.
-#[derive(Clone, Debug)]
+/// The first rows in an order, for all threads that look for them.
+#[derive(Debug)]
 pub(crate) struct First {
-    /// Columns of the head and whether each descends; those that are not named follow, ascending.
+    /// Columns of the head and whether each descends, one at least; those that are not named follow, ascending.
     pub order: Vec<(usize, bool)>,
     /// So many rows are wanted.
     pub rows: usize,
+    /// The value of the first column of the order in the last of the rows that are wanted, once some thread has found as many: what comes after it need not
+    /// be kept.
+    pub last: Mutex<Option<Cell>>,
+}
+
+impl First {
+    /// What rows must not come after.
+    pub(crate) fn last(&self) -> Option<Cell> {
+        *self.last.lock()
+    }
+
+    /// Whether a value of the first column of the order says that its row is not wanted, given [`First::last`].
+    pub(crate) fn is_late(&self, last: Cell, value: Cell, interner: &Interner) -> bool {
+        let by_value = match (value.as_small_int(), last.as_small_int()) {
+            (Some(value), Some(last)) => value.cmp(&last),
+            _ => interner.cmp(value, last),
+        };
+        let behind = if self.order[0].1 { Ordering::Less } else { Ordering::Greater };
+        by_value == behind
+    }
+
+    fn note(&self, found: Cell, interner: &Interner) {
+        let mut last = self.last.lock();
+        if last.is_none_or(|last| !self.is_late(last, found, interner)) {
+            *last = Some(found);
+        }
+    }
 }
 
 /// Rows none of which can be equal ([`plan::BodyPlan::unequal`]).
@@ -34,25 +63,14 @@ pub(crate) struct RowList<'q> {
     /// So many rows are enough, whichever.
     pub enough: usize,
     /// Only these are wanted.
-    pub first: Option<First>,
-    /// The value of the first column of the order in the last of the rows that are wanted, once there are as many: what comes after it need not be kept.
-    pub last: Option<Cell>,
+    pub first: Option<Arc<First>>,
 }
 
 impl RowList<'_> {
-    /// Whether a value of the first column of the order says that its row is not wanted.
-    fn is_late(order: (usize, bool), last: Cell, value: Cell, interner: &Interner) -> bool {
-        let by_value = match (value.as_small_int(), last.as_small_int()) {
-            (Some(value), Some(last)) => value.cmp(&last),
-            _ => interner.cmp(value, last),
-        };
-        let behind = if order.1 { Ordering::Less } else { Ordering::Greater };
-        by_value == behind
-    }
-
     /// Lets go what is not wanted, where there is much of it.
     fn prune(&mut self, spare: usize, query: &Query<'_>) -> Result<()> {
-        let Some(First { order, rows: wanted }) = &self.first else { return Ok(()) };
+        let Some(first) = &self.first else { return Ok(()) };
+        let First { order, rows: wanted, .. } = &**first;
         if self.rows <= wanted.saturating_add(spare.max(*wanted)) {
             return Ok(());
         }
@@ -61,8 +79,9 @@ impl RowList<'_> {
             by.map(|(column, descends)| (self.columns[column].as_slice(), descends)).collect();
         let mut sorted = sort::order(&by, self.rows, query.interner, &|| query.check(0))?;
         sorted.truncate(*wanted);
-        let first = order.first().map_or(0, |(column, _)| *column);
-        self.last = sorted.last().map(|&row| self.columns[first][row as usize]);
+        if let Some(&row) = sorted.last() {
+            first.note(self.columns[order[0].0][row as usize], query.interner);
+        }
         for column in &mut self.columns {
             *column = sorted.iter().map(|&row| column[row as usize]).collect();
         }
@@ -74,14 +93,10 @@ impl RowList<'_> {
 impl Sink for RowList<'_> {
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
         let found_columns = head_columns(self.head, found);
-        let early = match (&self.first, self.last) {
-            (Some(First { order, .. }), Some(last)) => order.first().map(|&by| (by, last)),
-            _ => None,
-        };
-        if let Some((by, last)) = early {
-            let values = found_columns[by.0].iter().enumerate();
-            let kept =
-                values.filter(|(_, value)| !Self::is_late(by, last, **value, query.interner));
+        let last = self.first.as_ref().and_then(|first| Some((first, first.last()?)));
+        if let Some((first, last)) = last {
+            let values = found_columns[first.order[0].0].iter().enumerate();
+            let kept = values.filter(|(_, value)| !first.is_late(last, **value, query.interner));
             let kept: Vec<usize> = kept.map(|(row, _)| row).collect();
             for (column, found) in self.columns.iter_mut().zip(&found_columns) {
                 column.extend(kept.iter().map(|&row| found[row]));
@@ -115,7 +130,6 @@ impl Sink for RowList<'_> {
             columns: vec![Vec::new(); self.columns.len()],
             rows: 0,
             first: self.first.clone(),
-            last: None,
             ..*self
         }
     }

@@ -1,4 +1,5 @@
-//! Conditions right behind a scan are asked before the columns are read that they do not compare.
+//! Conditions right behind a scan are asked before the columns are read that they do not compare; so is whether a row comes behind the first ones, where only
+//! those are wanted.
 //!
 //! # Why
 //! A text of more than six bytes is taken into the query's interner when it is read, some 400 ns each (a hash, a look, a copy): of a relation
@@ -10,9 +11,11 @@ use crate::bindings::Bindings;
 use crate::error::Result;
 use crate::expr::Computer;
 use crate::query::Query;
+use crate::sink_list::First;
 use crate::stored::{Columns, StoredPath};
 use base::KeyRange;
 use plan::{Step, Var};
+use std::sync::Arc;
 
 /// What is read before the conditions, and after them.
 pub(super) struct Early {
@@ -24,12 +27,14 @@ pub(super) struct Early {
     rest: Vec<(usize, Var)>,
     /// Variables of the row that came in that they compare.
     given: Vec<Var>,
+    /// Where the first rows in an order are wanted: the variable that it begins with.
+    by: Option<(Arc<First>, Var)>,
 }
 
 impl Body<'_> {
     /// How the scan of a step is read, if conditions behind it spare anything: none where somebody counts what each step does, or equal rows are made
     /// one on the way.
-    pub(super) fn early(&self, at: usize, path: &StoredPath) -> Option<Early> {
+    pub(super) fn early(&self, at: usize, path: &StoredPath, query: &Query<'_>) -> Option<Early> {
         let Step::Stored { outputs, checks, .. } = &self.steps[at].planned.step else {
             return None;
         };
@@ -37,7 +42,13 @@ impl Body<'_> {
         let filters =
             behind.take_while(|ready| matches!(ready.planned.step, Step::Filter(_))).count();
         let is_plain = |at: usize| self.steps[at].seen.is_none() && self.steps[at].merged.is_none();
-        if filters == 0
+        // What comes behind the first rows in an order is told by the column that the order begins with.
+        let by = match (&query.first, query.ordered.first()) {
+            (Some(first), Some(&var)) => Some((Arc::clone(first), var)),
+            _ => None,
+        };
+        let by = by.filter(|(_, var)| outputs.iter().any(|(_, read)| read == var));
+        if (filters == 0 && by.is_none())
             || self.clock.is_some()
             || !checks.is_empty()
             || !(at..=at + filters).all(is_plain)
@@ -50,13 +61,14 @@ impl Body<'_> {
                 expr.each_var(&mut |var| asked.push(var));
             }
         }
+        asked.extend(by.iter().map(|(_, var)| *var));
         let is_asked = |(_, var): &(usize, Var)| asked.contains(var);
         let (first, rest): (Vec<_>, Vec<_>) = outputs.iter().copied().partition(is_asked);
         if first.is_empty() || !rest.iter().any(|(column, _)| path.is_costly(*column)) {
             return None;
         }
         asked.retain(|var| !first.iter().any(|(_, read)| read == var));
-        Some(Early { filters, first, rest, given: asked })
+        Some(Early { filters, first, rest, given: asked, by })
     }
 
     /// Hands on the rows of a scan for which the conditions behind it are true, for the one row that came in.
@@ -72,7 +84,7 @@ impl Body<'_> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
-        let Early { filters, first, rest, given } = early;
+        let Early { filters, first, rest, given, by } = early;
         let last = at + filters;
         let columns = |of: &[(usize, Var)]| -> Vec<usize> { of.iter().map(|one| one.0).collect() };
         let filters: Vec<_> = self.steps[at + 1..=last]
@@ -97,6 +109,17 @@ impl Body<'_> {
                 given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
             for (expr, span) in &filters {
                 let kept = computer.select(expr, &rows, *span)?;
+                if kept.len() < rows.rows {
+                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
+                    rows = rows.gather(&kept, &all);
+                }
+            }
+            if let Some((first, var)) = by
+                && let Some(last) = first.last()
+            {
+                let values = rows.columns[*var].iter().zip(0_u32..);
+                let kept = values.filter(|(value, _)| !first.is_late(last, **value, interner));
+                let kept: Vec<u32> = kept.map(|(_, row)| row).collect();
                 if kept.len() < rows.rows {
                     picked = kept.iter().map(|&row| picked[row as usize]).collect();
                     rows = rows.gather(&kept, &all);

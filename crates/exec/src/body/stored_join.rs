@@ -74,7 +74,7 @@ impl Body<'_> {
             if is_covered
                 && input.rows == 1
                 && !once
-                && let Some(early) = self.early(at, stored_path)
+                && let Some(early) = self.early(at, stored_path, query)
             {
                 return self.scan_early(
                     at,
@@ -190,7 +190,8 @@ impl Body<'_> {
         if !query.is_loose {
             return Vec::new();
         }
-        let loose = outputs.iter().filter(|(_, var)| self.loose.contains(var));
+        let is_loose = |var| self.loose.contains(var) && !query.ordered.contains(var);
+        let loose = outputs.iter().filter(|(_, var)| is_loose(var));
         loose.map(|(column, _)| *column).collect()
     }
 
