@@ -43,11 +43,19 @@ pub enum Switch {
     CommitOnRollback = 1 << 10,
     /// What a transaction writes is visible to others at once.
     ReadUncommitted = 1 << 11,
+    /// A long blob that is put whole loses its last piece.
+    ForgetPiece = 1 << 12,
+    /// A blob that is written in pieces leaves no note of them.
+    ForgetNote = 1 << 13,
+    /// Increments that waited are written twice.
+    CountTwice = 1 << 14,
+    /// A number that is set does not take away the increments that are being written.
+    KeepIncrements = 1 << 15,
 }
 
 impl Switch {
-    /// All, in the order of the table in `docs/isolation.md`.
-    pub const ALL: [Self; 12] = [
+    /// All.
+    pub const ALL: [Self; 16] = [
         Self::SkipConflictCheck,
         Self::SkipReadValidation,
         Self::ReadLatestInsteadOfSnapshot,
@@ -60,6 +68,10 @@ impl Switch {
         Self::HalfCommitVisible,
         Self::CommitOnRollback,
         Self::ReadUncommitted,
+        Self::ForgetPiece,
+        Self::ForgetNote,
+        Self::CountTwice,
+        Self::KeepIncrements,
     ];
 }
 

@@ -118,6 +118,7 @@ impl Database {
             durability: options.durability,
             rows_max: options.increments_waiting_max(),
             bytes_max: options.combined_waiting_bytes(),
+            commit_rows: Buffering::COMMIT_ROWS,
         };
         let waiting = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
         let waiting = Arc::new(waiting);

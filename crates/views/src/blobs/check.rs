@@ -2,7 +2,7 @@
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held, push_key};
-use super::{Blobs, CHUNK_BYTES, VALUES, damaged};
+use super::{Blobs, VALUES, damaged};
 use base::{Column, KeyRange, Keys, Kind, Projection};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -127,6 +127,7 @@ impl Blobs {
     /// What is there under each id.
     fn chunks_found(&self) -> Result<HashMap<u64, Found, RandomState>> {
         let mut found: HashMap<u64, Found, RandomState> = HashMap::default();
+        let chunk_bytes = self.core.sizes.chunk_bytes as u64;
         self.source.read(|read| {
             let range = KeyRange { lower: base::Key::words(&[NOTES + 1]), upper: None };
             let mut scan = read.scan(self.core.large, range, Projection::ALL)?;
@@ -138,7 +139,7 @@ impl Blobs {
                 let keys = batch.key_words(0).iter().zip(batch.key_words(1));
                 for (i, (&id, &chunk)) in keys.enumerate() {
                     let of = found.entry(id).or_default();
-                    let full = of.bytes == of.next * CHUNK_BYTES as u64;
+                    let full = of.bytes == of.next * chunk_bytes;
                     of.broken |= chunk != of.next || !full;
                     of.next += 1;
                     of.bytes += values.get(i).len() as u64;

@@ -1,6 +1,7 @@
 //! Chunks of long values.
 
-use super::{Blobs, CHUNK_BYTES, damaged};
+use super::{Blobs, damaged};
+use base::sabotage::{Switch, is_on};
 use base::{Batch, BytesColumn, Column, Key, KeyRange, KeyRef, Keys, Kind, Projection};
 use store::{Kinds, Read, Result, TableWrites};
 
@@ -44,9 +45,12 @@ impl ChunkWrites {
     }
 
     /// All chunks of a value.
-    pub(super) fn put_all(&mut self, id: u64, value: &[u8]) {
-        for (chunk, bytes) in (0..).zip(value.chunks(CHUNK_BYTES)) {
+    pub(super) fn put_all(&mut self, id: u64, value: &[u8], chunk_bytes: usize) {
+        for (chunk, bytes) in (0..).zip(value.chunks(chunk_bytes)) {
             self.put(id, chunk, bytes);
+        }
+        if is_on(Switch::ForgetPiece) && value.len() > chunk_bytes {
+            self.delete(id, (value.len() - 1) as u64 / chunk_bytes as u64);
         }
     }
 
@@ -83,7 +87,8 @@ impl Blobs {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let mut batch = chunk_batch();
-        let (start, chunks) = (out.len(), bytes.div_ceil(CHUNK_BYTES as u64));
+        let chunk_bytes = self.core.sizes.chunk_bytes as u64;
+        let (start, chunks) = (out.len(), bytes.div_ceil(chunk_bytes));
         // Whatever the row says, no more is taken than a value may have.
         out.reserve(bytes.min(super::VALUE_BYTES_MAX) as usize);
         let mut next = 0;
@@ -97,7 +102,7 @@ impl Blobs {
                 out.extend_from_slice(&chunks.heap);
             }
             next = end;
-            if (out.len() - start) as u64 != bytes.min(end * CHUNK_BYTES as u64) {
+            if (out.len() - start) as u64 != bytes.min(end * chunk_bytes) {
                 return Err(self.lost_chunk());
             }
         }

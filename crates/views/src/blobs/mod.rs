@@ -53,6 +53,21 @@ const VALUES: Projection = Projection { keys: 0, values: 7 };
 /// Columns `large` and `bytes`.
 const LARGE: Projection = Projection { keys: 0, values: 6 };
 
+/// Where a value is cut. What is on disk does not say: all who open some blobs must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// See [`LARGE_BYTES_MIN`].
+    pub(crate) large_bytes_min: usize,
+    /// See [`CHUNK_BYTES`].
+    pub(crate) chunk_bytes: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { large_bytes_min: LARGE_BYTES_MIN, chunk_bytes: CHUNK_BYTES }
+    }
+}
+
 /// Byte strings by key. Cheap to clone; threads may share it.
 ///
 /// # Errors
@@ -70,6 +85,7 @@ struct Core {
     rows: KeyspaceId,
     large: KeyspaceId,
     env: Arc<dyn Env>,
+    sizes: Sizes,
 }
 
 impl Blobs {
@@ -104,7 +120,7 @@ impl Blobs {
                     let [rows, large] = created?[..] else {
                         return Err(invalid("the store did not create the keyspaces asked for"));
                     };
-                    let core = Arc::new(Core { def, rows, large, env });
+                    let core = Arc::new(Core { def, rows, large, env, sizes: Sizes::default() });
                     return Ok(Self { core, source: Source::Store(store) });
                 }
             }
@@ -129,8 +145,21 @@ impl Blobs {
         if Definition::decode(large)? != Definition::Blobs(def.clone(), BlobsPart::Large) {
             return Err(damaged(format!("the keyspace {part:?} does not fit the blobs {name:?}")));
         }
-        let core = Arc::new(Core { def, rows: info.id, large: large.id, env });
+        let core = Core { def, rows: info.id, large: large.id, env, sizes: Sizes::default() };
+        let core = Arc::new(core);
         Ok(Some(Self { core, source: Source::Store(store) }))
+    }
+
+    /// The same blobs with other sizes, for tests in which the usual ones would take too much: whatever is written and read of them
+    /// must be so with the same sizes, always.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_sizes(&self, large_bytes_min: usize, chunk_bytes: usize) -> Self {
+        let Core { def, rows, large, env, .. } = &*self.core;
+        let sizes = Sizes { large_bytes_min, chunk_bytes };
+        let core =
+            Core { def: def.clone(), rows: *rows, large: *large, env: Arc::clone(env), sizes };
+        Self { core: Arc::new(core), source: self.source.clone() }
     }
 
     /// The same blobs inside a transaction: reads see its snapshot and its own writes.

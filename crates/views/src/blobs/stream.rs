@@ -2,9 +2,10 @@
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held};
-use super::{Blobs, CHUNK_BYTES, LARGE_BYTES_MIN, VALUE_BYTES_MAX, VALUES, damaged};
+use super::{Blobs, Sizes, VALUE_BYTES_MAX, VALUES, damaged};
 use crate::keys::{KeyOf, empty_keys, with_key};
 use crate::source::Source;
+use base::sabotage::{Switch, is_on};
 use base::{Column, KeyRef, Keys, Projection};
 use std::io::{self, Seek, SeekFrom, Write};
 use store::{Error, ErrorKind, Result, WriteBatch};
@@ -74,16 +75,17 @@ impl BlobWriter {
     /// # Errors
     /// [`ErrorKind::Limit`] past [`VALUE_BYTES_MAX`], and failed writes.
     pub fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
-        let len = self.next * CHUNK_BYTES as u64 + (self.piece.len() + bytes.len()) as u64;
+        let Sizes { chunk_bytes, .. } = self.blobs.core.sizes;
+        let len = self.next * chunk_bytes as u64 + (self.piece.len() + bytes.len()) as u64;
         if len > VALUE_BYTES_MAX {
             let what = format!("a value of {len} bytes, the limit is {VALUE_BYTES_MAX}");
             return Err(Error::new(ErrorKind::Limit, what));
         }
         while !bytes.is_empty() {
-            let (now, rest) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.piece.len()));
+            let (now, rest) = bytes.split_at(bytes.len().min(chunk_bytes - self.piece.len()));
             self.piece.extend_from_slice(now);
             bytes = rest;
-            if self.piece.len() == CHUNK_BYTES {
+            if self.piece.len() == chunk_bytes {
                 self.write_chunk()?;
             }
         }
@@ -95,8 +97,9 @@ impl BlobWriter {
     /// # Errors
     /// Failed writes; [`ErrorKind::Conflict`] where other writers keep changing the same key.
     pub fn finish(mut self) -> Result<()> {
-        let len = self.next as usize * CHUNK_BYTES + self.piece.len();
-        if len < LARGE_BYTES_MIN {
+        let Sizes { large_bytes_min, chunk_bytes } = self.blobs.core.sizes;
+        let len = self.next as usize * chunk_bytes + self.piece.len();
+        if len < large_bytes_min {
             let mut values = base::BytesColumn::default();
             values.push(Some(&self.piece));
             self.done = true;
@@ -118,7 +121,9 @@ impl BlobWriter {
                 let id = self.blobs.in_own_transaction(|blobs| {
                     let id = blobs.source.read(|read| blobs.free_id(read))?;
                     let mut note = ChunkWrites::new();
-                    note.put(NOTES, id, &[]);
+                    if !is_on(Switch::ForgetNote) {
+                        note.put(NOTES, id, &[]);
+                    }
                     blobs.source.apply(&WriteBatch { tables: vec![note.into_table(blobs)] })?;
                     Ok(id)
                 })?;
@@ -210,7 +215,8 @@ impl BlobReader {
         }
         let inside = self.at >= self.piece_at && self.at < self.piece_at + self.piece.len() as u64;
         if let (false, Some(id)) = (inside, self.id) {
-            let chunk = self.at / CHUNK_BYTES as u64;
+            let chunk_bytes = self.blobs.core.sizes.chunk_bytes as u64;
+            let chunk = self.at / chunk_bytes;
             let mut batch = chunk_batch();
             let key = [id, chunk];
             let blobs = &self.blobs;
@@ -222,7 +228,7 @@ impl BlobReader {
                 Some(Column::Bytes(bytes)) if found => bytes.heap,
                 _ => Vec::new(),
             };
-            self.piece_at = chunk * CHUNK_BYTES as u64;
+            self.piece_at = chunk * chunk_bytes;
             if self.at >= self.piece_at + self.piece.len() as u64 {
                 return Err(blobs.lost_chunk());
             }

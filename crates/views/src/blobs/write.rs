@@ -6,7 +6,7 @@
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{append_values, empty_batch, large_ids, push_key, push_values};
-use super::{Blobs, LARGE, LARGE_BYTES_MIN, VALUE_BYTES_MAX};
+use super::{Blobs, LARGE, VALUE_BYTES_MAX};
 use crate::keys::{KeyList, KeyOf, KeyType, check_values, keys_of, push_keys, push_one, range_of};
 use crate::source::Source;
 use crate::transaction::retry;
@@ -35,7 +35,7 @@ impl Blobs {
     pub fn put<'k>(&self, key: impl Into<KeyOf<'k>>, value: &[u8]) -> Result<()> {
         check_length(value.len() as u64)?;
         let key = key.into();
-        if value.len() >= LARGE_BYTES_MIN || self.may_hold_large()? {
+        if value.len() >= self.core.sizes.large_bytes_min || self.may_hold_large()? {
             let mut keys = crate::keys::empty_keys(self.core.def.key);
             push_one(self.core.def.key, key, &mut keys)?;
             let mut values = BytesColumn::default();
@@ -68,7 +68,7 @@ impl Blobs {
         check_values(keys, values)?;
         let longest = values.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         check_length(longest)?;
-        if longest >= LARGE_BYTES_MIN as u64 || self.may_hold_large()? {
+        if longest >= self.core.sizes.large_bytes_min as u64 || self.may_hold_large()? {
             return self.put_checked(&keys_of(self.core.def.key, keys)?, values);
         }
         self.write_rows(Kind::Put, |rows| {
@@ -245,14 +245,14 @@ impl Blobs {
                 }
                 push_key(&mut rows.keys, keys, i);
                 let value = values.get(i);
-                if value.len() < LARGE_BYTES_MIN {
+                if value.len() < self.core.sizes.large_bytes_min {
                     push_values(&mut rows, Some(value), None);
                 } else {
                     let mut id = self.free_id(read)?;
                     while !taken.insert(id) {
                         id = self.free_id(read)?;
                     }
-                    chunks.put_all(id, value);
+                    chunks.put_all(id, value, self.core.sizes.chunk_bytes);
                     push_values(&mut rows, None, Some((id, value.len() as u64)));
                 }
                 rows.rows += 1;
@@ -285,7 +285,8 @@ impl Blobs {
         let mut old = empty_batch(self.core.def.key);
         let mut present = Vec::new();
         read.get_many(self.core.rows, keys, LARGE, &mut present, &mut old)?;
-        let ids: HashSet<u64, RandomState> = large_ids(&old).collect();
+        // In order: what is written must not depend on how a table hashes.
+        let ids: BTreeSet<u64> = large_ids(&old).collect();
         for id in ids {
             self.delete_large(read, id, chunks)?;
         }

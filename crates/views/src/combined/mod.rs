@@ -39,7 +39,7 @@ pub use relation::CombinedDef;
 use crate::SharedTransaction;
 use crate::keys::empty_keys;
 use crate::source::Source;
-use crate::waiting::{Buffering, Schedule, Waiting, Waits};
+use crate::waiting::{Buffering, Schedule, Steps, Waiting, Waits};
 use base::{Batch, BytesColumn, Column, KeyspaceId};
 use env::Env;
 use env::sync::Mutex;
@@ -131,7 +131,8 @@ impl Core {
     ) -> Arc<Self> {
         let wait = buffering.durability == Durability::None && !store.is_read_only();
         let join = Join::new(combiner, def.key);
-        let waiting = Waiting::of(def.key, wait, join.clone());
+        let steps = Steps::of(buffering.commit_rows);
+        let waiting = Waiting::of(def.key, wait, join.clone(), &*env, steps);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             def,
             join,

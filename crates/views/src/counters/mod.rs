@@ -23,7 +23,7 @@ pub use read::{CounterRows, CounterScan};
 
 use crate::SharedTransaction;
 use crate::source::Source;
-use crate::waiting::{Buffering, Schedule, Waiting, Waits};
+use crate::waiting::{Buffering, Schedule, Steps, Waiting, Waits};
 use base::{KeyspaceId, Merge};
 use env::Env;
 use env::sync::atomic::AtomicBool;
@@ -99,7 +99,8 @@ impl Core {
         buffering: &Buffering,
     ) -> Arc<Self> {
         let wait = buffering.durability == Durability::None && !store.is_read_only();
-        let waiting = Waiting::of(def.key, wait, def.merge());
+        let steps = Steps::of(buffering.commit_rows);
+        let waiting = Waiting::of(def.key, wait, def.merge(), &*env, steps);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             def,
             rows,

@@ -5,6 +5,7 @@ use super::{Core, Counters, Number, NumberList};
 use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
 use crate::waiting::{Patience, Schedule, Waiting, Waits};
+use base::sabotage::{Switch, is_on};
 use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
 use env::sync::atomic::AtomicBool;
 use relation::{KeyType, invalid};
@@ -216,6 +217,10 @@ impl Core {
 
     /// Writes sums in one commit: whoever may look sees all of them in the store, or none.
     fn write_sums(&self, keys: Keys, words: Vec<u64>) -> Result<()> {
+        if is_on(Switch::CountTwice) {
+            let again = self.writes(Kind::Merge, keys.clone(), words.clone());
+            self.store.write(&again, None)?;
+        }
         self.store.write(&self.writes(Kind::Merge, keys, words), None).map(drop)
     }
 }

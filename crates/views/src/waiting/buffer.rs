@@ -21,11 +21,11 @@
 //! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees that it is closed.
 //! 5. `rows` is 0 only where every increment that came in is visible in the store.
 
-use crate::waiting::ordered::{Drains, Pace, Progress};
+use crate::waiting::ordered::{Drains, Pace, Progress, Steps};
 use base::KeyRef;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
-use foldhash::fast::RandomState;
+use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use relation::invalid;
 use std::borrow::Borrow;
@@ -89,7 +89,8 @@ impl RefKey for Box<[u8]> {
 /// Sums by key.
 pub(crate) struct Buffer<K, S: Sums> {
     pub(super) how: S,
-    hasher: RandomState,
+    pub(super) steps: Steps,
+    hasher: FixedState,
     pub(super) shards: Box<[Shard<K, S>]>,
     pub(super) progress: RwLock<Progress<K>>,
     /// What is sealed; who drains holds it.
@@ -147,12 +148,14 @@ struct Change {
 }
 
 impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
-    pub(crate) fn new(how: S) -> Self {
+    /// Spreads keys over shards by a hash of this `seed`.
+    pub(crate) fn new(how: S, seed: u64, steps: Steps) -> Self {
         let tables = || Tables { open: HashTable::new(), sealed: HashTable::new() };
         let shard = || Shard { tables: Mutex::new(tables()), generation: AtomicU64::new(0) };
         Self {
             how,
-            hasher: RandomState::default(),
+            steps,
+            hasher: FixedState::with_seed(seed),
             shards: (0..SHARDS).map(|_| shard()).collect(),
             progress: RwLock::default(),
             draining: Mutex::default(),

@@ -13,11 +13,12 @@ mod schedule;
 mod tests;
 
 pub(crate) use buffer::{Buffer, RefKey, Sums};
-pub(crate) use ordered::Patience;
+pub(crate) use ordered::{Patience, Steps};
 pub use registry::{Buffering, Registry};
 pub(crate) use schedule::{Schedule, Waits};
 
 use base::{KeyRef, Keys};
+use env::Env;
 use relation::KeyType;
 use store::Result;
 
@@ -33,11 +34,11 @@ pub(crate) enum Waiting<S: Sums> {
 
 impl<S: Sums> Waiting<S> {
     /// Where increments by keys of this type wait, if they do.
-    pub(crate) fn of(key: KeyType, wait: bool, how: S) -> Self {
+    pub(crate) fn of(key: KeyType, wait: bool, how: S, env: &dyn Env, steps: Steps) -> Self {
         match key {
             _ if !wait => Self::Nothing,
-            KeyType::U64 | KeyType::I64 => Self::Words(Buffer::new(how)),
-            KeyType::Str => Self::Texts(Buffer::new(how)),
+            KeyType::U64 | KeyType::I64 => Self::Words(Buffer::new(how, env.random_u64(), steps)),
+            KeyType::Str => Self::Texts(Buffer::new(how, env.random_u64(), steps)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Owners who add, read and replace, some of them writing in pace, beside one who writes everything. `make models` runs them long.
 
 use super::buffer::Buffer;
-use super::ordered::Patience;
+use super::ordered::{Patience, Steps};
 use base::Merge;
 use base::shape::{int_to_word, word_to_int};
 use env::model::explore;
@@ -30,7 +30,8 @@ struct Shared {
 impl Shared {
     fn new(fails_after: i32) -> Arc<Self> {
         let (written, fails_after) = (Mutex::default(), Mutex::new(fails_after));
-        Arc::new(Self { buffer: Buffer::new(Merge::AddInt), written, fails_after })
+        let steps = Steps { chunk_rows: 2, part_rows: 3 };
+        Arc::new(Self { buffer: Buffer::new(Merge::AddInt, 1, steps), written, fails_after })
     }
 
     fn write(&self, rows: &[(u64, u64)]) -> Result<()> {

@@ -16,6 +16,7 @@
 //! memtable that is being written to a table makes commits wait for some tenths of a second: that is waited for with `progress` free.
 
 use super::buffer::{Buffer, Rows, SHARDS, Shard, Sums, Tables};
+use base::sabotage::{Switch, is_on};
 use env::sync::UnlockFair;
 use env::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;
@@ -23,16 +24,29 @@ use std::hash::Hash;
 use store::Result;
 
 /// Rows of a commit: readers of sealed keys wait that long, some tenths of a millisecond.
-const ROWS_A_CHUNK: usize = if cfg!(feature = "shuttle") { 2 } else { 4096 };
+pub(super) const ROWS_A_CHUNK: usize = 4096;
 
-/// Rows that are sorted together: a quarter of a mebibyte of numbers.
-const ROWS_A_PART: usize = if cfg!(feature = "shuttle") { 3 } else { 16 << 10 };
+/// How much is done at once. Models of concurrency and simulated machines make the steps tiny.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps {
+    /// Rows of a commit.
+    pub(super) chunk_rows: usize,
+    /// Rows that are sorted together.
+    pub(super) part_rows: usize,
+}
+
+impl Steps {
+    /// Of commits of so many rows. With [`ROWS_A_CHUNK`] a part is a quarter of a mebibyte of numbers.
+    pub(crate) fn of(chunk_rows: usize) -> Self {
+        Self { chunk_rows, part_rows: 4 * chunk_rows }
+    }
+}
 
 /// Keys drawn for each part: parts come out equal to some tenth.
 const DRAWN_A_PART: usize = 64;
 
-/// Rows after which who writes everything lets others have their turn: some ten milliseconds.
-const ROWS_A_TURN: usize = 16 * ROWS_A_CHUNK;
+/// Commits after which who writes everything lets others have their turn: some ten milliseconds.
+const CHUNKS_A_TURN: usize = 16;
 
 /// Rows that are copied in the time in which one is written.
 const COPIES_A_WRITE: usize = 4;
@@ -107,13 +121,13 @@ impl<K: Ord + Clone, S: Sums> Drain<K, S> {
     }
 
     /// The next chunk, where it ends in the part.
-    fn chunk(&mut self) -> Option<usize> {
+    fn chunk(&mut self, rows: usize) -> Option<usize> {
         while self.next == self.part.len() {
             self.part = self.parts.pop_front()?;
             self.part.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             self.next = 0;
         }
-        Some((self.next + ROWS_A_CHUNK).min(self.part.len()))
+        Some((self.next + rows).min(self.part.len()))
     }
 }
 
@@ -156,11 +170,12 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         mut write: impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
         let mut room = || wait().map(|()| true);
+        let turn_rows = CHUNKS_A_TURN * self.steps.chunk_rows;
         let mut draining = self.draining.lock();
         // What is sealed already, and then what came since.
         let wanted = draining.ended + if draining.drain.is_some() { 2 } else { 1 };
         loop {
-            self.advance(&mut draining, ROWS_A_TURN, &mut room, &mut write)?;
+            self.advance(&mut draining, turn_rows, &mut room, &mut write)?;
             if draining.ended >= wanted {
                 return Ok(());
             }
@@ -251,7 +266,7 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
             drain.copy(&tables.sealed);
             drain.copied += 1;
         }
-        while let Some(end) = drain.chunk() {
+        while let Some(end) = drain.chunk(self.steps.chunk_rows) {
             if done >= rows_max || !room()? {
                 return Ok(Ended::Paused);
             }
@@ -283,9 +298,9 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         } else {
             progress.forgotten.sort_unstable();
             let waits = |row: &&(K, S::Sum)| progress.forgotten.binary_search(&row.0).is_err();
-            let chunk: Vec<_> = chunk.iter().filter(waits).cloned().collect();
-            write(&chunk)?;
-            chunk.len()
+            let left: Vec<_> = chunk.iter().filter(waits).cloned().collect();
+            write(if is_on(Switch::KeepIncrements) { chunk } else { &left })?;
+            left.len()
         };
         progress.written = chunk.last().map(|row| row.0.clone());
         self.gone(rows as u64, 0);
@@ -300,7 +315,7 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         let rows = self.shards.iter().map(seal).sum::<usize>();
         self.pace.left.store(rows as u64, Ordering::Relaxed);
         self.pace.sealed.store(rows as u64, Ordering::Relaxed);
-        let parts = rows.div_ceil(ROWS_A_PART).max(1);
+        let parts = rows.div_ceil(self.steps.part_rows).max(1);
         // Keys are spread over the shards by their hashes, so those of one are a draw.
         let mut drawn: Vec<K> = match parts {
             1 => Vec::new(),

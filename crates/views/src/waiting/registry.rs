@@ -3,6 +3,7 @@
 use crate::combined::{self, Combined, CombinedDef, Combiner};
 use crate::counters::{self, Counters, CountersDef};
 use crate::waiting::Waits;
+use crate::waiting::ordered::ROWS_A_CHUNK;
 use base::KeyspaceId;
 use env::Env;
 use env::sync::Mutex;
@@ -21,6 +22,13 @@ pub struct Buffering {
     pub rows_max: u64,
     /// Bytes of combined values that may wait in one view.
     pub bytes_max: u64,
+    /// Rows of counters that one commit of what waited has; [`Buffering::COMMIT_ROWS`] but for tests.
+    pub commit_rows: usize,
+}
+
+impl Buffering {
+    /// Readers of what is being written wait for one commit: for some tenths of a millisecond.
+    pub const COMMIT_ROWS: usize = ROWS_A_CHUNK;
 }
 
 /// Opens counters and combined values, each once. What is open stays so: who gives its handle back and asks for another

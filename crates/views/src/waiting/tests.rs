@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use super::buffer::Buffer;
-use super::ordered::Patience;
+use super::ordered::{Patience, ROWS_A_CHUNK, Steps};
 use base::Merge;
 use base::shape::{int_to_word, word_to_int};
 use env::sync::Mutex;
@@ -41,7 +41,7 @@ impl Written {
 }
 
 fn new() -> (Buffer<u64, Merge>, Written) {
-    (Buffer::new(Merge::AddInt), Written::default())
+    (Buffer::new(Merge::AddInt, 1, Steps::of(ROWS_A_CHUNK)), Written::default())
 }
 
 fn sum(buffer: &Buffer<u64, Merge>, written: &Written, key: u64) -> i64 {
