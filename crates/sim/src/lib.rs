@@ -13,7 +13,8 @@
 //! | a read fails or comes short | that call is an error, and nothing else | the same | the same |
 //! | anything is slow | nothing | nothing | nothing |
 //!
-//! In each case a commit is there whole or not at all, and the two directions of a graph agree.
+//! In each case a commit is there whole or not at all, the two directions of a graph agree, and so do rows and pieces of blobs. Of counters
+//! the row `none` counts what was written: an increment that waits in memory is no commit yet.
 //!
 //! *Detected*, not survived: a flipped bit, a write that landed elsewhere, a sector that kept its old content although
 //! it was synced. An answer is right, or it is `CorruptionError`; never a wrong row. Within it, what the

@@ -39,6 +39,11 @@ fn swarm(durability: Durability) -> Swarm {
         read_flush_rows: 100_000,
         apart: false,
         direct_reads: false,
+        transaction_bytes: 0,
+        waiting_rows: 1_000,
+        commit_rows: 5,
+        blobs: false,
+        counters: false,
     }
 }
 

@@ -76,6 +76,26 @@ fn a_read_of_uncommitted_rows_is_caught() {
 }
 
 #[test]
+fn a_blob_that_lost_a_piece_is_caught() {
+    is_caught(Switch::ForgetPiece);
+}
+
+#[test]
+fn pieces_that_nobody_noted_are_caught() {
+    is_caught(Switch::ForgetNote);
+}
+
+#[test]
+fn increments_that_are_counted_twice_are_caught() {
+    is_caught(Switch::CountTwice);
+}
+
+#[test]
+fn increments_that_come_after_the_number_that_replaced_them_are_caught() {
+    is_caught_by(Switch::KeepIncrements, 1..20_000);
+}
+
+#[test]
 fn a_checksum_that_is_ignored_is_caught() {
     is_caught_by(Switch::IgnoreChecksum, 1..3_000);
 }

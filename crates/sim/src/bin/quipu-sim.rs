@@ -124,6 +124,10 @@ impl Total {
         println!("given up         {} where the machine let no opening through", tally.given_up);
         println!("commits          {} acknowledged, {} conflicts", tally.commits, tally.conflicts);
         println!(
+            "views            {} values of blobs, {} numbers of counters",
+            tally.blobs, tally.counters
+        );
+        println!(
             "backups          {} acknowledged, {} others refused; {} restored ones opened and compared, {} of them not wholly",
             tally.backups, tally.backups_refused, tally.restored, tally.unjudged
         );

@@ -7,10 +7,11 @@
 use crate::faults::{Crash, Fault, FaultPlan};
 use crate::workload::dice::Dice;
 use crate::workload::plan::{
-    End, GraphStep, ImportStep, Life, Plan, RowStep, Step, Swarm, TableStep,
+    BlobsStep, CountersStep, End, GraphStep, ImportStep, Life, Plan, RowStep, Step, Swarm,
+    TableStep,
 };
 use crate::workload::read::{ReadStep, What, has_words};
-use crate::workload::spaces::{FORWARD, KEYS, REVERSE, SLOTS, Slot, Span, shape};
+use crate::workload::spaces::{BLOBS, COUNTERS, FORWARD, KEYS, REVERSE, SLOTS, Slot, Span, shape};
 use crate::workload::vault::{BackupStep, PLACES, RestoreStep, Way};
 use crate::{NameOrder, Random};
 use base::Kind;
@@ -36,9 +37,11 @@ enum Habit {
     Check,
     Backup,
     Graph,
+    Blobs,
+    Counters,
 }
 
-const HABITS: [Habit; 14] = [
+const HABITS: [Habit; 16] = [
     Habit::Transactions,
     Habit::Ranges,
     Habit::Merges,
@@ -53,14 +56,18 @@ const HABITS: [Habit; 14] = [
     Habit::Check,
     Habit::Backup,
     Habit::Graph,
+    Habit::Blobs,
+    Habit::Counters,
 ];
 
 /// The plan that a seed stands for, for ever.
 #[must_use]
 pub fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed);
-    let swarm = swarm(&mut dice);
+    let mut swarm = swarm(&mut dice);
     let mut generator = Generator::new(&mut dice);
+    swarm.blobs = generator.has(Habit::Blobs);
+    swarm.counters = generator.has(Habit::Counters);
     let lives = generator.dice.between(LIVES / 2, LIVES);
     let lives = (0..lives).map(|_| generator.life()).collect();
     Plan { seed, swarm, lives }
@@ -106,6 +113,11 @@ fn swarm(dice: &mut Dice) -> Swarm {
         read_flush_rows: *dice.pick(&[1, 30, 100_000]),
         apart: dice.one_in(2),
         direct_reads: dice.one_in(2),
+        transaction_bytes: if dice.one_in(6) { 1_500 } else { 0 },
+        waiting_rows: *dice.pick(&[2, 8, 1_000]),
+        commit_rows: *dice.pick(&[1, 2, 5]),
+        blobs: false,
+        counters: false,
     }
 }
 
@@ -115,6 +127,8 @@ struct Generator<'a> {
     /// Keys used in this run: from this one on, so many.
     keys: (u16, u16),
     slots: Vec<Slot>,
+    /// Counters used in this run; one of three, so that tasks meet.
+    counters: Slot,
     seeds: u32,
     /// Crashes only of this kind, or of both.
     crash: Option<Crash>,
@@ -133,7 +147,8 @@ impl<'a> Generator<'a> {
         }
         let crash = *dice.pick(&[None, Some(Crash::Power), Some(Crash::Kill)]);
         let steps_max = *dice.pick(&[3, 6, 12, 25]);
-        Self { dice, habits, keys, slots, seeds: 0, crash, steps_max }
+        let counters = *dice.pick(&COUNTERS);
+        Self { dice, habits, keys, slots, counters, seeds: 0, crash, steps_max }
     }
 
     fn has(&self, habit: Habit) -> bool {
@@ -186,7 +201,11 @@ impl<'a> Generator<'a> {
                 if self.dice.one_in(2) {
                     steps.push(Step::TxRead(self.read()));
                 }
-                steps.push(Step::TxWrite(self.tables(4)));
+                steps.push(match self.dice.below(4) {
+                    0 if self.has(Habit::Blobs) => Step::TxBlobs(self.blobs()),
+                    1 if self.has(Habit::Counters) => Step::TxCounters(self.counted(true)),
+                    _ => Step::TxWrite(self.tables(4)),
+                });
             }
             if self.dice.one_in(3) {
                 steps.push(Step::TxRead(self.read()));
@@ -207,6 +226,8 @@ impl<'a> Generator<'a> {
             2 if self.has(Habit::Keyspaces) => vec![Step::Drop(self.droppable())],
             3 => vec![Step::Read(self.read())],
             4..9 if self.has(Habit::Graph) => vec![Step::Graph(self.graph())],
+            9..13 if self.has(Habit::Blobs) => vec![Step::Blobs(self.blobs())],
+            13..17 if self.has(Habit::Counters) => vec![Step::Counters(self.counters())],
             _ => {
                 let existed = self.dice.one_in(5);
                 vec![Step::Write(self.tables(6), existed)]
@@ -251,6 +272,62 @@ impl<'a> Generator<'a> {
             }
             _ => GraphStep::Check(self.key()),
         }
+    }
+
+    fn blobs(&mut self) -> BlobsStep {
+        match self.dice.below(16) {
+            0..6 => BlobsStep::Write(self.rows_of(BLOBS, 4)),
+            6..10 => BlobsStep::Stream {
+                row: RowStep { kind: Kind::Put, ..self.rows_of(BLOBS, 1)[0] },
+                piece_bytes: *self.dice.pick(&[10, 64, 200]),
+                finish: !self.dice.one_in(4),
+            },
+            10 => BlobsStep::Clear,
+            11 => BlobsStep::Collect,
+            _ => BlobsStep::Read((0..self.dice.between(1, 4)).map(|_| self.key()).collect()),
+        }
+    }
+
+    fn counters(&mut self) -> CountersStep {
+        let slot = self.counter_slot();
+        match self.dice.below(12) {
+            0 => CountersStep::Flush(slot),
+            1 => CountersStep::Scan(slot),
+            2 | 3 => {
+                let keys = (0..self.dice.between(1, 4)).map(|_| self.key()).collect();
+                CountersStep::Read(slot, keys)
+            }
+            _ => CountersStep::Write(self.counted(false)),
+        }
+    }
+
+    fn counter_slot(&mut self) -> Slot {
+        if self.dice.one_in(8) { *self.dice.pick(&COUNTERS) } else { self.counters }
+    }
+
+    /// Changes of counters; in a transaction never of all.
+    fn counted(&mut self, inside: bool) -> TableStep {
+        let slot = self.counter_slot();
+        let spans = if !inside && self.dice.one_in(16) { vec![Span::All] } else { Vec::new() };
+        let mut rows = self.rows_of(slot, 8);
+        // Mostly increments: of a mixture each is a call of its own.
+        if !self.dice.one_in(4) {
+            rows.iter_mut().for_each(|row| row.kind = Kind::Merge);
+        }
+        TableStep { slot, spans, rows }
+    }
+
+    fn rows_of(&mut self, slot: Slot, rows_max: u64) -> Vec<RowStep> {
+        let mut kind = self.kind(slot);
+        let mut rows = Vec::new();
+        for _ in 0..self.dice.between(1, rows_max) {
+            self.seeds += 1;
+            if self.dice.one_in(4) {
+                kind = self.kind(slot);
+            }
+            rows.push(RowStep { key: self.key(), kind, seed: self.seeds });
+        }
+        rows
     }
 
     fn edges(&mut self, rows_max: u64) -> Vec<RowStep> {
@@ -382,6 +459,14 @@ impl<'a> Generator<'a> {
         if self.slots.contains(&FORWARD) && self.dice.one_in(5) {
             return ReadStep { slot: FORWARD, what: What::Graph, keys: !0, values: !0 };
         }
+        if self.has(Habit::Blobs) && self.dice.one_in(5) {
+            let what = match self.dice.below(4) {
+                0 => What::Get(self.key()),
+                1 => What::Count,
+                _ => What::Scan(self.span(), *self.dice.pick(&[2, u16::MAX])),
+            };
+            return ReadStep { slot: BLOBS, what, keys: !0, values: !0 };
+        }
         self.read()
     }
 
@@ -418,6 +503,7 @@ fn operations(step: &Step) -> u64 {
     match step {
         Step::Backup(_) => 60,
         Step::Restore(_) | Step::Look(_) => 100,
+        Step::Blobs(_) | Step::Compact => 30,
         _ => 12,
     }
 }

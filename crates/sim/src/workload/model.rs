@@ -215,6 +215,8 @@ pub struct Model {
     pub unsettled: BTreeSet<Slot>,
     /// Keyspaces whose drop has begun in this life, over or not.
     pub dropping: BTreeSet<KeyspaceId>,
+    /// Long blobs that were replaced by who did not look, at most: the only ones whose pieces may belong to no row.
+    pub litter: std::cell::Cell<usize>,
 }
 
 impl Model {

@@ -3,7 +3,7 @@
 use crate::NameOrder;
 use crate::faults::{Crash, Fault, FaultPlan};
 use crate::workload::read::{ReadStep, What};
-use crate::workload::spaces::{NAMES, Slot, Span, kind_name};
+use crate::workload::spaces::{NAMES, Slot, Span, blob, kind_name};
 use crate::workload::vault::{BackupStep, RestoreStep};
 use base::Kind;
 use kv::KvOptions;
@@ -77,6 +77,14 @@ pub enum Step {
     Reopen,
     /// Works on the graph through its view.
     Graph(GraphStep),
+    /// Works on blobs through their view.
+    Blobs(BlobsStep),
+    /// Writes blobs in the transaction, or reads them.
+    TxBlobs(BlobsStep),
+    /// Works on counters through their view.
+    Counters(CountersStep),
+    /// Changes counters in the transaction.
+    TxCounters(TableStep),
     /// Takes a backup.
     Backup(BackupStep),
     /// Removes the backup made so many before the newest.
@@ -102,6 +110,52 @@ pub enum GraphStep {
     Import(ImportStep),
     /// Compares the directions of a moment, and reads the edges at the ends of one.
     Check(u16),
+}
+
+/// A call of the blobs' view, or some. Rows are of their slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlobsStep {
+    /// Puts and deletes; what is of one kind, by one call.
+    Write(Vec<RowStep>),
+    /// Writes a value in pieces.
+    Stream {
+        /// Key and value.
+        row: RowStep,
+        /// Bytes of each piece handed in.
+        piece_bytes: u8,
+        /// Whether it is finished, or given up.
+        finish: bool,
+    },
+    /// Deletes all.
+    Clear,
+    /// Removes pieces that belong to no row.
+    Collect,
+    /// Reads these keys in every way, and all.
+    Read(Vec<u16>),
+}
+
+/// A call of a counters' view, or some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CountersStep {
+    /// A span means all are forgotten first; then a merge adds, a put sets, a delete removes.
+    Write(TableStep),
+    /// Writes what waits.
+    Flush(Slot),
+    /// Reads these keys.
+    Read(Slot, Vec<u16>),
+    /// Reads all.
+    Scan(Slot),
+}
+
+impl CountersStep {
+    /// Where.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        match self {
+            Self::Write(table) => table.slot,
+            Self::Flush(slot) | Self::Read(slot, _) | Self::Scan(slot) => *slot,
+        }
+    }
 }
 
 /// An import.
@@ -184,6 +238,16 @@ pub struct Swarm {
     pub torn_ppm: u32,
     /// See [`KvOptions`].
     pub read_flush_rows: u64,
+    /// Of a transaction; 0 is enough for everything.
+    pub transaction_bytes: u64,
+    /// Keys of counters that wait before they are written.
+    pub waiting_rows: u64,
+    /// And are written by one commit.
+    pub commit_rows: usize,
+    /// There are blobs.
+    pub blobs: bool,
+    /// There are counters.
+    pub counters: bool,
 }
 
 impl Swarm {
@@ -213,6 +277,10 @@ impl Swarm {
                 level0_runs: self.level0_runs,
                 level1_bytes: self.level1_bytes,
                 level_factor: self.level_factor,
+            },
+            transaction_bytes_max: match self.transaction_bytes {
+                0 => KvOptions::default().transaction_bytes_max,
+                bytes => bytes,
             },
             ..KvOptions::default()
         }
@@ -297,6 +365,13 @@ impl fmt::Display for Plan {
             "names survive by {:?}, buffers of {} B, {} sectors in a million torn, flushed after {} rows passed",
             swarm.name_order, swarm.append_buffer_bytes, swarm.torn_ppm, swarm.read_flush_rows,
         )?;
+        if swarm.transaction_bytes > 0 {
+            writeln!(f, "a transaction holds {} B", swarm.transaction_bytes)?;
+        }
+        if swarm.counters && swarm.durability == Durability::None {
+            let (waiting, commit) = (swarm.waiting_rows, swarm.commit_rows);
+            writeln!(f, "{waiting} counters may wait, a commit writes {commit}")?;
+        }
         if let Some(only) = swarm.faults.corrupt_only {
             writeln!(f, "only files called …{only}… are damaged")?;
         }
@@ -344,6 +419,18 @@ impl fmt::Display for Step {
             }
             Self::Create(slot) => write!(f, "create {}", NAMES[usize::from(*slot)]),
             Self::Graph(step) => write!(f, "{step}"),
+            Self::Blobs(step) => write!(f, "blobs: {step}"),
+            Self::TxBlobs(step) => write!(f, "in the transaction, blobs: {step}"),
+            Self::Counters(CountersStep::Write(table)) => write!(f, "count {table}"),
+            Self::TxCounters(table) => write!(f, "in the transaction count {table}"),
+            Self::Counters(step) => {
+                let name = NAMES[usize::from(step.slot())];
+                match step {
+                    CountersStep::Read(_, keys) => write!(f, "read {keys:?} of {name}"),
+                    CountersStep::Scan(_) => write!(f, "scan {name}"),
+                    _ => write!(f, "write what waits of {name}"),
+                }
+            }
             Self::Backup(step) => write!(f, "{step}"),
             Self::Restore(step) => write!(f, "{step}"),
             Self::Discard(which) => write!(f, "remove the last backup but {which}"),
@@ -373,6 +460,25 @@ impl fmt::Display for GraphStep {
             Self::Remove(keys) => write!(f, "graph: remove {keys:?}"),
             Self::Clear => write!(f, "graph: clear"),
             Self::Check(key) => write!(f, "graph: check, read the ends of {key}"),
+        }
+    }
+}
+
+impl fmt::Display for BlobsStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(rows) => rows.iter().try_for_each(|row| {
+                write!(f, "{} {}", kind_name(row.kind), row.key)?;
+                write!(f, " of {} bytes, ", blob(row.seed).len())
+            }),
+            Self::Stream { row, piece_bytes, finish } => {
+                let end = if *finish { "" } else { ", given up" };
+                write!(f, "put {} of {} bytes", row.key, blob(row.seed).len())?;
+                write!(f, " in pieces of {piece_bytes}{end}")
+            }
+            Self::Clear => write!(f, "clear"),
+            Self::Collect => write!(f, "collect garbage"),
+            Self::Read(keys) => write!(f, "read {keys:?}"),
         }
     }
 }

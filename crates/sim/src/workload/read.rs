@@ -1,7 +1,8 @@
 //! A read as data, what the engine answers to it, and what the model does.
 
 use crate::workload::model::{Rows, State};
-use crate::workload::spaces::{self, Cell, FORWARD, REVERSE, Slot, Span, key, shape};
+use crate::workload::pieces;
+use crate::workload::spaces::{self, BLOBS, Cell, FORWARD, LARGE, REVERSE, Slot, Span, key, shape};
 use base::{Batch, Column, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection};
 use std::collections::BTreeMap;
 
@@ -69,32 +70,15 @@ impl ReadStep {
     /// Slots it reads.
     #[must_use]
     pub fn slots(&self) -> Vec<Slot> {
-        if self.what == What::Graph { vec![FORWARD, REVERSE] } else { vec![self.slot] }
+        match (&self.what, self.slot) {
+            (What::Graph, _) => vec![FORWARD, REVERSE],
+            (_, BLOBS) => vec![BLOBS, LARGE],
+            _ => vec![self.slot],
+        }
     }
 
     fn projection(&self) -> Projection {
         Projection { keys: self.keys, values: u64::from(self.values) }
-    }
-
-    /// What it reads, for judging a serializable transaction.
-    #[must_use]
-    pub fn ranges(&self, ids: &Ids) -> Vec<(KeyspaceId, KeyRange)> {
-        let all = |slot| spaces::range(slot, Span::All);
-        let exactly = |n: &u16| exactly(&key(self.slot, *n));
-        let ranges = match &self.what {
-            What::Get(n) => vec![exactly(n)],
-            What::GetMany(keys) => keys.iter().map(exactly).collect(),
-            What::Scan(span, _) | What::Stream(span, _) => vec![spaces::range(self.slot, *span)],
-            What::PrefixMany(keys) => {
-                let prefix = |n: &u16| KeyRange::prefix_words(&[first_word(self.slot, *n)]);
-                keys.iter().map(prefix).collect()
-            }
-            What::Count | What::FirstWords => vec![all(self.slot)],
-            What::Graph => {
-                return [FORWARD, REVERSE].map(|slot| (ids[&slot], all(slot))).to_vec();
-            }
-        };
-        ranges.into_iter().map(|range| (ids[&self.slot], range)).collect()
     }
 
     /// Asks the engine.
@@ -102,6 +86,9 @@ impl ReadStep {
     /// # Errors
     /// The engine's.
     pub fn ask(&self, read: &dyn store::Read, ids: &Ids) -> store::Result<Answer> {
+        if self.slot == BLOBS {
+            return self.ask_blobs(read, ids);
+        }
         let shape = shape(self.slot);
         let id = ids[&self.slot];
         let projection = self.projection();
@@ -162,6 +149,28 @@ impl ReadStep {
                 Ok(answer)
             }
         }
+    }
+
+    /// As [`ReadStep::ask`]: what is read of blobs is what they are, not the rows that hold them.
+    fn ask_blobs(&self, read: &dyn store::Read, ids: &Ids) -> store::Result<Answer> {
+        let projection = self.projection();
+        let mut answer = Answer::default();
+        let found = match &self.what {
+            What::Get(n) => {
+                let range = exactly(key(BLOBS, *n).as_ref());
+                let found = pieces::whole(read, ids, &range, usize::MAX)?;
+                found.iter().for_each(|(key, row)| push(&mut answer, Some(key), row, projection));
+                answer.push(Cell::Word(u64::from(!found.is_empty())));
+                return Ok(answer);
+            }
+            What::Scan(span, limit) => {
+                let range = spaces::range(BLOBS, *span);
+                pieces::whole(read, ids, &range, usize::from(*limit))?
+            }
+            _ => return Ok(Answer::of(Cell::Word(read.count(ids[&BLOBS])?))),
+        };
+        found.iter().for_each(|(key, row)| push(&mut answer, Some(key), row, projection));
+        Ok(answer)
     }
 
     /// Asks a state of the model.
@@ -227,12 +236,13 @@ impl ReadStep {
 }
 
 /// The range of exactly one key.
-fn exactly(key: &Key) -> KeyRange {
-    match key.as_ref() {
+#[must_use]
+pub fn exactly(key: KeyRef<'_>) -> KeyRange {
+    match key {
         KeyRef::Words(words) => KeyRange::prefix_words(words),
         KeyRef::Bytes(bytes) => {
             let upper = [bytes, &[0]].concat();
-            KeyRange { lower: key.clone(), upper: Some(Key::Bytes(upper)) }
+            KeyRange { lower: Key::bytes(bytes), upper: Some(Key::Bytes(upper)) }
         }
     }
 }

@@ -1,35 +1,70 @@
-//! A store that remembers where its last commit stands in the order: views do not tell.
+//! A store that remembers where its last commit stands in the order, and tells the model of each: views do not.
 
+use crate::workload::model::SpaceWrites;
+use crate::workload::read::exactly;
+use crate::workload::teller::{Noted, Teller, rows_of};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::sync::Mutex;
 use kv::Kv;
+use relation::Definition;
 use std::sync::Arc;
 use store::{
     BulkLoad, BulkWritten, CheckReport, Estimate, Isolation, KeyspaceChange, KeyspaceInfo,
     NewKeyspace, Progress, Read, Result, Scan, Snapshot, SortedRows, Store, StoreStats,
     Transaction, WriteBatch,
 };
+use views::SharedTransaction;
 
-/// The last commit through one [`Recorder`].
+/// The last commit through one [`Recorder`]; where it tells the model, the last that was the step's.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Its place; `None` where there was none.
     pub seq: Option<SeqNo>,
+    /// The moment that its answers are of, where the model was told.
+    pub at: Option<SeqNo>,
     /// What the store told about the keys, where it was asked.
     pub existed: Vec<bool>,
 }
 
-/// Made for one call of a view, so that what it remembers is that call's.
+/// Where it is noted what a transaction reads and writes.
+pub type NotedBy = Arc<Mutex<Noted>>;
+
+/// Made for one call of a view, so that what it remembers is that call's. A clone remembers the same.
+#[derive(Clone)]
 pub struct Recorder {
     kv: Arc<Kv>,
     last: Arc<Mutex<Recorded>>,
+    teller: Option<Teller>,
+    /// Of the transaction that began last.
+    noted: Arc<Mutex<Noted>>,
 }
 
 impl Recorder {
     /// Nothing was committed yet.
     #[must_use]
     pub fn new(kv: Arc<Kv>) -> Self {
-        Self { kv, last: Arc::default() }
+        let noted = Arc::new(Mutex::new(Noted::new(Isolation::Snapshot)));
+        Self { kv, last: Arc::default(), teller: None, noted }
+    }
+
+    /// One that tells the model.
+    #[must_use]
+    pub fn telling(kv: Arc<Kv>, teller: Teller) -> Self {
+        Self { teller: Some(teller), ..Self::new(kv) }
+    }
+
+    fn step(&self) {
+        if let Some(teller) = &self.teller {
+            teller.step();
+        }
+    }
+
+    /// Begins a transaction of several steps, which says what it does; what it reads and writes is noted.
+    #[must_use]
+    pub fn begin_noted(kv: &Arc<Kv>, isolation: Isolation) -> (Arc<SharedTransaction>, NotedBy) {
+        let recorder = Self::new(Arc::clone(kv));
+        let shared = SharedTransaction::begin(&recorder, isolation);
+        (shared, recorder.noted)
     }
 
     /// Where what is remembered can be read.
@@ -41,6 +76,7 @@ impl Recorder {
 
 impl Read for Recorder {
     fn get(&self, id: KeyspaceId, key: KeyRef<'_>, p: Projection, out: &mut Batch) -> Result<bool> {
+        self.step();
         self.kv.get(id, key, p, out)
     }
 
@@ -52,6 +88,7 @@ impl Read for Recorder {
         present: &mut Vec<bool>,
         out: &mut Batch,
     ) -> Result<()> {
+        self.step();
         self.kv.get_many(id, keys, projection, present, out)
     }
 
@@ -97,7 +134,10 @@ impl Read for Recorder {
     }
 
     fn estimate(&self, id: KeyspaceId, range: &KeyRange) -> Result<Estimate> {
-        self.kv.estimate(id, range)
+        // The last that a view may look at before it writes without a look.
+        let estimate = self.kv.estimate(id, range);
+        self.step();
+        estimate
     }
 
     fn sample_into(
@@ -129,31 +169,55 @@ impl Store for Recorder {
         self.kv.change_keyspaces(changes, dropped)
     }
 
+    /// But for the workload's plain ones, which no database would have: a view that looks at all must be able to read what they are.
     fn keyspaces(&self) -> Vec<KeyspaceInfo> {
-        self.kv.keyspaces()
+        let mut all = self.kv.keyspaces();
+        all.retain(|info| Definition::decode(info).is_ok());
+        all
     }
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        self.kv.snapshot()
+        let snapshot = self.kv.snapshot();
+        self.step();
+        snapshot
     }
 
     fn begin(&self, isolation: Isolation) -> Box<dyn Transaction> {
-        self.kv.begin(isolation)
+        *self.noted.lock() = Noted::new(isolation);
+        Box::new(Noting {
+            inner: self.kv.begin(isolation),
+            noted: Arc::clone(&self.noted),
+            teller: self.teller.clone(),
+            last: self.recorded(),
+        })
     }
 
     fn write(&self, batch: &WriteBatch, mut existed: Option<&mut Vec<bool>>) -> Result<SeqNo> {
+        self.step();
         let from = existed.as_ref().map_or(0, |existed| existed.len());
-        let seq = self.kv.write(batch, existed.as_deref_mut())?;
+        // What is empty is no commit, and needs no place.
+        let teller = self.teller.as_ref().filter(|_| !batch.is_empty());
+        let announced = teller.and_then(|teller| teller.announce(batch));
+        let done = self.kv.write(batch, existed.as_deref_mut());
+        if let Some(announced) = announced {
+            let existed = existed.as_ref().map(|existed| &existed[from..]);
+            announced.ended(&done, existed, &mut self.last.lock());
+            self.step();
+            return done;
+        }
+        let seq = done?;
         let existed = existed.map_or(Vec::new(), |existed| existed[from..].to_vec());
-        *self.last.lock() = Recorded { seq: Some(seq), existed };
+        *self.last.lock() = Recorded { seq: Some(seq), existed, at: None };
         Ok(seq)
     }
 
     fn wait_for_room(&self) -> Result<()> {
+        self.step();
         self.kv.wait_for_room()
     }
 
     fn has_room(&self) -> bool {
+        self.step();
         self.kv.has_room()
     }
 
@@ -208,5 +272,138 @@ impl BulkLoad for Load {
         let seq = self.load.commit()?;
         self.last.lock().seq = Some(seq);
         Ok(seq)
+    }
+}
+
+/// A transaction of which it is noted what it reads and writes.
+struct Noting {
+    inner: Box<dyn Transaction>,
+    noted: NotedBy,
+    teller: Option<Teller>,
+    last: Arc<Mutex<Recorded>>,
+}
+
+impl Noting {
+    fn note(&self, id: KeyspaceId, ranges: impl IntoIterator<Item = KeyRange>) {
+        let mut noted = self.noted.lock();
+        noted.reads.extend(ranges.into_iter().map(|range| (id, range)));
+    }
+}
+
+/// Whatever keys a keyspace has: texts, too, lie behind the least words.
+fn all() -> [KeyRange; 1] {
+    [KeyRange::all_words()]
+}
+
+impl Read for Noting {
+    fn get(&self, id: KeyspaceId, key: KeyRef<'_>, p: Projection, out: &mut Batch) -> Result<bool> {
+        self.note(id, [exactly(key)]);
+        self.inner.get(id, key, p, out)
+    }
+
+    fn get_many(
+        &self,
+        id: KeyspaceId,
+        keys: &Keys,
+        projection: Projection,
+        present: &mut Vec<bool>,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.note(id, (0..keys.len()).map(|i| exactly(keys.get(i).as_ref())));
+        self.inner.get_many(id, keys, projection, present, out)
+    }
+
+    fn scan_into(
+        &self,
+        id: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.note(id, [range.clone()]);
+        self.inner.scan_into(id, range, projection, limit, out)
+    }
+
+    fn scan_back_into(
+        &self,
+        id: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.note(id, [range.clone()]);
+        self.inner.scan_back_into(id, range, projection, limit, out)
+    }
+
+    fn prefix_many(
+        &self,
+        id: KeyspaceId,
+        first_words: &[u64],
+        projection: Projection,
+        offsets: &mut Vec<u64>,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.note(id, first_words.iter().map(|word| KeyRange::prefix_words(&[*word])));
+        self.inner.prefix_many(id, first_words, projection, offsets, out)
+    }
+
+    fn scan(&self, id: KeyspaceId, range: KeyRange, p: Projection) -> Result<Box<dyn Scan>> {
+        self.note(id, [range.clone()]);
+        self.inner.scan(id, range, p)
+    }
+
+    fn count(&self, id: KeyspaceId) -> Result<u64> {
+        self.note(id, all());
+        self.inner.count(id)
+    }
+
+    fn estimate(&self, id: KeyspaceId, range: &KeyRange) -> Result<Estimate> {
+        self.inner.estimate(id, range)
+    }
+
+    fn sample_into(
+        &self,
+        id: KeyspaceId,
+        rows: usize,
+        random: &mut dyn FnMut() -> u64,
+        projection: Projection,
+        out: &mut Batch,
+    ) -> Result<()> {
+        self.note(id, all());
+        self.inner.sample_into(id, rows, random, projection, out)
+    }
+
+    fn first_words(&self, id: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
+        self.note(id, all());
+        self.inner.first_words(id, visit)
+    }
+}
+
+impl Transaction for Noting {
+    fn seq(&self) -> SeqNo {
+        self.inner.seq()
+    }
+
+    fn write(&self, batch: &WriteBatch) -> Result<()> {
+        self.inner.write(batch)?;
+        let written: Vec<SpaceWrites> = rows_of(batch);
+        self.noted.lock().written.extend(written);
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<SeqNo> {
+        let Self { inner, noted, teller, last } = *self;
+        match teller {
+            None => inner.commit(),
+            Some(teller) => {
+                let noted = noted.lock().clone();
+                let mut recorded = last.lock().clone();
+                let done = teller.commit(inner, noted, &mut recorded);
+                *last.lock() = recorded;
+                done
+            }
+        }
     }
 }

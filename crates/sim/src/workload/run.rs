@@ -1,13 +1,14 @@
 //! Runs a plan: life after life on one disk, each opening verified against the model.
 
 use crate::faults::{Crash, Fault, FaultCounts, FaultPlan};
+use crate::workload::ledger::Ledger;
 use crate::workload::model::Model;
 use crate::workload::plan::{End, Life, Plan, Swarm};
 use crate::workload::read::{Answer, Ids};
-use crate::workload::spaces::{NAMES, SLOTS, Slot};
-use crate::workload::task::{Task, new_keyspace, whole};
+use crate::workload::spaces::{COUNTERS, LARGE, NAMES, Slot};
+use crate::workload::task::{Task, collect_words, new_keyspace, whole};
 use crate::workload::vault::{PLACES, Status, Vault};
-use crate::workload::world::{Tally, World, listed};
+use crate::workload::world::{Tally, World, listed, slots};
 use crate::{Failure, MILLION, Settings, Sim};
 use base::KeyspaceId;
 use kv::Kv;
@@ -48,6 +49,7 @@ pub struct Report {
 #[must_use]
 pub fn run(plan: &Plan) -> Report {
     let model = Rc::new(RefCell::new(Model::new()));
+    let ledger = Rc::new(RefCell::new(Ledger::default()));
     let vault = Rc::new(RefCell::new(Vault::default()));
     let tally = Rc::new(RefCell::new(Tally { runs: 1, ..Tally::default() }));
     let mut sim = Sim::new(plan.seed, settings(&plan.swarm));
@@ -56,14 +58,15 @@ pub fn run(plan: &Plan) -> Report {
     // A sync has failed since the machine was started last.
     let mut doubtful = false;
     for (number, life) in plan.lives.iter().enumerate() {
-        let world = Rc::new(World::new(
+        let world = World::new(
             sim.env(),
             sim.second_process(),
             plan.swarm.clone(),
             Rc::clone(&model),
+            Rc::clone(&ledger),
             Rc::clone(&vault),
             Rc::clone(&tally),
-        ));
+        );
         let ended = live(&sim, &world, life, &before);
         let over = world.stop.get();
         if doubtful && world.verified.get() && sim.crashed() == Some(Crash::Power) {
@@ -71,7 +74,7 @@ pub fn run(plan: &Plan) -> Report {
         }
         let failed = sim.counts().of(Fault::SyncFails) > before.syncs_failed;
         doubtful = sim.crashed() != Some(Crash::Power) && (doubtful || failed);
-        drop(world.take());
+        world.let_go();
         match ended {
             Err(why) => {
                 broken = Some(Broken { life: number, why });
@@ -129,14 +132,15 @@ fn audit(
     let faults =
         damages.fold(FaultPlan::none(), |plan, fault| plan.with(fault, swarm.faults.ppm(fault)));
     let swarm = Swarm { faults, disk_bytes: 0, ..swarm.clone() };
-    let world = Rc::new(World::new(
+    let world = World::new(
         sim.env(),
         sim.second_process(),
         swarm,
         Rc::clone(model),
+        Rc::default(),
         Rc::clone(vault),
         Rc::clone(tally),
-    ));
+    );
     vault.borrow_mut().new_life();
     {
         let world = Rc::clone(&world);
@@ -278,8 +282,11 @@ impl Life {
 fn close_cleanly(world: &World) -> Result<(), String> {
     let Some(opened) = world.opened() else { return Ok(()) };
     world.closing();
-    match opened.kv.close() {
+    let flushing = world.ledger.borrow_mut().flush_begins();
+    let written = opened.registry.as_ref().map_or(Ok(()), |registry| registry.close());
+    match opened.kv.close().and(written) {
         Ok(()) => {
+            world.ledger.borrow_mut().flush_ended(flushing, true);
             world.closed_cleanly.set(!world.is_over());
             Ok(())
         }
@@ -331,7 +338,7 @@ enum Verified {
     Over,
 }
 
-fn verify(world: &Rc<World>, kv: &Kv, before: Before) -> Result<Verified, String> {
+fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, String> {
     let damages = world.swarm.damages();
     macro_rules! attempt {
         ($doing:literal, $result:expr) => {
@@ -355,7 +362,7 @@ fn verify(world: &Rc<World>, kv: &Kv, before: Before) -> Result<Verified, String
     let snapshot = kv.snapshot();
     let recovered = snapshot.seq().0;
     let mut found: Vec<(Slot, KeyspaceId, Answer)> = Vec::new();
-    for (slot, id) in &ids {
+    for (slot, id) in ids.iter().filter(|(slot, _)| **slot != LARGE) {
         let answer = attempt!("read after opening", whole(*slot).ask(&*snapshot, &ids));
         let count = attempt!("count after opening", kv.count(*id));
         if count != answer.rows {
@@ -401,10 +408,16 @@ fn verify(world: &Rc<World>, kv: &Kv, before: Before) -> Result<Verified, String
         model.live = ids.clone();
         model.unsettled.clear();
         drop(model);
+        let mut numbers = BTreeMap::new();
+        for (slot, _, answer) in found.iter().filter(|(slot, ..)| COUNTERS.contains(slot)) {
+            collect_words(&answer.cells, *slot, &mut numbers);
+        }
+        world.counters_found(&numbers)?;
         world.verified.set(true);
         world.tally.borrow_mut().openings += 1;
     }
-    let missing: Vec<Slot> = (0..SLOTS - 2).filter(|slot| !ids.contains_key(slot)).collect();
+    let missing = slots(&world.swarm);
+    let missing: Vec<Slot> = missing.into_iter().filter(|slot| !ids.contains_key(slot)).collect();
     if ids.is_empty() {
         let new: Vec<_> = missing.iter().map(|slot| new_keyspace(*slot)).collect();
         world.model.borrow_mut().unsettled.extend(missing.iter().copied());
@@ -412,6 +425,15 @@ fn verify(world: &Rc<World>, kv: &Kv, before: Before) -> Result<Verified, String
         let mut model = world.model.borrow_mut();
         model.unsettled.clear();
         model.live.extend(missing.into_iter().zip(made));
+    }
+    if let Err(error) = world.tidy(kv)? {
+        world.tolerate("tidy up after opening", &error, &Ids::new(), u64::MAX)?;
+        // What was written of it is not known to an opening that is tried again.
+        if !world.env.is_off() {
+            world.tally.borrow_mut().given_up += 1;
+            world.stop.set(true);
+        }
+        return Ok(Verified::Over);
     }
     Ok(Verified::Sound)
 }

@@ -9,7 +9,7 @@
 
 use crate::NameOrder;
 use crate::faults::FaultPlan;
-use crate::workload::plan::{End, GraphStep, Plan, Step};
+use crate::workload::plan::{BlobsStep, CountersStep, End, GraphStep, Plan, Step};
 use crate::workload::run::{Broken, run};
 use crate::workload::vault::{BackupStep, Way};
 
@@ -148,7 +148,9 @@ impl Shrinker {
     }
 
     fn simpler_settings(&mut self) {
-        let simpler: [fn(&mut Plan); 14] = [
+        let simpler: [fn(&mut Plan); 16] = [
+            |plan| plan.swarm.transaction_bytes = 0,
+            |plan| plan.swarm.waiting_rows = 1_000,
             |plan| plan.swarm.torn_ppm = 0,
             |plan| plan.swarm.name_order = NameOrder::Journal,
             |plan| plan.swarm.append_buffer_bytes = 4096,
@@ -200,6 +202,28 @@ fn without(step: &Step, part: usize) -> Option<Step> {
             if import.rows.len() > 1 && part < import.rows.len() =>
         {
             import.rows.remove(part);
+            return Some(step);
+        }
+        Step::Blobs(BlobsStep::Write(rows)) | Step::TxBlobs(BlobsStep::Write(rows))
+            if rows.len() > 1 && part < rows.len() =>
+        {
+            rows.remove(part);
+            return Some(step);
+        }
+        Step::Counters(CountersStep::Write(table)) | Step::TxCounters(table)
+            if table.rows.len() > 1 && part < table.rows.len() =>
+        {
+            table.rows.remove(part);
+            return Some(step);
+        }
+        Step::Counters(CountersStep::Write(table)) if part == 1 && !table.spans.is_empty() => {
+            table.spans.clear();
+            return Some(step);
+        }
+        Step::Blobs(BlobsStep::Read(keys)) | Step::Counters(CountersStep::Read(_, keys))
+            if keys.len() > 1 && part < keys.len() =>
+        {
+            keys.remove(part);
             return Some(step);
         }
         Step::Backup(backup) => return simpler_backup(*backup, part).map(Step::Backup),

@@ -9,6 +9,7 @@ use crate::workload::dice::mix;
 use base::{
     ColumnShape, Key, KeyRange, KeyShape, Merge, Shape, float_to_word, int_to_word, shape::Kind,
 };
+use relation::{BlobsDef, BlobsPart, Combine, CountersDef, KeyType, NumberType};
 
 /// Number of a keyspace of the workload: an index into [`NAMES`].
 pub type Slot = u8;
@@ -17,13 +18,39 @@ pub type Slot = u8;
 pub const FORWARD: Slot = 0;
 /// Reverse edges.
 pub const REVERSE: Slot = 1;
-/// Slots in all.
-pub const SLOTS: Slot = NAMES.len() as Slot;
+/// Slots that the workload writes to as plain keyspaces: those below.
+pub const SLOTS: Slot = 7;
+/// Rows of blobs; the model's have one column, the value.
+pub const BLOBS: Slot = 7;
+/// What long blobs are cut into; the model knows nothing of it.
+pub const LARGE: Slot = 8;
+/// Counters: sums by numbers, the least by text, the greatest by signed numbers.
+pub const COUNTERS: [Slot; 3] = [9, 10, 11];
 /// Keys a slot has.
 pub const KEYS: u16 = 24;
+/// Further keys of counters, which under durability `none` transactions alone add to.
+pub const TX_KEYS: u16 = 2;
 
 /// Names of the keyspaces.
-pub const NAMES: [&str; 7] = ["edges", "edges:rev", "counts", "names", "wide", "set", "sums"];
+pub const NAMES: [&str; 12] = [
+    "edges",
+    "edges:rev",
+    "counts",
+    "names",
+    "wide",
+    "set",
+    "sums",
+    "pages",
+    "pages:large",
+    "hits",
+    "least",
+    "most",
+];
+
+/// Blobs from this length on are cut into pieces here: the engine's 16 KiB would be a whole memtable.
+pub const LARGE_BYTES_MIN: usize = 48;
+/// Bytes of a piece.
+pub const CHUNK_BYTES: usize = 64;
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +66,33 @@ pub enum Cell {
 /// The values of a row.
 pub type Row = Vec<Cell>;
 
+/// The blobs.
+#[must_use]
+pub fn blobs_def() -> BlobsDef {
+    BlobsDef { name: NAMES[usize::from(BLOBS)].to_owned(), key: KeyType::Str }
+}
+
+/// The counters of a slot.
+#[must_use]
+pub fn counters_def(slot: Slot) -> CountersDef {
+    let (key, combine) = match slot {
+        9 => (KeyType::U64, Combine::Sum),
+        10 => (KeyType::Str, Combine::Min),
+        _ => (KeyType::I64, Combine::Max),
+    };
+    let name = NAMES[usize::from(slot)].to_owned();
+    CountersDef { name, key, number: NumberType::Int, combine }
+}
+
 /// Columns of a slot.
 #[must_use]
 pub fn shape(slot: Slot) -> Shape {
+    match slot {
+        BLOBS => return blobs_def().shape(BlobsPart::Rows),
+        LARGE => return blobs_def().shape(BlobsPart::Large),
+        _ if COUNTERS.contains(&slot) => return counters_def(slot).schema().shape(),
+        _ => {}
+    }
     let plain = ColumnShape::Word { merge: None };
     let merge = |merge| ColumnShape::Word { merge: Some(merge) };
     let (key, values) = match slot {
@@ -58,9 +109,35 @@ pub fn shape(slot: Slot) -> Shape {
     Shape { key, values }
 }
 
+/// The text that is key number `n` where keys are text.
+#[must_use]
+pub fn text(n: u16) -> String {
+    match n {
+        0 => String::new(),
+        _ => format!("k{}{n}", ["", "\0", "\u{7f}", "\u{7f}\0é"][usize::from(n % 4)]),
+    }
+}
+
+/// Key number `n` of counters whose keys are signed.
+#[must_use]
+pub fn signed(n: u16) -> i64 {
+    i64::from(n) - i64::from(KEYS / 2)
+}
+
 /// Key number `n` of a slot. An edge's key in [`REVERSE`] is that of [`FORWARD`] turned round.
 #[must_use]
 pub fn key(slot: Slot, n: u16) -> Key {
+    if slot >= SLOTS {
+        return match slot {
+            9 => Key::words(&[u64::from(n)]),
+            11 => Key::words(&[int_to_word(signed(n))]),
+            _ => {
+                let mut encoded = Vec::new();
+                model::encode_text(&text(n), &mut encoded);
+                Key::bytes(&encoded)
+            }
+        };
+    }
     let n = u64::from(n % KEYS);
     match slot {
         FORWARD => Key::words(&[n / 5, n % 5]),
@@ -75,9 +152,32 @@ pub fn key(slot: Slot, n: u16) -> Key {
     }
 }
 
+/// The blob that a seed stands for: no two share a piece.
+#[must_use]
+pub fn blob(seed: u32) -> Vec<u8> {
+    let r = mix(u64::from(seed) << 8);
+    let length = match r % 8 {
+        0 => 0,
+        1 => LARGE_BYTES_MIN - 1 + (r / 8 % 2) as usize,
+        2 => CHUNK_BYTES * (1 + (r / 8 % 3) as usize),
+        3 => CHUNK_BYTES + (r / 8 % 400) as usize,
+        4 => LARGE_BYTES_MIN + (r / 8 % 60) as usize,
+        _ => (r / 8 % 40) as usize,
+    };
+    (0..length as u64).map(|j| mix(r ^ (j / 3 + 1)) as u8).collect()
+}
+
 /// The row that a seed stands for.
 #[must_use]
 pub fn row(slot: Slot, seed: u32) -> Row {
+    if slot == BLOBS {
+        return vec![Cell::Bytes(blob(seed))];
+    }
+    if slot >= SLOTS {
+        let r = mix(u64::from(seed) << 8) >> 8;
+        let number = if slot == COUNTERS[0] { r % 11 } else { r % 1000 } as i64;
+        return vec![Cell::Word(int_to_word(number - 5))];
+    }
     // Both directions of an edge carry one weight.
     let slot = if slot == REVERSE { FORWARD } else { slot };
     let cell = |(i, column): (usize, &ColumnShape)| {

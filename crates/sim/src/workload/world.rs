@@ -1,21 +1,29 @@
 //! What the tasks of one life share: the open database, the model, the counts, the first failure.
 
 use crate::SimEnv;
+use crate::workload::ledger::Ledger;
 use crate::workload::model::Model;
-use crate::workload::plan::{GraphStep, Step, Swarm};
+use crate::workload::plan::{BlobsStep, CountersStep, GraphStep, Step, Swarm};
 use crate::workload::read::{Answer, Ids, ReadStep};
-use crate::workload::spaces::{FORWARD, NAMES, REVERSE, Slot, shape};
+use crate::workload::recorder::Recorder;
+use crate::workload::spaces::{
+    BLOBS, CHUNK_BYTES, COUNTERS, FORWARD, LARGE, LARGE_BYTES_MIN, NAMES, REVERSE, SLOTS, Slot,
+    blobs_def, counters_def, shape,
+};
+use crate::workload::teller::{self, Means, Teller};
 use crate::workload::vault::Vault;
 use base::{Corruption, KeyspaceId};
 use env::{Env, Signal};
 use kv::{Kv, KvOptions};
-use relation::{Definition, GraphDef, GraphPart, VertexType, WeightType};
+use relation::{BlobsPart, Definition, GraphDef, GraphPart, VertexType, WeightType};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use store::{Error, ErrorKind, Store};
+use store::{Durability, Error, ErrorKind, Store};
+use views::blobs::Blobs;
+use views::waiting::{Buffering, Registry};
 
 /// Where the database lies.
 pub const FOLDER: &str = "/db";
@@ -39,6 +47,10 @@ pub struct Tally {
     pub answers: u64,
     /// Rows in them.
     pub rows: u64,
+    /// Numbers of counters compared with what they may be.
+    pub counters: u64,
+    /// Values of blobs compared, read through the view.
+    pub blobs: u64,
     /// Backups acknowledged.
     pub backups: u64,
     /// Restores refused, rightly, of backups that were never acknowledged.
@@ -69,6 +81,8 @@ impl Tally {
         self.conflicts += other.conflicts;
         self.answers += other.answers;
         self.rows += other.rows;
+        self.counters += other.counters;
+        self.blobs += other.blobs;
         self.backups += other.backups;
         self.backups_refused += other.backups_refused;
         self.restored += other.restored;
@@ -90,11 +104,15 @@ pub struct World {
     pub swarm: Swarm,
     /// What must be true.
     pub model: Rc<RefCell<Model>>,
+    /// What counters may be, where increments wait.
+    pub ledger: Rc<RefCell<Ledger>>,
     /// What backups must hold.
     pub vault: Rc<RefCell<Vault>>,
     /// What was done.
     pub tally: Rc<RefCell<Tally>>,
-    kv: RefCell<Option<Arc<Kv>>>,
+    /// By which its stores find it.
+    pub number: Cell<u64>,
+    opened: RefCell<Option<Opened>>,
     /// Number of the newest opening.
     generation: Cell<u64>,
     /// Openings below this one have been, or are being, closed.
@@ -124,6 +142,8 @@ pub struct Opened {
     pub kv: Arc<Kv>,
     /// Its opening.
     pub generation: u64,
+    /// Where increments wait: under durability `none`.
+    pub registry: Option<Arc<Registry>>,
 }
 
 impl World {
@@ -134,18 +154,21 @@ impl World {
         second: Arc<SimEnv>,
         swarm: Swarm,
         model: Rc<RefCell<Model>>,
+        ledger: Rc<RefCell<Ledger>>,
         vault: Rc<RefCell<Vault>>,
         tally: Rc<RefCell<Tally>>,
-    ) -> Self {
+    ) -> Rc<Self> {
         let signal = env.signal();
-        Self {
+        let world = Rc::new(Self {
             env,
             second,
             swarm,
             model,
+            ledger,
             vault,
             tally,
-            kv: RefCell::new(None),
+            number: Cell::new(0),
+            opened: RefCell::new(None),
             generation: Cell::new(0),
             closed: Cell::new(0),
             poisoned: Cell::new(false),
@@ -156,7 +179,9 @@ impl World {
             verified: Cell::new(false),
             closed_cleanly: Cell::new(false),
             failure: RefCell::new(None),
-        }
+        });
+        world.number.set(teller::enter(&world));
+        world
     }
 
     /// Opens the store.
@@ -179,7 +204,16 @@ impl World {
     /// Hands the tasks a store.
     pub fn set(&self, kv: Arc<Kv>) {
         self.generation.set(self.generation.get() + 1);
-        *self.kv.borrow_mut() = Some(kv);
+        let waits = self.swarm.durability == Durability::None && self.swarm.counters;
+        let registry = waits.then(|| {
+            let ids = self.model.borrow().live.clone();
+            let teller = Teller::new(self, Means::Rows(ids));
+            let store = Recorder::telling(Arc::clone(&kv), teller);
+            let env: Arc<dyn Env> = Arc::clone(&self.env) as _;
+            Arc::new(Registry::new(Arc::new(store), env, buffering(&self.swarm)))
+        });
+        let opened = Opened { kv, generation: self.generation.get(), registry };
+        *self.opened.borrow_mut() = Some(opened);
         self.signal.notify();
     }
 
@@ -191,13 +225,14 @@ impl World {
     /// The store, where there is one.
     #[must_use]
     pub fn opened(&self) -> Option<Opened> {
-        let kv = self.kv.borrow().clone()?;
-        Some(Opened { kv, generation: self.generation.get() })
+        self.opened.borrow().clone()
     }
 
-    /// Lets the store go.
-    pub fn take(&self) -> Option<Arc<Kv>> {
-        self.kv.borrow_mut().take()
+    /// Lets the store go, as the end of a process does: what waits is not written.
+    pub fn let_go(&self) {
+        let Some(opened) = self.opened.borrow_mut().take() else { return };
+        let Some(registry) = &opened.registry else { return };
+        self.model.borrow().live.values().for_each(|id| registry.end(*id));
     }
 
     /// Whether that opening has been closed.
@@ -256,6 +291,15 @@ impl World {
             Step::Graph(GraphStep::Import(_)) => "import",
             Step::Graph(GraphStep::Check(_)) => "check the graph",
             Step::Graph(_) => "write through the view",
+            Step::Blobs(BlobsStep::Read(..)) => "read blobs",
+            Step::Blobs(BlobsStep::Write(_)) => "write blobs",
+            Step::Blobs(BlobsStep::Stream { .. }) => "write a blob in pieces",
+            Step::Blobs(BlobsStep::Clear | BlobsStep::Collect) => "clear blobs",
+            Step::TxBlobs(_) => "blobs in a transaction",
+            Step::Counters(CountersStep::Write(_)) => "count",
+            Step::Counters(CountersStep::Flush(_)) => "write what waits",
+            Step::Counters(_) => "read counters",
+            Step::TxCounters(_) => "count in a transaction",
             Step::Backup(_) => "backup",
             Step::Discard(_) => "discard",
             Step::Restore(_) => "restore",
@@ -287,6 +331,7 @@ impl World {
                 self.is_closed(generation) || touched.values().any(|id| model.dropping.contains(id))
             }
             ErrorKind::Cancelled => self.is_closed(generation),
+            ErrorKind::Limit => self.swarm.transaction_bytes > 0,
             ErrorKind::Poisoned => {
                 self.poisoned.set(true);
                 self.swarm.fails() || self.swarm.damages()
@@ -361,6 +406,68 @@ impl World {
     }
 }
 
+impl World {
+    /// The blobs through their view; each commit is told the model, and means what `means` says.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn blobs(&self, kv: &Arc<Kv>, means: Means) -> store::Result<(Blobs, Recorder)> {
+        let recorder = Recorder::telling(Arc::clone(kv), Teller::new(self, means));
+        let store: Arc<dyn Store> = Arc::new(recorder.clone());
+        let env: Arc<dyn Env> = Arc::clone(&self.env) as _;
+        let blobs = Blobs::find(store, env, NAMES[usize::from(BLOBS)])?;
+        let blobs = blobs.ok_or_else(|| relation::invalid("the blobs are not there"))?;
+        Ok((blobs.with_sizes(LARGE_BYTES_MIN, CHUNK_BYTES), recorder))
+    }
+
+    /// What a database does after it was opened for writing: removes pieces of blobs that were not finished. Then every piece belongs to
+    /// a row, but for those that somebody left who did not look.
+    ///
+    /// # Errors
+    /// Other pieces; and what the engine says.
+    pub fn tidy(&self, kv: &Arc<Kv>) -> Result<store::Result<()>, String> {
+        let Some(ids) = self.ids(&[BLOBS, LARGE]) else { return Ok(Ok(())) };
+        let tidied = || {
+            let (blobs, recorder) = self.blobs(kv, Means::Step(ids[&BLOBS], Vec::new()))?;
+            let env: Arc<dyn Env> = Arc::clone(&self.env) as _;
+            let store: Arc<dyn Store> = Arc::new(recorder);
+            views::blobs::remove_unfinished(&store, &env)?;
+            blobs.at(&kv.snapshot()).check()
+        };
+        let check = match tidied() {
+            Ok(check) => check,
+            Err(error) => return Ok(Err(error)),
+        };
+        let litter = self.model.borrow().litter.get() as u64;
+        if check.unused > litter {
+            return Err(format!(
+                "pieces of {} blobs belong to no row, of at most {litter} somebody can have left them",
+                check.unused
+            ));
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// How increments wait.
+#[must_use]
+pub fn buffering(swarm: &Swarm) -> Buffering {
+    Buffering {
+        durability: swarm.durability,
+        rows_max: swarm.waiting_rows,
+        bytes_max: 1 << 20,
+        commit_rows: swarm.commit_rows,
+    }
+}
+
+/// The slots that a database of this run has.
+#[must_use]
+pub fn slots(swarm: &Swarm) -> Vec<Slot> {
+    let blobs = [BLOBS, LARGE].into_iter().filter(|_| swarm.blobs);
+    // Those that a run creates itself are not there at first.
+    (0..SLOTS - 2).chain(blobs).chain(COUNTERS.into_iter().filter(|_| swarm.counters)).collect()
+}
+
 /// Slots that a write to `slot` writes.
 #[must_use]
 pub fn written(slot: Slot) -> Vec<Slot> {
@@ -390,6 +497,14 @@ pub fn listed(kv: &Kv) -> Result<BTreeMap<Slot, KeyspaceId>, String> {
 /// What a keyspace of the workload is created with.
 #[must_use]
 pub fn definition(slot: Slot) -> Vec<u8> {
+    match slot {
+        BLOBS => return Definition::Blobs(blobs_def(), BlobsPart::Rows).encode(),
+        LARGE => return Definition::Blobs(blobs_def(), BlobsPart::Large).encode(),
+        _ if COUNTERS.contains(&slot) => {
+            return Definition::Relation(counters_def(slot).schema()).encode();
+        }
+        _ => {}
+    }
     let part = match slot {
         FORWARD => GraphPart::Forward,
         REVERSE => GraphPart::Reverse,

@@ -7,6 +7,7 @@
 use super::{Outcome, Task, whole};
 use crate::Fault;
 use crate::workload::read::Ids;
+use crate::workload::spaces::LARGE;
 use crate::workload::vault::{BackupStep, RestoreStep, Restored, Status, Way};
 use crate::workload::world::{Opened, World, listed};
 use env::Env;
@@ -309,7 +310,7 @@ impl Task {
             return Ok(Ok(seq));
         };
         let read = || -> Result<Result<(), Error>, String> {
-            for (slot, id) in &ids {
+            for (slot, id) in ids.iter().filter(|(slot, _)| **slot != LARGE) {
                 let read = whole(*slot);
                 let found = match read.ask(&*snapshot, &ids) {
                     Ok(found) => found,

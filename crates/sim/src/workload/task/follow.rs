@@ -2,7 +2,7 @@
 
 use super::{Outcome, Task, whole};
 use crate::workload::read::{Ids, ReadStep};
-use crate::workload::spaces::NAMES;
+use crate::workload::spaces::{LARGE, NAMES};
 use crate::workload::world::listed;
 use kv::Kv;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl Task {
         }
         drop(model);
         let ids = follower.ids.clone();
-        for slot in ids.keys() {
+        for slot in ids.keys().filter(|slot| **slot != LARGE) {
             let read = whole(*slot);
             match read.ask(&*snapshot, &ids) {
                 Ok(found) => self.judge(&read, ids.clone(), found, seq, "in the follower")?,

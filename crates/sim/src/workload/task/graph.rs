@@ -4,7 +4,7 @@
 //! The workload's edges are a graph that the view recognises, so what goes through it and what goes past it
 //! meet, and one model judges both. The view's own check compares its directions besides.
 
-use super::{Outcome, Task, build};
+use super::{Outcome, Task, build, is_definite};
 use crate::workload::model::State;
 use crate::workload::plan::{GraphStep, ImportStep, RowStep, TableStep};
 use crate::workload::read::Ids;
@@ -147,7 +147,7 @@ impl Task {
                 model.place(op, seq.0, &[])
             }
             Err(error) => {
-                if Self::is_definite(&error, poisoned) {
+                if is_definite(&error, poisoned) {
                     model.cancel(op);
                 }
                 drop(model);

@@ -4,6 +4,8 @@
 //! The model is never borrowed while the engine is called: every call may let another task run.
 
 mod backup;
+mod blobs;
+mod counters;
 mod follow;
 mod graph;
 mod transaction;
@@ -20,7 +22,10 @@ use std::sync::Arc;
 use store::{ErrorKind, NewKeyspace, Snapshot, Store};
 use transaction::Tx;
 
-type Outcome = Result<(), String>;
+pub use counters::collect_words;
+
+/// What is wrong, where something is.
+pub type Outcome = Result<(), String>;
 
 /// A moment held by a task.
 struct Held {
@@ -71,18 +76,10 @@ impl Task {
                 }
                 Ok(())
             }
-            Step::Flush | Step::Compact => {
-                let acknowledged = self.world.model.borrow().acknowledged;
-                let done =
-                    if *step == Step::Flush { opened.kv.flush() } else { opened.kv.compact() };
-                match done {
-                    Ok(()) => {
-                        let mut model = self.world.model.borrow_mut();
-                        model.durable = model.durable.max(acknowledged);
-                        Ok(())
-                    }
-                    Err(error) => self.tolerate("flush or compact", &error, opened.generation),
-                }
+            Step::Flush => self.flush(&opened, || opened.kv.flush()),
+            Step::Compact => {
+                self.collect(&opened)?;
+                self.flush(&opened, || opened.kv.compact())
             }
             Step::Bulk(tables, partitions, commit) => {
                 self.bulk(&opened, tables, *partitions, *commit)
@@ -97,6 +94,10 @@ impl Task {
             Step::FollowRead(read) => self.follow_read(read),
             Step::Reopen => self.reopen(&opened),
             Step::Graph(graph) => self.graph(&opened, graph),
+            Step::Blobs(blobs) => self.blobs(&opened, blobs),
+            Step::TxBlobs(blobs) => self.tx_blobs(&opened, blobs),
+            Step::Counters(counters) => self.counters(&opened, counters),
+            Step::TxCounters(table) => self.tx_counters(&opened, table),
             Step::Backup(backup) => self.backup(&opened, backup),
             Step::Discard(which) => self.discard(*which),
             Step::Restore(restore) => self.restore(restore),
@@ -112,13 +113,25 @@ impl Task {
         self.world.tolerate(doing, error, &Ids::new(), generation)
     }
 
-    /// Whether an error of a commit says that nothing was committed. `poisoned`: the store had refused a
-    /// write before this one began.
-    fn is_definite(error: &store::Error, poisoned: bool) -> bool {
-        match error.kind() {
-            ErrorKind::Poisoned => poisoned,
-            ErrorKind::Io | ErrorKind::Corruption => false,
-            _ => true,
+    /// As the database does it: what waits is written first, and what was acknowledged by now is durable then.
+    fn flush(&self, opened: &Opened, call: impl FnOnce() -> store::Result<()>) -> Outcome {
+        let flushing = self.world.ledger.borrow_mut().flush_begins();
+        let written = match &opened.registry {
+            Some(registry) => registry.write_waiting(),
+            None => Ok(()),
+        };
+        let acknowledged = self.world.model.borrow().acknowledged;
+        match call().and(written) {
+            Ok(()) => {
+                let mut model = self.world.model.borrow_mut();
+                model.durable = model.durable.max(acknowledged);
+                self.world.ledger.borrow_mut().flush_ended(flushing, true);
+                Ok(())
+            }
+            Err(error) => {
+                self.world.ledger.borrow_mut().flush_ended(flushing, false);
+                self.tolerate("flush or compact", &error, opened.generation)
+            }
         }
     }
 
@@ -227,7 +240,7 @@ impl Task {
                 Ok(())
             }
             Err(error) => {
-                if Self::is_definite(&error, poisoned) {
+                if is_definite(&error, poisoned) {
                     self.world.model.borrow_mut().unsettled.remove(&slot);
                 }
                 self.tolerate("create", &error, opened.generation)
@@ -253,7 +266,7 @@ impl Task {
                 Ok(())
             }
             Err(error) => {
-                if Self::is_definite(&error, poisoned) {
+                if is_definite(&error, poisoned) {
                     let mut model = self.world.model.borrow_mut();
                     model.unsettled.remove(&slot);
                     model.live.insert(slot, id);
@@ -269,11 +282,14 @@ impl Task {
             return Ok(());
         }
         world.closing();
+        let flushing = world.ledger.borrow_mut().flush_begins();
+        let written = opened.registry.as_ref().map_or(Ok(()), |registry| registry.close());
         let acknowledged = world.model.borrow().acknowledged;
-        if let Err(error) = opened.kv.close() {
+        if let Err(error) = opened.kv.close().and(written) {
             world.stop.set(true); // what is next to open is not known: the life ends
             return self.tolerate("close", &error, opened.generation);
         }
+        world.ledger.borrow_mut().flush_ended(flushing, true);
         {
             let mut model = world.model.borrow_mut();
             model.durable = model.durable.max(acknowledged);
@@ -290,8 +306,23 @@ impl Task {
             return Err(format!("closed at {acknowledged}, opened at {seq}"));
         }
         listed(&kv)?;
+        if let Err(error) = world.tidy(&kv)? {
+            world.stop.set(true);
+            return self.tolerate("tidy up", &error, u64::MAX);
+        }
         world.set(kv);
         Ok(())
+    }
+}
+
+/// Whether an error of a commit says that nothing was committed. `poisoned`: the store had refused a
+/// write before this one began.
+#[must_use]
+pub fn is_definite(error: &store::Error, poisoned: bool) -> bool {
+    match error.kind() {
+        ErrorKind::Poisoned => poisoned,
+        ErrorKind::Io | ErrorKind::Corruption => false,
+        _ => true,
     }
 }
 

@@ -1,27 +1,32 @@
 //! Transactions: what they read, and whether they rightly won or lost.
 
-use super::{Outcome, Task, build, slots_of};
-use crate::workload::model::{Footprint, Writes, to_batch};
+use super::{Outcome, Task, build, is_definite, slots_of};
+use crate::workload::ledger::{Change, Counter, Ending};
+use crate::workload::model::{Writes, to_batch};
 use crate::workload::plan::TableStep;
 use crate::workload::read::{Ids, ReadStep};
+use crate::workload::recorder::{NotedBy, Recorder};
+use crate::workload::teller;
 use crate::workload::world::{Opened, World};
-use base::{KeyRange, KeyspaceId};
 use std::cell::RefCell;
 use std::rc::Rc;
-use store::{ErrorKind, Isolation, Store, Transaction};
+use std::sync::Arc;
+use store::{ErrorKind, Isolation};
+use views::SharedTransaction;
 
 /// A transaction of a task.
 pub(super) struct Tx {
-    inner: Box<dyn Transaction>,
-    generation: u64,
-    since: u64,
-    isolation: Isolation,
+    pub(super) inner: Arc<SharedTransaction>,
+    /// What it reads and writes.
+    noted: NotedBy,
+    pub(super) generation: u64,
+    pub(super) since: u64,
     /// Keyspaces that were there when it began.
     ids: Ids,
-    own: Rc<RefCell<Writes>>,
-    footprint: Footprint,
-    reads: Vec<(KeyspaceId, KeyRange)>,
-    touched: Ids,
+    pub(super) own: Rc<RefCell<Writes>>,
+    pub(super) touched: Ids,
+    /// Changes of counters that the ledger must know of.
+    pub(super) counted: Vec<(Counter, Change)>,
 }
 
 impl Task {
@@ -30,19 +35,18 @@ impl Task {
             let model = self.world.model.borrow();
             (model.live.clone(), model.acknowledged)
         };
-        let inner = opened.kv.begin(isolation);
-        let since = inner.seq().0;
+        let (inner, noted) = Recorder::begin_noted(&opened.kv, isolation);
+        let Ok(since) = inner.with(|inner| Ok(inner.seq().0)) else { return Ok(()) };
         self.seen(opened, since, acknowledged, "a transaction")?;
         self.tx = Some(Tx {
             inner,
+            noted,
             generation: opened.generation,
             since,
-            isolation,
             ids,
             own: Rc::default(),
-            footprint: Footprint::default(),
-            reads: Vec::new(),
             touched: Ids::new(),
+            counted: Vec::new(),
         });
         Ok(())
     }
@@ -54,7 +58,6 @@ impl Task {
         let is_new = ids.iter().any(|(slot, id)| tx.ids.get(slot) != Some(id));
         match tx.inner.write(&to_batch(&writes)) {
             Ok(()) => {
-                tx.footprint.add(&writes);
                 tx.touched.extend(ids);
                 tx.own.borrow_mut().extend(writes);
                 Ok(())
@@ -76,11 +79,7 @@ impl Task {
         let Some(tx) = &mut self.tx else { return Ok(()) };
         let Some(ids) = self.world.ids(&read.slots()) else { return Ok(()) };
         let is_new = ids.iter().any(|(slot, id)| tx.ids.get(slot) != Some(id));
-        // The engine notes what is read before it looks whether the keyspace is there.
-        if tx.isolation == Isolation::Serializable {
-            tx.reads.extend(read.ranges(&ids));
-        }
-        match read.ask(&*tx.inner, &ids) {
+        match tx.inner.with(|inner| read.ask(inner, &ids)) {
             Ok(found) => {
                 let own = tx.own.borrow().clone();
                 let tally = Rc::clone(&self.world.tally);
@@ -105,62 +104,28 @@ impl Task {
     pub(super) fn commit(&mut self) -> Outcome {
         let Some(tx) = self.tx.take() else { return Ok(()) };
         let world = &self.world;
-        let poisoned = world.poisoned.get();
-        let Tx { inner, generation, since, isolation, own, footprint, reads, touched, .. } = tx;
+        let Tx { inner, noted, generation, own, touched, counted, .. } = tx;
         let writes = Rc::new(own.borrow().clone());
-        let empty = footprint.is_empty();
-        let (op, before) = {
-            let mut model = world.model.borrow_mut();
-            (model.begin_with(writes, footprint.clone()), model.acknowledged)
+        let noted = noted.lock().clone();
+        let read: Vec<_> = noted.reads.iter().map(|(id, _)| *id).collect();
+        let Ok(inner) = inner.end() else { return Ok(()) };
+        let poisoned = world.poisoned.get();
+        let begun = world.ledger.borrow_mut().begin(&counted);
+        let (done, outcome) = teller::commit(world, inner, writes, noted);
+        let ending = match &done {
+            Ok(_) => Ending::Done,
+            Err(error) if is_definite(error, poisoned) => Ending::Refused,
+            Err(_) => Ending::Unknown,
         };
-        let done = inner.commit();
-        let mut model = world.model.borrow_mut();
+        world.ledger.borrow_mut().end(&begun, ending);
+        outcome?;
         match done {
-            Ok(seq) if empty => {
-                model.cancel(op);
-                if seq.0 == since {
-                    return Ok(());
-                }
-                Err(format!("a transaction that wrote nothing committed as {seq}, not {since}"))
-            }
-            Ok(seq) => {
-                let seq = seq.0;
-                if seq <= before {
-                    return Err(format!(
-                        "a commit was given number {seq}, but {before} had been seen"
-                    ));
-                }
-                world.tally.borrow_mut().commits += 1;
-                model.place(op, seq, &[])?;
-                model.when_known(seq, move |model| {
-                    match model.conflict(&footprint, &reads, since, seq - 1) {
-                        None => Ok(()),
-                        Some(other) => Err(format!(
-                            "a {isolation:?} transaction from moment {since} committed as {seq} although \
-                             {other} had changed what it wrote or read"
-                        )),
-                    }
-                })
-            }
-            Err(error) if error.kind() == ErrorKind::Conflict => {
-                model.cancel(op);
-                let rightly = model.conflict(&footprint, &reads, since, u64::MAX).is_some()
-                    || model.may_conflict_in_flight(op, &footprint, &reads);
-                if rightly {
-                    world.tally.borrow_mut().conflicts += 1;
-                    return Ok(());
-                }
-                Err(format!(
-                    "a {isolation:?} transaction from moment {since} was refused, but nothing \
-                     stands in its way: {error}"
-                ))
-            }
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
             Err(error) => {
-                if Self::is_definite(&error, poisoned) {
-                    model.cancel(op);
-                }
                 // Of what it read, too, something may have been dropped since.
-                let dropped = reads.iter().any(|(id, _)| model.dropping.contains(id));
+                let model = world.model.borrow();
+                let dropped = read.iter().any(|id| model.dropping.contains(id));
                 drop(model);
                 if dropped && error.kind() == ErrorKind::InvalidInput {
                     return Ok(());

@@ -1,12 +1,13 @@
 //! Commits without a transaction, and loads in bulk.
 
-use super::{Outcome, Task, build, slots_of};
-use crate::workload::model::{SpaceWrites, State, Writes, push_row, to_batch};
+use super::{Outcome, Task, build, is_definite, slots_of};
+use crate::workload::existed;
+use crate::workload::model::{Writes, push_row, to_batch};
 use crate::workload::plan::TableStep;
 use crate::workload::read::Ids;
-use crate::workload::spaces::{NAMES, shape};
+use crate::workload::spaces::shape;
 use crate::workload::world::Opened;
-use base::{Batch, Key, KeyspaceId, Kind, SeqNo};
+use base::{Batch, Key, Kind, SeqNo};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use store::{SortedRows, Store};
@@ -40,13 +41,13 @@ impl Task {
             let mut model = world.model.borrow_mut();
             (model.begin(writes.clone()), model.acknowledged)
         };
-        let mut existed = Vec::new();
-        let done = call(&mut existed);
+        let mut flags = Vec::new();
+        let done = call(&mut flags);
         let mut model = world.model.borrow_mut();
         let seq = match done {
             Ok(seq) => seq.0,
             Err(error) => {
-                if Self::is_definite(&error, poisoned) {
+                if is_definite(&error, poisoned) {
                     model.cancel(op);
                 }
                 drop(model);
@@ -56,7 +57,7 @@ impl Task {
         let mut nothing = false;
         let mut absent = Vec::new();
         if tell {
-            let told = told(&writes, &existed)?;
+            let told = existed::told(&writes, &flags)?;
             nothing = told.nothing;
             absent = told.absent;
             let at = if nothing { seq } else { seq.saturating_sub(1) };
@@ -69,7 +70,7 @@ impl Task {
                 model.when_known(at, move |model| {
                     tally.borrow_mut().answers += 1;
                     let Some(state) = model.state(at) else { return Ok(()) };
-                    check_existed(&writes, &existed, state)
+                    existed::check(&writes, &flags, state)
                 })?;
             }
         }
@@ -139,7 +140,7 @@ impl Task {
                 model.place(op, seq.0, &[])
             }
             Err(error) => {
-                if Self::is_definite(&error, poisoned) {
+                if is_definite(&error, poisoned) {
                     model.cancel(op);
                 }
                 drop(model);
@@ -147,52 +148,6 @@ impl Task {
             }
         }
     }
-}
-
-struct Told {
-    /// Every row was a delete of an absent key: nothing was committed.
-    nothing: bool,
-    absent: Vec<(KeyspaceId, Key)>,
-}
-
-/// What follows from the flags of `existed`.
-fn told(writes: &[SpaceWrites], existed: &[bool]) -> Result<Told, String> {
-    let rows: usize = writes.iter().map(|table| table.rows.len()).sum();
-    if rows != existed.len() {
-        return Err(format!("{rows} rows were written, {} flags were told", existed.len()));
-    }
-    let mut told = Told { nothing: true, absent: Vec::new() };
-    let mut flags = existed.iter();
-    for table in writes {
-        told.nothing &= table.ranges.is_empty();
-        let mut last = BTreeMap::new();
-        for ((key, kind, _), there) in table.rows.iter().zip(&mut flags) {
-            last.insert(key, (*kind, *there));
-        }
-        for (key, (kind, there)) in last {
-            if kind == Kind::Delete && !there {
-                told.absent.push((table.id, key.clone()));
-            } else {
-                told.nothing = false;
-            }
-        }
-    }
-    Ok(told)
-}
-
-fn check_existed(writes: &[SpaceWrites], existed: &[bool], before: &State) -> Outcome {
-    let mut flags = existed.iter();
-    for table in writes {
-        let rows = before.rows(table.id);
-        for ((key, _, _), there) in table.rows.iter().zip(&mut flags) {
-            if rows.contains_key(key) != *there {
-                let name = NAMES[usize::from(table.slot)];
-                let not = if *there { "" } else { "not " };
-                return Err(format!("a write was told that {key:?} of {name} was {not}there"));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Rows of a bulk load, a few at a time.

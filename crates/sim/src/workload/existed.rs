@@ -1,0 +1,61 @@
+//! What the store told about the keys of a write.
+
+use crate::workload::model::{SpaceWrites, State};
+use base::{Key, KeyspaceId, Kind};
+use std::collections::BTreeMap;
+
+/// What follows from the flags.
+pub struct Told {
+    /// Every row was a delete of an absent key: nothing was committed.
+    pub nothing: bool,
+    /// Keys whose deletes found nothing.
+    pub absent: Vec<(KeyspaceId, Key)>,
+}
+
+/// What follows from the flags of `existed`.
+///
+/// # Errors
+/// Not one for each row.
+pub fn told(writes: &[SpaceWrites], existed: &[bool]) -> Result<Told, String> {
+    let rows: usize = writes.iter().map(|table| table.rows.len()).sum();
+    if rows != existed.len() {
+        return Err(format!("{rows} rows were written, {} flags were told", existed.len()));
+    }
+    let mut told = Told { nothing: true, absent: Vec::new() };
+    let mut flags = existed.iter();
+    for table in writes {
+        told.nothing &= table.ranges.is_empty();
+        let mut last = BTreeMap::new();
+        for ((key, kind, _), there) in table.rows.iter().zip(&mut flags) {
+            last.insert(key, (*kind, *there));
+        }
+        for (key, (kind, there)) in last {
+            if kind == Kind::Delete && !there {
+                told.absent.push((table.id, key.clone()));
+            } else {
+                told.nothing = false;
+            }
+        }
+    }
+    Ok(told)
+}
+
+/// Compares the flags with the state before the write.
+///
+/// # Errors
+/// One that is wrong.
+pub fn check(writes: &[SpaceWrites], existed: &[bool], before: &State) -> Result<(), String> {
+    let mut flags = existed.iter();
+    for table in writes {
+        let rows = before.rows(table.id);
+        for ((key, _, _), there) in table.rows.iter().zip(&mut flags) {
+            if rows.contains_key(key) != *there {
+                let (id, not) = (table.id.0, if *there { "" } else { "not " });
+                return Err(format!(
+                    "a write was told that {key:?} of keyspace {id} was {not}there"
+                ));
+            }
+        }
+    }
+    Ok(())
+}

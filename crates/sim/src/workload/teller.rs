@@ -1,0 +1,412 @@
+//! Tells the model of commits that views make: how many a call takes, and when, is their affair.
+//!
+//! # Why the store is asked, and not the view
+//! Every commit has its number, and the model must know of each, before it is made: a crash may keep it. So whoever hands a
+//! store to a view wraps it ([`super::recorder::Recorder`]), and each commit through it is announced here, with the rows it touches, by
+//! which conflicts are judged. What it *means* is not taken from the view where a step can say it: a value of a blob is there with the one commit that
+//! touches its row, and notes and pieces that come before mean nothing.
+
+use crate::workload::existed;
+use crate::workload::model::{Footprint, OpId, SpaceWrites, State, Writes};
+use crate::workload::read::Ids;
+use crate::workload::recorder::Recorded;
+use crate::workload::spaces::{Cell, KEYS, LARGE_BYTES_MIN, Row, Slot};
+use crate::workload::task::{Outcome, is_definite};
+use crate::workload::world::World;
+use base::{Column, Key, KeyRange, KeyspaceId, Kind, SeqNo};
+use std::cell::{Cell as Number, RefCell};
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+use store::{Error, ErrorKind, Isolation, Transaction, WriteBatch};
+
+thread_local! {
+    /// The worlds of this thread: a store must be able to cross threads, and a world is not. Simulated machines never do.
+    static WORLDS: RefCell<BTreeMap<u64, Weak<World>>> = const { RefCell::new(BTreeMap::new()) };
+    static NEXT: Number<u64> = const { Number::new(0) };
+}
+
+/// Makes a world known to its stores; its number.
+#[must_use]
+pub fn enter(world: &Rc<World>) -> u64 {
+    let number = NEXT.get();
+    NEXT.set(number + 1);
+    WORLDS.with_borrow_mut(|worlds| {
+        worlds.retain(|_, world| world.strong_count() > 0);
+        worlds.insert(number, Rc::downgrade(world));
+    });
+    number
+}
+
+/// What a commit means to the model.
+#[derive(Clone, Debug)]
+pub enum Means {
+    /// Rows of these keyspaces are what is written to them, and whatever else is written means nothing.
+    Rows(Ids),
+    /// Who touches this keyspace does what the step says; other commits mean nothing.
+    Step(KeyspaceId, Writes),
+}
+
+impl Means {
+    fn of(&self, written: &[SpaceWrites]) -> Writes {
+        match self {
+            Self::Rows(ids) => {
+                let slot = |id| ids.iter().find(|(_, at)| **at == id).map(|(slot, _)| *slot);
+                let table = |table: &SpaceWrites| {
+                    Some(SpaceWrites { slot: slot(table.id)?, ..table.clone() })
+                };
+                written.iter().filter_map(table).collect()
+            }
+            Self::Step(id, writes) if touches(written, *id) => writes.clone(),
+            Self::Step(..) => Writes::new(),
+        }
+    }
+
+    fn is_step(&self, written: &[SpaceWrites]) -> bool {
+        matches!(self, Self::Step(id, _) if touches(written, *id))
+    }
+}
+
+fn touches(written: &[SpaceWrites], id: KeyspaceId) -> bool {
+    written
+        .iter()
+        .any(|table| table.id == id && !(table.rows.is_empty() && table.ranges.is_empty()))
+}
+
+/// Announces commits of one opening of one world.
+#[derive(Clone, Debug)]
+pub struct Teller {
+    world: u64,
+    means: Means,
+}
+
+/// A commit that was announced.
+pub struct Announced {
+    world: Rc<World>,
+    op: OpId,
+    written: Rc<Vec<SpaceWrites>>,
+    is_step: bool,
+    poisoned: bool,
+    before: u64,
+    /// Long values that may lose their rows by it, at most.
+    litter: usize,
+}
+
+impl Teller {
+    /// For a world that was entered.
+    #[must_use]
+    pub fn new(world: &World, means: Means) -> Self {
+        Self { world: world.number.get(), means }
+    }
+
+    fn world(&self) -> Option<Rc<World>> {
+        WORLDS.with_borrow(|worlds| worlds.get(&self.world).and_then(Weak::upgrade))
+    }
+
+    /// Lets other tasks run here, if the seed wants it: commits that wait for no file have no other place where they could.
+    pub fn step(&self) {
+        if let Some(world) = self.world() {
+            world.env.step();
+        }
+    }
+
+    /// A commit begins, outside of a transaction. Nothing where there is no world any more.
+    #[must_use]
+    pub fn announce(&self, batch: &WriteBatch) -> Option<Announced> {
+        let world = self.world()?;
+        let written = Rc::new(rows_of(batch));
+        let mut footprint = Footprint::default();
+        footprint.add(&written);
+        let is_step = self.means.is_step(&written);
+        // It did not look what it replaces: chunks of long values stay behind.
+        let litter = if is_step { litter_max(&written) } else { 0 };
+        let poisoned = world.poisoned.get();
+        let (op, before) = {
+            let mut model = world.model.borrow_mut();
+            model.litter.set(model.litter.get() + litter);
+            (model.begin_with(Rc::new(self.means.of(&written)), footprint), model.acknowledged)
+        };
+        Some(Announced { world, op, written, is_step, poisoned, before, litter })
+    }
+
+    /// Commits a transaction through which a view wrote, and judges whether it rightly won or lost.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn commit(
+        &self,
+        inner: Box<dyn Transaction>,
+        noted: Noted,
+        recorded: &mut Recorded,
+    ) -> store::Result<SeqNo> {
+        self.step();
+        let Some(world) = self.world() else { return inner.commit() };
+        let since = inner.seq().0;
+        let is_step = self.means.is_step(&noted.written);
+        let mut writes = self.means.of(&noted.written);
+        let absent = leave_out(&mut writes, &noted.written);
+        let (done, outcome) = commit(&world, inner, Rc::new(writes), noted);
+        let outcome = outcome.and_then(|()| {
+            if done.is_err() || absent.is_empty() {
+                return Ok(());
+            }
+            world.model.borrow_mut().when_known(since, move |model| {
+                let Some(state) = model.state(since) else { return Ok(()) };
+                match absent.iter().find(|(id, key)| state.rows(*id).contains_key(key)) {
+                    None => Ok(()),
+                    Some((_, key)) => {
+                        Err(format!("a delete left {key:?} out, which was there at {since}"))
+                    }
+                }
+            })
+        });
+        if let Err(why) = outcome {
+            world.failed(why);
+        }
+        recorded.at = Some(SeqNo(since));
+        if let (true, Ok(seq)) = (is_step, &done) {
+            recorded.seq = Some(*seq);
+        }
+        done
+    }
+}
+
+impl Announced {
+    /// What became of it. `existed`: what the store told about the keys, where it was asked.
+    pub fn ended(
+        self,
+        done: &store::Result<SeqNo>,
+        existed: Option<&[bool]>,
+        recorded: &mut Recorded,
+    ) {
+        let world = Rc::clone(&self.world);
+        let outcome = match done {
+            Ok(seq) => self.placed(seq.0, existed, recorded),
+            Err(error) => {
+                self.refused(error);
+                Ok(())
+            }
+        };
+        if let Err(why) = outcome {
+            world.failed(why);
+        }
+    }
+
+    fn refused(self, error: &Error) {
+        let world = &self.world;
+        if is_definite(error, self.poisoned) {
+            let mut model = world.model.borrow_mut();
+            model.cancel(self.op);
+            model.litter.set(model.litter.get() - self.litter);
+        }
+        if error.kind() == ErrorKind::Poisoned {
+            world.poisoned.set(true);
+        }
+    }
+
+    fn placed(self, seq: u64, existed: Option<&[bool]>, recorded: &mut Recorded) -> Outcome {
+        let Self { world, op, written, is_step, before, litter, .. } = self;
+        let mut model = world.model.borrow_mut();
+        let mut absent = Vec::new();
+        let mut at = seq.saturating_sub(1);
+        let mut nothing = false;
+        if let Some(existed) = existed {
+            let told = existed::told(&written, existed)?;
+            (nothing, absent) = (told.nothing, told.absent);
+            at = if nothing { seq } else { at };
+            let (written, existed) = (Rc::clone(&written), existed.to_vec());
+            if at >= model.base() {
+                let tally = Rc::clone(&world.tally);
+                model.when_known(at, move |model| {
+                    tally.borrow_mut().answers += 1;
+                    let Some(state) = model.state(at) else { return Ok(()) };
+                    existed::check(&written, &existed, state)
+                })?;
+            }
+        }
+        recorded.at = Some(SeqNo(at));
+        if nothing {
+            model.cancel(op);
+            model.litter.set(model.litter.get() - litter);
+            return Ok(());
+        }
+        if seq <= before {
+            return Err(format!("a commit was given number {seq}, but {before} had been seen"));
+        }
+        if is_step {
+            recorded.seq = Some(SeqNo(seq));
+        }
+        world.tally.borrow_mut().commits += 1;
+        if litter > 0 {
+            model.when_known(at, move |model| {
+                let left = model.state(at).map_or(litter, |state| litter_of(&written, state));
+                model.litter.set(model.litter.get() - litter + left);
+                Ok(())
+            })?;
+        }
+        model.place(op, seq, &absent)
+    }
+}
+
+/// What a transaction read and wrote.
+#[derive(Clone, Debug)]
+pub struct Noted {
+    /// Its writes, in order.
+    pub written: Vec<SpaceWrites>,
+    /// What it has read.
+    pub reads: Vec<(KeyspaceId, KeyRange)>,
+    /// Whether reads matter.
+    pub isolation: Isolation,
+}
+
+impl Noted {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(isolation: Isolation) -> Self {
+        Self { written: Vec::new(), reads: Vec::new(), isolation }
+    }
+}
+
+/// Commits a transaction that means `writes`, and judges whether it rightly won or lost. Other errors are the caller's to judge.
+pub fn commit(
+    world: &World,
+    inner: Box<dyn Transaction>,
+    writes: Rc<Writes>,
+    noted: Noted,
+) -> (store::Result<SeqNo>, Outcome) {
+    let since = inner.seq().0;
+    let Noted { written, reads, isolation } = noted;
+    let reads = if isolation == Isolation::Serializable { reads } else { Vec::new() };
+    let mut footprint = Footprint::default();
+    footprint.add(&written);
+    let poisoned = world.poisoned.get();
+    let (op, before) = {
+        let mut model = world.model.borrow_mut();
+        (model.begin_with(writes, footprint.clone()), model.acknowledged)
+    };
+    let done = inner.commit();
+    let mut model = world.model.borrow_mut();
+    let outcome = match &done {
+        Ok(seq) if footprint.is_empty() => {
+            model.cancel(op);
+            if seq.0 == since {
+                Ok(())
+            } else {
+                Err(format!("a transaction that wrote nothing committed as {seq}, not {since}"))
+            }
+        }
+        Ok(seq) if seq.0 <= before => {
+            Err(format!("a commit was given number {seq}, but {before} had been seen"))
+        }
+        Ok(seq) => {
+            let seq = seq.0;
+            world.tally.borrow_mut().commits += 1;
+            model.place(op, seq, &[]).and_then(|()| {
+                model.when_known(seq, move |model| {
+                    match model.conflict(&footprint, &reads, since, seq - 1) {
+                        None => Ok(()),
+                        Some(other) => Err(format!(
+                            "a {isolation:?} transaction from moment {since} committed as {seq} although \
+                             {other} had changed what it wrote or read"
+                        )),
+                    }
+                })
+            })
+        }
+        Err(error) if error.kind() == ErrorKind::Conflict => {
+            model.cancel(op);
+            let rightly = model.conflict(&footprint, &reads, since, u64::MAX).is_some()
+                || model.may_conflict_in_flight(op, &footprint, &reads);
+            if rightly {
+                world.tally.borrow_mut().conflicts += 1;
+                Ok(())
+            } else {
+                Err(format!(
+                    "a {isolation:?} transaction from moment {since} was refused, but nothing \
+                     stands in its way: {error}"
+                ))
+            }
+        }
+        Err(error) => {
+            if is_definite(error, poisoned) {
+                model.cancel(op);
+            }
+            if error.kind() == ErrorKind::Poisoned {
+                world.poisoned.set(true);
+            }
+            Ok(())
+        }
+    };
+    (done, outcome)
+}
+
+/// Takes deletes out that were not carried out, and names their keys: in a transaction, what is not there is not deleted.
+fn leave_out(writes: &mut Writes, written: &[SpaceWrites]) -> Vec<(KeyspaceId, Key)> {
+    let mut absent = Vec::new();
+    for table in writes {
+        let id = table.id;
+        let is_there = |key: &Key| {
+            let of = written.iter().filter(|table| table.id == id);
+            of.flat_map(|table| &table.rows).any(|(at, ..)| at == key)
+        };
+        table.rows.retain(|(key, kind, _)| {
+            let stays = *kind != Kind::Delete || is_there(key);
+            if !stays {
+                absent.push((id, key.clone()));
+            }
+            stays
+        });
+    }
+    absent
+}
+
+/// The rows of a batch, as the model has them.
+#[must_use]
+pub fn rows_of(batch: &WriteBatch) -> Vec<SpaceWrites> {
+    let table = |table: &store::TableWrites| {
+        let row = |i: usize| -> (Key, Kind, Row) {
+            let cell = |column: &Column| match column {
+                Column::Words(column) => column.get(i).map_or(Cell::Null, Cell::Word),
+                Column::Bytes(column) if column.validity.is_valid(i) => {
+                    Cell::Bytes(column.get(i).to_vec())
+                }
+                Column::Bytes(_) => Cell::Null,
+            };
+            let kind = table.kinds.get(i);
+            let cells = if kind == Kind::Delete {
+                Row::new()
+            } else {
+                table.rows.values.iter().map(cell).collect()
+            };
+            (table.rows.keys.get(i), kind, cells)
+        };
+        SpaceWrites {
+            id: table.keyspace,
+            slot: Slot::MAX,
+            ranges: table.delete_ranges.clone(),
+            rows: (0..table.rows.rows).map(row).collect(),
+        }
+    };
+    batch.tables.iter().map(table).collect()
+}
+
+/// Long values that a write can replace without a look, whatever is there.
+fn litter_max(written: &[SpaceWrites]) -> usize {
+    let keys = usize::from(KEYS);
+    let of = |table: &SpaceWrites| table.rows.len() + keys * table.ranges.len();
+    written.iter().map(of).sum()
+}
+
+/// Long values that a write replaces where this is there.
+fn litter_of(written: &[SpaceWrites], before: &State) -> usize {
+    let of = |table: &SpaceWrites| {
+        let is_gone = |key: &Key| {
+            table.rows.iter().any(|(at, ..)| at == key)
+                || table.ranges.iter().any(|range| range.contains(key.as_ref()))
+        };
+        let is_long =
+            |row: &Row| matches!(&row[..], [Cell::Bytes(value)] if value.len() >= LARGE_BYTES_MIN);
+        let rows = before.rows(table.id);
+        rows.iter().filter(|(key, row)| is_long(row) && is_gone(key)).count()
+    };
+    written.iter().map(of).sum()
+}
