@@ -9,7 +9,7 @@
 //! A reader finds a number that the counter may have had while it read. What a restart finds, it may have had since the last flush
 //! of the database began: nothing counted twice, and nothing lost that was flushed.
 
-use crate::workload::spaces::{COUNTERS, KEYS, Slot, TX_KEYS, counters_def};
+use crate::workload::spaces::{COUNTERS, KEYS, NAMES, Slot, TX_KEYS, counters_merge};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A counter's word; nothing where it is not there.
@@ -80,7 +80,7 @@ impl Account {
             self.begun.push(None);
         }
         self.begun[place] = Some(change);
-        let merge = counters_def(slot).merge();
+        let merge = counters_merge(slot);
         let mut left: Vec<(u32, Word)> = self.now.iter().copied().collect();
         while let Some((happened, word)) = left.pop() {
             for (i, change) in self.begun.iter().enumerate() {
@@ -228,7 +228,7 @@ fn judge(
     }
     let int = |word: Word| word.map(base::word_to_int);
     let may: Vec<Option<i64>> = seen.iter().map(|word| int(*word)).collect();
-    let name = counters_def(counter.0).name;
+    let name = NAMES[usize::from(counter.0)];
     Err(format!(
         "counter {} of {name}: {how} was {:?}, it may have been {may:?}",
         counter.1,

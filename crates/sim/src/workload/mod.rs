@@ -6,7 +6,7 @@
 //! (`task`) run beside each other, and a crash ends it. `shrink` takes away what a failure does not need.
 //!
 //! Two kinds of things outlive lives besides: backups (`vault`), and what they were restored to. Some writes go through the graph's
-//! view (`task/graph`), of which a `recorder` tells where they stand in the order. Blobs and counters (`task/blobs`, `task/counters`) are
+//! view (`task/graph`), of which a `recorder` tells where they stand in the order. Blobs and counters (`task/blobs`, `task/counters`, combined values among them) are
 //! written through theirs alone; a `teller` tells the model of each commit that these make.
 //!
 //! # What is judged
@@ -19,7 +19,7 @@
 //! 6. An error is one that the machine, damage or another task explains.
 //! 7. A blob is whole or not there, by the view and without it (`pieces`). After an opening every piece belongs to a row, but for those of blobs
 //!    that somebody replaced who did not look, which the model counts.
-//! 8. A counter under `os` and `sync` is what its commits come to, each counted once. Under `none` it is a number that it may have had while it
+//! 8. A counter or a combined value under `os` and `sync` is what its commits come to, each counted once. Under `none` it is a number that it may have had while it
 //!    was read, and after a crash one that it may have had since the last flush (`ledger`).
 
 pub mod dice;
@@ -27,6 +27,7 @@ pub mod existed;
 pub mod generate;
 pub mod ledger;
 pub mod model;
+pub mod numbers;
 pub mod pieces;
 pub mod plan;
 pub mod read;

@@ -11,7 +11,7 @@
 //! where it stands. A check that needs such a place waits for it. After a crash the recovered state
 //! settles it: some assignment of what was in flight to the open places must explain what is there.
 
-use crate::workload::spaces::{Cell, Row, Slot, merge, shape};
+use crate::workload::spaces::{Cell, GROWN, Row, Slot, grow, merge, shape};
 use base::{Batch, Column, Key, KeyRange, KeyspaceId, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -61,7 +61,10 @@ impl State {
                         rows.remove(key);
                     }
                     (Kind::Merge, Some(older)) => {
-                        let row = merge(&shape, older, row);
+                        let row = match table.slot {
+                            GROWN => grow(older, row),
+                            _ => merge(&shape, older, row),
+                        };
                         rows.insert(key.clone(), Rc::new(row));
                     }
                     _ => {

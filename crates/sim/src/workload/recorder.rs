@@ -36,14 +36,14 @@ pub struct Recorder {
     last: Arc<Mutex<Recorded>>,
     teller: Option<Teller>,
     /// Of the transaction that began last.
-    noted: Arc<Mutex<Noted>>,
+    noted: Arc<Mutex<NotedBy>>,
 }
 
 impl Recorder {
     /// Nothing was committed yet.
     #[must_use]
     pub fn new(kv: Arc<Kv>) -> Self {
-        let noted = Arc::new(Mutex::new(Noted::new(Isolation::Snapshot)));
+        let noted = Arc::new(Mutex::new(noting(Isolation::Snapshot)));
         Self { kv, last: Arc::default(), teller: None, noted }
     }
 
@@ -64,7 +64,8 @@ impl Recorder {
     pub fn begin_noted(kv: &Arc<Kv>, isolation: Isolation) -> (Arc<SharedTransaction>, NotedBy) {
         let recorder = Self::new(Arc::clone(kv));
         let shared = SharedTransaction::begin(&recorder, isolation);
-        (shared, recorder.noted)
+        let noted = Arc::clone(&recorder.noted.lock());
+        (shared, noted)
     }
 
     /// Where what is remembered can be read.
@@ -183,10 +184,12 @@ impl Store for Recorder {
     }
 
     fn begin(&self, isolation: Isolation) -> Box<dyn Transaction> {
-        *self.noted.lock() = Noted::new(isolation);
+        // Each has its own: several may be under way.
+        let noted = noting(isolation);
+        *self.noted.lock() = Arc::clone(&noted);
         Box::new(Noting {
             inner: self.kv.begin(isolation),
-            noted: Arc::clone(&self.noted),
+            noted,
             teller: self.teller.clone(),
             last: self.recorded(),
         })
@@ -273,6 +276,10 @@ impl BulkLoad for Load {
         self.last.lock().seq = Some(seq);
         Ok(seq)
     }
+}
+
+fn noting(isolation: Isolation) -> NotedBy {
+    Arc::new(Mutex::new(Noted::new(isolation)))
 }
 
 /// A transaction of which it is noted what it reads and writes.

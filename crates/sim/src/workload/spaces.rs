@@ -9,7 +9,9 @@ use crate::workload::dice::mix;
 use base::{
     ColumnShape, Key, KeyRange, KeyShape, Merge, Shape, float_to_word, int_to_word, shape::Kind,
 };
-use relation::{BlobsDef, BlobsPart, Combine, CountersDef, KeyType, NumberType};
+use relation::{
+    BlobsDef, BlobsPart, Combine, CombinedDef, CountersDef, KeyType, NumberType, Schema,
+};
 
 /// Number of a keyspace of the workload: an index into [`NAMES`].
 pub type Slot = u8;
@@ -24,15 +26,17 @@ pub const SLOTS: Slot = 7;
 pub const BLOBS: Slot = 7;
 /// What long blobs are cut into; the model knows nothing of it.
 pub const LARGE: Slot = 8;
-/// Counters: sums by numbers, the least by text, the greatest by signed numbers.
-pub const COUNTERS: [Slot; 3] = [9, 10, 11];
+/// Counters: sums by numbers, the least by text, the greatest by signed numbers; and [`GROWN`].
+pub const COUNTERS: [Slot; 4] = [9, 10, 11, GROWN];
+/// Combined values: sums again, by text, and as eight bytes that a function of ours adds up.
+pub const GROWN: Slot = 12;
 /// Keys a slot has.
 pub const KEYS: u16 = 24;
 /// Further keys of counters, which under durability `none` transactions alone add to.
 pub const TX_KEYS: u16 = 2;
 
 /// Names of the keyspaces.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     "edges",
     "edges:rev",
     "counts",
@@ -45,6 +49,7 @@ pub const NAMES: [&str; 12] = [
     "hits",
     "least",
     "most",
+    "grown",
 ];
 
 /// Blobs from this length on are cut into pieces here: the engine's 16 KiB would be a whole memtable.
@@ -84,13 +89,57 @@ pub fn counters_def(slot: Slot) -> CountersDef {
     CountersDef { name, key, number: NumberType::Int, combine }
 }
 
+/// What counters and combined values are made of.
+#[must_use]
+pub fn counters_schema(slot: Slot) -> Schema {
+    match slot {
+        GROWN => {
+            let name = NAMES[usize::from(slot)].to_owned();
+            CombinedDef { name, key: KeyType::Str }.schema()
+        }
+        _ => counters_def(slot).schema(),
+    }
+}
+
+/// How counters of a slot grow, where they are words.
+#[must_use]
+pub fn counters_merge(slot: Slot) -> Merge {
+    if slot == GROWN { Merge::AddInt } else { counters_def(slot).merge() }
+}
+
+/// The word that a counter's value is.
+#[must_use]
+pub fn word_of(cell: &Cell) -> Option<u64> {
+    match cell {
+        Cell::Word(word) => Some(*word),
+        Cell::Bytes(bytes) => Some(int_to_word(int_of(bytes)?)),
+        Cell::Null => None,
+    }
+}
+
+/// The number that a combined value is.
+#[must_use]
+pub fn int_of(bytes: &[u8]) -> Option<i64> {
+    Some(i64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// `newer`, an increment of a combined value, added to `older`.
+#[must_use]
+pub fn grow(older: &Row, newer: &Row) -> Row {
+    let int = |row: &Row| match &row[..] {
+        [Cell::Bytes(bytes)] => int_of(bytes).unwrap_or_default(),
+        _ => 0,
+    };
+    vec![Cell::Bytes((int(older) + int(newer)).to_le_bytes().to_vec())]
+}
+
 /// Columns of a slot.
 #[must_use]
 pub fn shape(slot: Slot) -> Shape {
     match slot {
         BLOBS => return blobs_def().shape(BlobsPart::Rows),
         LARGE => return blobs_def().shape(BlobsPart::Large),
-        _ if COUNTERS.contains(&slot) => return counters_def(slot).schema().shape(),
+        _ if COUNTERS.contains(&slot) => return counters_schema(slot).shape(),
         _ => {}
     }
     let plain = ColumnShape::Word { merge: None };
@@ -175,8 +224,12 @@ pub fn row(slot: Slot, seed: u32) -> Row {
     }
     if slot >= SLOTS {
         let r = mix(u64::from(seed) << 8) >> 8;
-        let number = if slot == COUNTERS[0] { r % 11 } else { r % 1000 } as i64;
-        return vec![Cell::Word(int_to_word(number - 5))];
+        let is_sum = counters_merge(slot) == Merge::AddInt;
+        let number = if is_sum { r % 11 } else { r % 1000 } as i64 - 5;
+        return match slot {
+            GROWN => vec![Cell::Bytes(number.to_le_bytes().to_vec())],
+            _ => vec![Cell::Word(int_to_word(number))],
+        };
     }
     // Both directions of an edge carry one weight.
     let slot = if slot == REVERSE { FORWARD } else { slot };

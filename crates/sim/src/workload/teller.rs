@@ -10,7 +10,7 @@ use crate::workload::existed;
 use crate::workload::model::{Footprint, OpId, SpaceWrites, State, Writes};
 use crate::workload::read::Ids;
 use crate::workload::recorder::Recorded;
-use crate::workload::spaces::{Cell, KEYS, LARGE_BYTES_MIN, Row, Slot};
+use crate::workload::spaces::{BLOBS, Cell, KEYS, LARGE_BYTES_MIN, Row, Slot};
 use crate::workload::task::{Outcome, is_definite};
 use crate::workload::world::World;
 use base::{Column, Key, KeyRange, KeyspaceId, Kind, SeqNo};
@@ -59,6 +59,10 @@ impl Means {
             Self::Step(id, writes) if touches(written, *id) => writes.clone(),
             Self::Step(..) => Writes::new(),
         }
+    }
+
+    fn is_of_blobs(&self) -> bool {
+        matches!(self, Self::Step(_, writes) if writes.iter().any(|table| table.slot == BLOBS))
     }
 
     fn is_step(&self, written: &[SpaceWrites]) -> bool {
@@ -118,7 +122,7 @@ impl Teller {
         footprint.add(&written);
         let is_step = self.means.is_step(&written);
         // It did not look what it replaces: chunks of long values stay behind.
-        let litter = if is_step { litter_max(&written) } else { 0 };
+        let litter = if is_step && self.means.is_of_blobs() { litter_max(&written) } else { 0 };
         let poisoned = world.poisoned.get();
         let (op, before) = {
             let mut model = world.model.borrow_mut();

@@ -8,7 +8,7 @@ use crate::workload::read::{Answer, Ids, ReadStep};
 use crate::workload::recorder::Recorder;
 use crate::workload::spaces::{
     BLOBS, CHUNK_BYTES, COUNTERS, FORWARD, LARGE, LARGE_BYTES_MIN, NAMES, REVERSE, SLOTS, Slot,
-    blobs_def, counters_def, shape,
+    blobs_def, counters_schema, shape,
 };
 use crate::workload::teller::{self, Means, Teller};
 use crate::workload::vault::Vault;
@@ -501,7 +501,7 @@ pub fn definition(slot: Slot) -> Vec<u8> {
         BLOBS => return Definition::Blobs(blobs_def(), BlobsPart::Rows).encode(),
         LARGE => return Definition::Blobs(blobs_def(), BlobsPart::Large).encode(),
         _ if COUNTERS.contains(&slot) => {
-            return Definition::Relation(counters_def(slot).schema()).encode();
+            return Definition::Relation(counters_schema(slot)).encode();
         }
         _ => {}
     }

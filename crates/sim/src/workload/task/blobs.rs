@@ -4,6 +4,7 @@
 //! What a call writes beside its row, and in how many commits, is the view's affair. The model has the values alone, and the step says which;
 //! [`crate::workload::pieces`] reads what lies there without the view, and this reads it with it.
 
+use super::told::{Flags, Wanted};
 use super::{Outcome, Task, build};
 use crate::workload::model::{Rows, State, Writes};
 use crate::workload::plan::{BlobsStep, RowStep, TableStep};
@@ -20,9 +21,6 @@ use views::keys::{KeyColumn, KeyList, KeyOf};
 
 /// What a key has.
 type Value = Option<Vec<u8>>;
-
-/// What a call told: whether each key was there.
-type Flags = Vec<bool>;
 
 /// Puts or deletes by one call, where the view has one.
 fn call(blobs: &Blobs, rows: &[RowStep]) -> Result<Flags> {
@@ -110,11 +108,7 @@ impl Task {
         call: impl FnOnce(&Blobs) -> Result<Flags>,
     ) -> Outcome {
         let world = &self.world;
-        let is_nothing =
-            writes.iter().all(|table| table.rows.is_empty() && table.ranges.is_empty());
-        let deletes = writes.iter().flat_map(|table| &table.rows);
-        let keys: Vec<Key> = deletes.clone().map(|(key, ..)| key.clone()).collect();
-        let may_find_nothing = is_nothing || deletes.clone().all(|row| row.1 == Kind::Delete);
+        let wanted = Wanted::of(&writes);
         let (blobs, recorder) = match world.blobs(&opened.kv, Means::Step(ids[&BLOBS], writes)) {
             Ok(found) => found,
             Err(error) => {
@@ -123,32 +117,7 @@ impl Task {
         };
         let done = call(&blobs);
         let recorded = recorder.recorded().lock().clone();
-        match done {
-            Ok(flags) => {
-                if recorded.seq.is_none() && !may_find_nothing {
-                    return Err("the view acknowledged what it did not commit".to_owned());
-                }
-                let Some(at) = recorded.at.filter(|_| !flags.is_empty()) else { return Ok(()) };
-                let id = ids[&BLOBS];
-                let base = world.model.borrow().base();
-                if at.0 < base {
-                    return Ok(());
-                }
-                world.model.borrow_mut().when_known(at.0, move |model| {
-                    let Some(state) = model.state(at.0) else { return Ok(()) };
-                    let mut rows = (*state.rows(id)).clone();
-                    // Of a key that is named twice the second flag is false.
-                    let wanted: Flags = keys.iter().map(|key| rows.remove(key).is_some()).collect();
-                    if wanted == flags {
-                        return Ok(());
-                    }
-                    Err(format!("deletes of {keys:?} told {flags:?}, there was {wanted:?}"))
-                })
-            }
-            // Each attempt was judged.
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
-            Err(error) => world.tolerate("write blobs", &error, ids, opened.generation),
-        }
+        self.judge_told(opened, ids, ids[&BLOBS], wanted, done, &recorded)
     }
 
     /// As a database does before it compacts.

@@ -1,85 +1,30 @@
-//! Counters through their view: increments, numbers set, reset and read.
+//! Counters and combined values through their views: increments, numbers set, reset and read.
 //!
 //! # Two ways to judge
 //! Under `sync` and `os` a call is a commit, and the step says what it writes: the model of commits judges it, as it judges all
 //! rows. Under `none` increments wait, and become commits of which only the view knows: there the commits are noted as they come, and a ledger
 //! judges the numbers.
 
+use super::told::Wanted;
 use super::{Outcome, Task, build, is_definite};
 use crate::workload::ledger::{Change, Counter, Ending, Watch};
+use crate::workload::numbers::{Named, Numbers, word};
 use crate::workload::plan::{CountersStep, RowStep, TableStep};
 use crate::workload::read::{Ids, ReadStep, What};
 use crate::workload::recorder::Recorder;
-use crate::workload::spaces::{
-    COUNTERS, Cell, KEYS, NAMES, Slot, Span, TX_KEYS, key, row, signed, text,
-};
+use crate::workload::spaces::{Cell, GROWN, KEYS, NAMES, Slot, Span, TX_KEYS, key, word_of};
+use crate::workload::teller::{Means, Teller};
 use crate::workload::world::{Opened, World, buffering};
-use base::{KeyRef, Kind, SeqNo, int_to_word, word_to_int};
+use base::{KeyRef, Kind, int_to_word, word_to_int};
 use env::Env;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use store::{Durability, Result, Store};
-use views::counters::{CounterRows, Counters, Number, NumberColumn, NumberList};
-use views::keys::{KeyColumn, KeyList, KeyOf};
 use views::waiting::Registry;
 
-/// Keys as the view takes them.
-enum Named {
-    Words(Vec<u64>),
-    Signed(Vec<i64>),
-    Texts(Vec<String>),
-}
-
-impl Named {
-    fn of(slot: Slot, numbers: impl Iterator<Item = u16>) -> Self {
-        match slot {
-            9 => Self::Words(numbers.map(u64::from).collect()),
-            10 => Self::Texts(numbers.map(text).collect()),
-            _ => Self::Signed(numbers.map(signed).collect()),
-        }
-    }
-
-    fn list<R>(&self, f: impl FnOnce(KeyList<'_>) -> R) -> R {
-        match self {
-            Self::Words(keys) => f(KeyList::U64(keys)),
-            Self::Signed(keys) => f(KeyList::I64(keys)),
-            Self::Texts(keys) => {
-                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-                f(KeyList::Str(&keys))
-            }
-        }
-    }
-
-    fn first(&self) -> KeyOf<'_> {
-        match self {
-            Self::Words(keys) => KeyOf::U64(keys[0]),
-            Self::Signed(keys) => KeyOf::I64(keys[0]),
-            Self::Texts(keys) => KeyOf::Str(&keys[0]),
-        }
-    }
-}
-
-fn word(slot: Slot, step: &RowStep) -> u64 {
-    match row(slot, step.seed).first() {
-        Some(Cell::Word(word)) => *word,
-        _ => int_to_word(0),
-    }
-}
-
-/// The call that a write of rows of one kind is; whether a counter was there, where that is told.
-fn call(counters: &Counters, slot: Slot, rows: &[RowStep], clear: bool) -> Result<Option<bool>> {
-    if clear {
-        return counters.reset().map(|()| None);
-    }
-    let keys = Named::of(slot, rows.iter().map(|step| step.key));
-    let numbers: Vec<i64> = rows.iter().map(|step| word_to_int(word(slot, step))).collect();
-    match (rows, rows[0].kind) {
-        (_, Kind::Put) => counters.set(keys.first(), numbers[0]).map(|()| None),
-        (_, Kind::Delete) => counters.remove(keys.first()).map(Some),
-        ([_], Kind::Merge) => counters.add(keys.first(), numbers[0]).map(|()| None),
-        _ => keys.list(|keys| counters.add_many(keys, NumberList::Int(&numbers))).map(|()| None),
-    }
+fn call(numbers: &Numbers, slot: Slot, rows: &[RowStep], clear: bool) -> Result<Option<bool>> {
+    if clear { numbers.reset().map(|()| None) } else { numbers.write(slot, rows) }
 }
 
 /// Rows of a step that are one call: of one kind, and single ones where the view has no call for many.
@@ -93,7 +38,7 @@ impl Task {
         let Some(ids) = self.world.ids(&[slot]) else { return Ok(()) };
         match step {
             CountersStep::Write(table) => {
-                if !table.spans.is_empty() {
+                if !table.spans.is_empty() && slot != GROWN {
                     self.counters_write(opened, &ids, slot, &[], true)?;
                 }
                 calls(table)
@@ -119,29 +64,25 @@ impl Task {
         }
         let spans = if clear { vec![Span::All] } else { Vec::new() };
         let writes = build(&[TableStep { slot, spans, rows: rows.to_vec() }], ids);
-        let tell = rows.first().is_some_and(|step| step.kind == Kind::Delete);
-        self.commit_with(opened, ids, writes, tell, |existed| {
-            let recorder = Recorder::new(Arc::clone(&opened.kv));
-            let recorded = recorder.recorded();
-            let counters = self.find_counters(opened, slot, recorder)?;
-            let there = call(&counters, slot, rows, clear)?;
-            let recorded = recorded.lock().clone();
-            if there.is_some_and(|there| recorded.existed != [there]) {
-                return Err(relation::invalid("the view tells otherwise than the store"));
-            }
-            existed.extend(recorded.existed);
-            Ok(recorded.seq.unwrap_or(SeqNo::ZERO))
-        })
+        let (wanted, id) = (Wanted::of(&writes), ids[&slot]);
+        let teller = Teller::new(&self.world, Means::Step(id, writes));
+        let recorder = Recorder::telling(Arc::clone(&opened.kv), teller);
+        let recorded = recorder.recorded();
+        let done = self.numbers(opened, slot, recorder).and_then(|numbers| {
+            call(&numbers, slot, rows, clear).map(|there| there.into_iter().collect())
+        });
+        let recorded = recorded.lock().clone();
+        self.judge_told(opened, ids, id, wanted, done, &recorded)
     }
 
-    /// Counters of an opening in which nothing waits.
-    fn find_counters(&self, opened: &Opened, slot: Slot, store: Recorder) -> Result<Counters> {
+    /// The view of a slot: of the opening where increments wait, of its own elsewhere.
+    fn numbers(&self, opened: &Opened, slot: Slot, store: Recorder) -> Result<Numbers> {
         let world = &self.world;
         if let Some(registry) = &opened.registry {
-            return found(registry, slot);
+            return Numbers::find(registry, slot);
         }
         let env: Arc<dyn Env> = Arc::clone(&world.env) as _;
-        found(&Registry::new(Arc::new(store), env, buffering(&world.swarm)), slot)
+        Numbers::find(&Registry::new(Arc::new(store), env, buffering(&world.swarm)), slot)
     }
 
     /// A change under `none`.
@@ -162,7 +103,7 @@ impl Task {
         let poisoned = world.poisoned.get();
         let begun = world.ledger.borrow_mut().begin(&changes);
         let done = self
-            .find_counters(opened, slot, Recorder::new(Arc::clone(&opened.kv)))
+            .numbers(opened, slot, Recorder::new(Arc::clone(&opened.kv)))
             .and_then(|counters| call(&counters, slot, rows, clear));
         let is_add = rows.first().is_some_and(|step| step.kind == Kind::Merge);
         let ending = match &done {
@@ -185,7 +126,7 @@ impl Task {
         let Some(registry) = &opened.registry else { return Ok(()) };
         let watch = world.ledger.borrow_mut().watch();
         let flushed = || {
-            found(registry, slot)?.flush()?;
+            Numbers::find(registry, slot)?.flush()?;
             let mut found = BTreeMap::new();
             let whole =
                 ReadStep { slot, what: What::Scan(Span::All, u16::MAX), keys: !0, values: !0 };
@@ -211,11 +152,10 @@ impl Task {
         let low = world.model.borrow().acknowledged;
         let watch = world.ledger.borrow_mut().watch();
         let named = Named::of(slot, keys.iter().copied());
-        let ask = || -> Result<(Option<Number>, NumberColumn)> {
+        let ask = || -> Result<(Option<i64>, Vec<i64>)> {
             let recorder = Recorder::new(Arc::clone(&opened.kv));
-            let counters = self.find_counters(opened, slot, recorder)?;
-            let first = counters.find(named.first())?;
-            Ok((first, named.list(|keys| counters.get_many(keys))?))
+            let counters = self.numbers(opened, slot, recorder)?;
+            Ok((counters.first(&named)?, counters.many(&named)?))
         };
         let done = ask();
         let high = opened.kv.snapshot().seq().0;
@@ -223,7 +163,6 @@ impl Task {
             Err(error) => world.tolerate("read counters", &error, ids, opened.generation),
             Ok(_) if world.is_closed(opened.generation) => Ok(()),
             Ok((first, many)) => {
-                let many = ints(&many);
                 world.tally.borrow_mut().counters += 1 + many.len() as u64;
                 if opened.registry.is_some() {
                     self.judge_read(watch, slot, keys, first, &many)
@@ -232,13 +171,9 @@ impl Task {
                     world.model.borrow_mut().when_known(high, move |model| {
                         let states = || (low..=high.max(low)).filter_map(|seq| model.state(seq));
                         let get = |rows: &crate::workload::model::Rows, n: u16| {
-                            let row = rows.get(&key(slot, n))?;
-                            match row.first() {
-                                Some(Cell::Word(word)) => Some(word_to_int(*word)),
-                                _ => None,
-                            }
+                            rows.get(&key(slot, n))?.first().and_then(word_of).map(word_to_int)
                         };
-                        let wanted = first.map(int_of);
+                        let wanted = first;
                         let one = states().any(|state| get(&state.rows(id), keys[0]) == wanted);
                         let all = states().any(|state| {
                             let rows = state.rows(id);
@@ -263,11 +198,11 @@ impl Task {
         watch: Watch,
         slot: Slot,
         keys: &[u16],
-        first: Option<Number>,
+        first: Option<i64>,
         many: &[i64],
     ) -> Outcome {
         let ledger = self.world.ledger.borrow();
-        ledger.judge(watch, (slot, keys[0]), first.map(|number| int_to_word(int_of(number))))?;
+        ledger.judge(watch, (slot, keys[0]), first.map(int_to_word))?;
         for (n, int) in keys.iter().zip(many) {
             let found = ledger.judge(watch, (slot, *n), Some(int_to_word(*int)));
             // 0 is said of a counter that is not there, too.
@@ -285,17 +220,15 @@ impl Task {
         let world = &self.world;
         if opened.registry.is_some() {
             let watch = world.ledger.borrow_mut().watch();
-            let ask = || -> Result<[CounterRows; 2]> {
+            let ask = || -> Result<[BTreeMap<u16, u64>; 2]> {
                 let recorder = Recorder::new(Arc::clone(&opened.kv));
-                let counters = self.find_counters(opened, slot, recorder)?;
-                let all = usize::from(KEYS + TX_KEYS);
-                Ok([counters.scan(None, all)?, counters.scan_back(None, all)?])
+                let counters = self.numbers(opened, slot, recorder)?;
+                Ok([counters.scan(false)?, counters.scan(true)?])
             };
             let outcome = match ask() {
                 Err(error) => world.tolerate("scan counters", &error, ids, opened.generation),
                 Ok(_) if world.is_closed(opened.generation) => Ok(()),
-                Ok(scans) => scans.iter().try_for_each(|rows| {
-                    let found = words_of(slot, rows);
+                Ok(scans) => scans.iter().try_for_each(|found| {
                     self.judge_words(watch, slot, |n| found.get(&n).copied())
                 }),
             };
@@ -306,12 +239,12 @@ impl Task {
         let snapshot = opened.kv.snapshot();
         let seq = snapshot.seq().0;
         self.seen(opened, seq, acknowledged, "a snapshot")?;
-        let ask = || -> Result<(CounterRows, u64)> {
+        let ask = || -> Result<(BTreeMap<u16, u64>, u64)> {
             let recorder = Recorder::new(Arc::clone(&opened.kv));
-            let counters = self.find_counters(opened, slot, recorder)?.at(&snapshot);
-            Ok((counters.scan(None, usize::MAX)?, counters.len()?))
+            let counters = self.numbers(opened, slot, recorder)?.at(&snapshot);
+            Ok((counters.scan(false)?, counters.len()?))
         };
-        let (rows, len) = match ask() {
+        let (found, len) = match ask() {
             Ok(found) => found,
             Err(error) => return world.tolerate("scan counters", &error, ids, opened.generation),
         };
@@ -319,10 +252,9 @@ impl Task {
         world.model.borrow_mut().when_known(seq, move |model| {
             let Some(state) = model.state(seq) else { return Ok(()) };
             let wanted = state.rows(id);
-            let found = words_of(slot, &rows);
             tally.borrow_mut().counters += len;
             let is = |(n, word): (&u16, &u64)| {
-                wanted.get(&key(slot, *n)).is_some_and(|row| **row == [Cell::Word(*word)])
+                wanted.get(&key(slot, *n)).and_then(|row| word_of(row.first()?)) == Some(*word)
             };
             if len == wanted.len() as u64 && found.len() == wanted.len() && found.iter().all(is) {
                 return Ok(());
@@ -353,7 +285,7 @@ impl Task {
         let shared = Arc::clone(&tx.inner);
         let count = || -> Result<()> {
             let recorder = Recorder::new(Arc::clone(&opened.kv));
-            let counters = self.find_counters(opened, table.slot, recorder)?;
+            let counters = self.numbers(opened, table.slot, recorder)?;
             let counters = counters.in_transaction(&shared);
             let mut calls = calls(&table).into_iter();
             calls.try_for_each(|rows| call(&counters, table.slot, rows, false).map(drop))
@@ -387,39 +319,6 @@ fn change(slot: Slot, step: &RowStep) -> (Counter, Change) {
     ((slot, step.key), change)
 }
 
-fn found(registry: &Registry, slot: Slot) -> Result<Counters> {
-    let counters = registry.find_counters(NAMES[usize::from(slot)])?;
-    counters.ok_or_else(|| relation::invalid("the counters are not there"))
-}
-
-fn int_of(number: Number) -> i64 {
-    match number {
-        Number::Int(int) => int,
-        Number::Float(_) => unreachable!("counters of the workload are integers"),
-    }
-}
-
-fn ints(numbers: &NumberColumn) -> Vec<i64> {
-    (0..numbers.len()).map(|i| int_of(numbers.get(i))).collect()
-}
-
-/// Words by the keys' numbers.
-fn words_of(slot: Slot, rows: &CounterRows) -> BTreeMap<u16, u64> {
-    let all = || 0..KEYS + TX_KEYS;
-    let numbers: Vec<u16> = match &rows.keys {
-        KeyColumn::U64(keys) => keys.iter().map(|key| *key as u16).collect(),
-        KeyColumn::I64(keys) => {
-            keys.iter().filter_map(|key| all().find(|n| signed(*n) == *key)).collect()
-        }
-        KeyColumn::Str(keys) => {
-            let number = |i| all().find(|n| text(*n).as_bytes() == keys.get(i));
-            (0..keys.len()).filter_map(number).collect()
-        }
-    };
-    debug_assert!(COUNTERS.contains(&slot));
-    numbers.into_iter().zip(ints(&rows.numbers).into_iter().map(int_to_word)).collect()
-}
-
 /// Numbers of all counters of a slot, from an answer that has keys and values.
 pub fn collect_words(cells: &[Cell], slot: Slot, out: &mut BTreeMap<Counter, u64>) {
     for row in cells.chunks(3) {
@@ -428,8 +327,8 @@ pub fn collect_words(cells: &[Cell], slot: Slot, out: &mut BTreeMap<Counter, u64
             (KeyRef::Bytes(bytes), Cell::Bytes(found)) => bytes == &found[..],
             _ => false,
         });
-        if let (Some(n), Cell::Word(word)) = (number, &row[1]) {
-            out.insert((slot, n), *word);
+        if let (Some(n), Some(word)) = (number, word_of(&row[1])) {
+            out.insert((slot, n), word);
         }
     }
 }

@@ -8,6 +8,7 @@ mod blobs;
 mod counters;
 mod follow;
 mod graph;
+mod told;
 mod transaction;
 mod write;
 
