@@ -232,7 +232,6 @@ impl Writer<'_> {
                         full.clone_from(old);
                     }
                     if self.returning {
-                        // A row is removed by its key: what else was given plays no part.
                         let asked = row.iter().enumerate().map(|(place, value)| match value {
                             Some(value) if place < keys => value.clone(),
                             _ => Value::Null,
@@ -357,8 +356,9 @@ impl Writer<'_> {
             let found = wanted.and_then(|wanted| given_column(given.headers, wanted));
             let default = self.defaults.iter().find(|(name, _)| *name == column.name);
             sources.push(match (found, default) {
+                // A row is found by its key: what else is given plays no part.
+                _ if place >= keys && of_keys_only => Source::Kept,
                 (Some(found), _) => Source::Column(found),
-                (None, _) if place >= keys && of_keys_only => Source::Kept,
                 (None, _) if place >= keys && mutation.op == MutationOp::Update => Source::Kept,
                 (None, Some((_, default))) => Source::Default(default.clone()),
                 (None, None) => {
@@ -426,20 +426,9 @@ impl Writer<'_> {
     fn filler(&self, row: &[Option<Value>]) -> Result<Vec<Value>> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
-        let filler = |value: &ValueColumn| match &value.column_type {
-            _ if value.nullable => Value::Null,
-            Type::Bool => Value::Bool(false),
-            Type::Float => Value::Float(0.0),
-            Type::String => Value::Str(String::new()),
-            Type::Bytes => Value::Bytes(Vec::new()),
-            Type::Int | Type::Id | Type::Any => Value::Int(0),
-            Type::Json => Value::Int(0),
-            Type::Uuid => Value::Uuid([0; 16]),
-            Type::Validity => Value::Validity(model::Validity { timestamp_us: 0, assert: false }),
-            Type::List(_, len) => Value::List(vec![Value::Null; len.unwrap_or(0) as usize]),
-            Type::Tuple(types) => Value::List(vec![Value::Null; types.len()]),
-            Type::Vector(_, len) => Value::List(vec![Value::Int(0); *len as usize]),
-            Type::Nullable(_) => Value::Null,
+        let filler = |value: &ValueColumn| match value.nullable {
+            true => Value::Null,
+            false => filler(&value.column_type),
         };
         let keys = row[..keys].iter().map(|value| value.clone().unwrap_or(Value::Null));
         Ok(keys.chain(schema.values.iter().map(filler)).collect())
@@ -543,13 +532,46 @@ pub(crate) fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Re
     Ok(other)
 }
 
+/// A value that a type takes.
+fn filler(of: &Type) -> Value {
+    match of {
+        Type::Bool => Value::Bool(false),
+        Type::Float => Value::Float(0.0),
+        Type::String => Value::Str(String::new()),
+        Type::Bytes => Value::Bytes(Vec::new()),
+        Type::Int | Type::Id | Type::Any => Value::Int(0),
+        Type::Json => Value::Int(0),
+        Type::Uuid => Value::Uuid([0; 16]),
+        Type::Validity => Value::Validity(model::Validity { timestamp_us: 0, assert: false }),
+        Type::List(item, len) => Value::List(vec![filler(item); len.unwrap_or(0) as usize]),
+        Type::Tuple(types) => Value::List(types.iter().map(filler).collect()),
+        Type::Vector(_, len) => Value::List(vec![Value::Int(0); *len as usize]),
+        Type::Nullable(_) => Value::Null,
+    }
+}
+
+/// Whether there is a null where the type does not say that it may stand. The types themselves take one for `Any` and for JSON.
+fn has_stray_null(of: &Type, value: &Value) -> bool {
+    match (of, value) {
+        (Type::Any | Type::Json, Value::Null) => true,
+        (Type::Nullable(of), value) => *value != Value::Null && has_stray_null(of, value),
+        (Type::List(of, _), Value::List(items)) => {
+            items.iter().any(|item| has_stray_null(of, item))
+        }
+        (Type::Tuple(types), Value::List(items)) => {
+            types.iter().zip(items).any(|(of, item)| has_stray_null(of, item))
+        }
+        _ => false,
+    }
+}
+
 /// A value as a column of this type holds it, or why it holds none such.
 pub(crate) fn coerced(
     of: &Type,
     value: Value,
     ambient: &dyn function::Ambient,
 ) -> std::result::Result<Value, String> {
-    if *of == Type::Any && value == Value::Null {
+    if has_stray_null(of, &value) {
         return Err("expected a value, found null".to_owned());
     }
     if *of.without_null() == Type::Validity

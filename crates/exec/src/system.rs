@@ -208,7 +208,7 @@ fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output
         rows.push(vec![
             text(&name),
             int(schema.columns()),
-            text(settings.access.name()),
+            text(if name.contains(':') { "index" } else { settings.access.name() }),
             int(schema.keys.len()),
             int(schema.values.len()),
             int(settings.on_put.len()),

@@ -1,6 +1,6 @@
 //! Triggers: scripts that run when rows of a relation have changed, in the same transaction.
 //!
-//! A trigger sees what changed as the rules `_new` and `_old`. What it changes itself sets off no other trigger. Where a relation is replaced, those
+//! A trigger sees what changed as the rules `_new` and `_old`. Where no row was given nothing changed, and none runs. What it changes itself sets off no other trigger. Where a relation is replaced, those
 //! `on replace` run first, see what it holds until then, and know of no rows; those `on put` run when the new rows are there.
 
 use crate::error::{Error, Result};

@@ -269,3 +269,92 @@ fn a_condition_that_fails_for_some_values_meets_those_that_are_left_where_it_sta
     let query = "v[n, a] := *val{n, a}  ?[n] := v[n, a], a < 20";
     check(&format!("{data} --- {query}"), "lt: cannot compare a String (\"x\") with an Int (20)");
 }
+
+#[test]
+fn a_row_whose_values_are_lists_of_some_length_is_removed_by_its_key() {
+    for (of, value) in [
+        ("(Int, String)", "[2, 'x']"),
+        ("[Int; 2]", "[2, 3]"),
+        ("(Int, (Uuid?, [Float; 1]))", "[2, [null, [0.5]]]"),
+        ("<F32; 2>", "[2, 3]"),
+        ("Json", "[]"),
+    ] {
+        let made = format!("?[a, b] <- [[1, {value}], [2, {value}]] :create r {{a => b: {of}}}");
+        for op in ["rm", "delete"] {
+            check(&format!("{made} --- ?[a] <- [[1]] :{op} r {{a}} --- ?[a] := *r{{a}}"), "a: 2");
+        }
+        check(&format!("{made} --- ?[a] <- [[3]] :rm r {{a}}"), "status: \"OK\"");
+        check(&format!("{made} --- ?[a] <- [[3]] :ensure_not r {{a}}"), "status: \"OK\"");
+    }
+}
+
+#[test]
+fn a_row_is_removed_by_its_key_whatever_else_is_given() {
+    for op in ["rm r", "delete r", "rm r {a => b}"] {
+        check(
+            &format!(
+                "?[a, b] <- [[1, 2], [3, 4]] :create r {{a: Int => b: Int}} --- ?[a, b] <- [[1, 'x']] :{op} --- ?[a] := *r{{a}}"
+            ),
+            "a: 3",
+        );
+    }
+}
+
+#[test]
+fn a_change_without_rows_sets_off_no_trigger() {
+    let made = "?[a] <- [[1]] :create r {a} --- :create log {a} ---
+        ::set_triggers r on put {?[a] <- [['put']] :put log {a}} on rm {?[a] <- [['rm']] :put log {a}} --- ";
+    for op in ["put", "insert", "rm", "delete", "put r {a} :returning"] {
+        let op = if op.contains(' ') { op.to_owned() } else { format!("{op} r {{a}}") };
+        check(&format!("{made} ?[a] <- [] :{op} --- ?[a] := *log{{a}}"), "a: ");
+    }
+    // A row that is not there was asked for.
+    check(&format!("{made} ?[a] <- [[5]] :rm r {{a}} --- ?[a] := *log{{a}}"), "a: \"rm\"");
+}
+
+#[test]
+fn a_relation_that_is_read_only_is_read_to_ensure_something_of_it() {
+    let made = "?[a] <- [[1]] :create r {a: Int} --- ::access_level read_only r --- ";
+    check(&format!("{made} ?[a] <- [[1]] :ensure r {{a}}"), "status: \"OK\"");
+    check(&format!("{made} ?[a] <- [[2]] :ensure_not r {{a}}"), "status: \"OK\"");
+    check(&format!("{made} ?[a] <- [[2]] :ensure r {{a}}"), "row [2] of relation `r` is not there");
+    check(
+        "?[a] <- [[1]] :create r {a: Int} --- ::access_level hidden r --- ?[a] <- [[1]] :ensure r {a}",
+        "the access level of relation `r` is hidden, which forbids this",
+    );
+}
+
+#[test]
+fn an_index_among_the_relations_is_called_one() {
+    check(
+        "?[a, b] <- [[1, 2]] :create r {a => b} --- ::index create r:i {b} --- ::relations",
+        "name arity access_level n_keys n_non_keys n_put_triggers n_rm_triggers n_replace_triggers description: \
+         \"r\" 2 \"normal\" 1 1 0 0 0 \"\", \"r:i\" 2 \"index\" 2 0 0 0 0 \"\"",
+    );
+}
+
+#[test]
+fn null_stands_only_where_a_type_says_so() {
+    for (of, value) in [
+        ("Any", "null"),
+        ("Json", "null"),
+        ("[Any]", "[1, null]"),
+        ("[Json; 1]?", "[null]"),
+        ("(Int?, (Any, Int))", "[null, [null, 1]]"),
+    ] {
+        check(
+            &format!("?[a, b] <- [[1, {value}]] :create r {{a => b: {of}}}"),
+            "column `b` of relation `r`: expected a value, found null",
+        );
+    }
+    for (of, value) in [
+        ("Any?", "null"),
+        ("Json", "json(null)"),
+        ("Json", "[null]"),
+        ("[Any?]", "[null]"),
+        ("(Json?, Int?)", "[null, null]"),
+        ("[Json]?", "null"),
+    ] {
+        check(&format!("?[a, b] <- [[1, {value}]] :create r {{a => b: {of}}}"), "status: \"OK\"");
+    }
+}

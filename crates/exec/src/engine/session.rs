@@ -257,7 +257,7 @@ impl Session<'_> {
                 crate::callback::of_returned(name, mutation.op, &columns, keys, &returned);
             self.changed.extend(changed);
         }
-        if !triggers.is_empty() {
+        if !triggers.is_empty() && given.rows > 0 {
             let columns = crate::view::columns_of(&target.schema);
             let columns: Vec<String> = columns.into_iter().map(|column| column.name).collect();
             let keys = target.schema.keys.len();
