@@ -1,8 +1,10 @@
 //! Runs scripts from standard input on databases in memory; prints each result as a line of JSON.
 //!
 //! For comparing answers with other engines of the same language. Without arguments, standard input is scripts separated by
-//! lines of `---`, for one database. With `--programs`, each line is a list of `[script, parameters]`, for a database of
-//! its own, and the answer is a line with the list of their results: `fuzz/datalog/differ.py` talks to that.
+//! lines of `---`, for one database. With `--programs`, each line is `[way, [[script, parameters], …]]`, for a
+//! database of its own, and the answer is a line with the list of their results: `fuzz/datalog/differ.py` talks to that. Of
+//! the way's bits the first lets several threads answer wherever they can, and the second lets statistics of however small
+//! relations steer joins.
 
 use env::MemoryEnv;
 use kv::{Kv, KvOptions};
@@ -12,17 +14,22 @@ use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+/// The way, and scripts with their parameters.
+type Program = (u64, Vec<(String, serde_json::Map<String, serde_json::Value>)>);
+
 fn main() {
     let mut out = std::io::stdout().lock();
     if std::env::args().any(|argument| argument == "--programs") {
-        for (number, line) in std::io::stdin().lock().lines().enumerate() {
+        for line in std::io::stdin().lock().lines() {
             let line = line.expect("standard input is text");
-            let scripts: Vec<(String, serde_json::Map<String, serde_json::Value>)> =
-                serde_json::from_str(&line).expect("a line is a list of [script, parameters]");
+            let (way, scripts): Program =
+                serde_json::from_str(&line).expect("a line is [way, [[script, parameters], …]]");
             let engine = engine();
-            // Every other program is answered by several threads wherever it can be.
-            if number % 2 == 1 {
+            if way & 1 != 0 {
                 engine.set_help_rows(8);
+            }
+            if way & 2 != 0 {
+                engine.set_sampled_rows(1);
             }
             let results = scripts.into_iter().map(|(script, parameters)| {
                 let parameters = parameters.into_iter().map(|(name, json)| (name, value(json)));

@@ -177,6 +177,12 @@ impl Engine {
         self.helpers.set_rows_min(rows);
     }
 
+    /// Lets statistics of relations with so many rows or more say how joins run, in the place of some thousand: so that tests of small ones see it.
+    #[doc(hidden)]
+    pub fn set_sampled_rows(&self, rows: u64) {
+        self.statistics.set_sampled_min(rows);
+    }
+
     /// How often other threads were let help. For tests.
     #[doc(hidden)]
     pub fn times_helped(&self) -> u64 {

@@ -23,6 +23,7 @@ use model::Type;
 use plan::PrefixStatistics;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use store::{ErrorKind, Read, Result};
 
 /// Rows that are drawn.
@@ -50,9 +51,15 @@ pub(crate) struct PathStatistics {
 }
 
 /// What is kept, by keyspace.
-#[derive(Default)]
 pub(crate) struct Statistics {
+    sampled_min: AtomicU64,
     kept: Mutex<HashMap<KeyspaceId, Kept>>,
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        Self { sampled_min: AtomicU64::new(SAMPLED_MIN), kept: Mutex::default() }
+    }
 }
 
 struct Kept {
@@ -70,6 +77,11 @@ impl Kept {
 }
 
 impl Statistics {
+    /// Samples relations with so many rows or more.
+    pub(crate) fn set_sampled_min(&self, rows: u64) {
+        self.sampled_min.store(rows, Relaxed);
+    }
+
     /// What is known of each path of a relation that has about so many rows.
     ///
     /// # Errors
@@ -81,9 +93,10 @@ impl Statistics {
         newest: &dyn Read,
         env: &dyn Env,
     ) -> Result<Vec<Arc<PathStatistics>>> {
+        let is_small = rows < self.sampled_min.load(Relaxed);
         let mut found = Vec::with_capacity(relation.paths.len());
         for (number, path) in relation.paths.iter().enumerate() {
-            found.push(match rows < SAMPLED_MIN {
+            found.push(match is_small {
                 true => Arc::default(),
                 false => self.of_path(path, number == 0, rows, newest, env)?,
             });
