@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rules import Rules
-from text import Rule, Seq, literal
+from text import Rule, Seq, Step, literal
 
 
 class Algorithms(Rules):
@@ -64,7 +64,7 @@ class Algorithms(Rules):
             ),
             "KShortestPathYen": (
                 f"{edges}, {starts}, {goals}, k: {r.choice([1, 2, 3, 5])}{undirected}", "a, b, c, p",
-                f"{name}_c[x, y, c, z], x != y, u = to_int(c * 2)", "kkii",
+                f"{name}_c[x, y, c, z], x != y, is_finite(c), u = to_int(c * 2)", "kkii",
             ),
             "ShortestPathAStar": (
                 f"{edges}, {name}_n[v], {starts}, {goals}, heuristic: 0", "a, b, c, p",
@@ -109,6 +109,22 @@ class Algorithms(Rules):
         rules.append(f"{name}[{heads[kinds]}] := {body}")
         self.tags |= {"ranks"} if "r" in kinds else set()
         return [Seq([text]) for text in rules], Rule(name, [KINDS_OF.get(k, kind) for k in kinds])
+
+    def application(self) -> Step | None:
+        """A query that gives what an algorithm gives."""
+        self.params, self.tags = {}, {"query"}
+        applied = self.algorithm_rules("f", [])
+        if not applied:
+            return None
+        rules, made = applied
+        names = [f"v{i}" for i in range(len(made.kinds))]
+        head = ", ".join(names)
+        entry = Seq([f"?[{head}] := ", Seq([f"f[{head}]"], ", ", 1)])
+        if self.chance(0.2):
+            count = self.r.randint(1, len(names))
+            text = ", ".join([*names[: count - 1], f"count({names[-1]})"])
+            entry = Seq([f"?[{text}] := ", Seq([f"f[{head}]"], ", ", 1)])
+        return Step(Seq([Seq([*rules, entry], "\n", 1)]), self.params, self.tags)
 
 
 KINDS_OF = {"i": "int", "r": "rank"}

@@ -63,8 +63,8 @@ class Changes(Algorithms):
             body = f"a in int_range(0, {every * 15}), b = (a * {step[0]}) % {step[1] + 3}"
         return Step(Seq([f"?[a, b] := {body} :create {name} {spec_of(self.relations[name], with_types=True)}"]), {})
 
-    def mutation(self, name: str | None = None) -> list[Step]:
-        """A change of a relation, and a look at it; its parameters are added to what is there."""
+    def mutation(self, name: str | None = None, lively: bool = False) -> list[Step]:
+        """A change of a relation, likely to do something if `lively`, and a look; parameters are added."""
         r = self.r
         name = name or r.choice(list(self.relations))
         columns = self.relations[name]
@@ -73,6 +73,8 @@ class Changes(Algorithms):
         op = r.choice(
             ["put", "put", "put", "insert", "update", "rm", "rm", "delete", "ensure", "ensure_not", "replace"]
         )
+        if lively:
+            op = r.choice(["put", "put", "put", "rm", "rm", "insert", "update", "delete"])
         if op == "replace" and name in self.triggered:
             # There the triggers go with it.
             op = "put"
@@ -88,9 +90,16 @@ class Changes(Algorithms):
             some = some[1:] or some
         rename = {c.name: f"{c.name}9" for c in some if self.chance(0.1)}
         head = [rename.get(c.name, c.name) for c in some]
-        if any(c.kind == "validity" for c in some) or self.chance(0.5):
+        if lively and op in ("rm", "delete", "update") and self.chance(0.7):
+            pairs = [f"{c.name}: {t}" for c, t in zip(some, head, strict=True) if c.is_key]
+            literals: list[Seq | str] = [f"*{name}{{{', '.join(pairs)}}}"]
+            if self.chance(0.5):
+                literals.append(self.condition({t: c.kind for c, t in zip(some, head, strict=True) if c.is_key}))
+            literals += [f"{t} = {self.cell(c)}" for c, t in zip(some, head, strict=True) if not c.is_key]
+            rules: list[Seq | str] = [Seq([f"?[{', '.join(head)}] := ", Seq(literals, ", ", 1)])]
+        elif any(c.kind == "validity" for c in some) or self.chance(0.8 if lively else 0.5):
             rows = [f"[{', '.join(self.cell(c) for c in some)}]" for _ in range(r.choice([1, 1, 2, 3]))]
-            rules: list[Seq | str] = [Seq([f"?[{', '.join(head)}] <- [", Seq(rows, ", ", 0), "]"])]
+            rules = [Seq([f"?[{', '.join(head)}] <- [", Seq(rows, ", ", 0), "]"])]
         else:
             literals, env = self.body([], [], [], extras=1)
             for c, text in zip(some, head, strict=True):
@@ -130,7 +139,7 @@ class Changes(Algorithms):
             ]
             steps.append(Step(Seq([f":create {log} {spec_of(self.relations[log], with_types=False)}"]), {}))
         parts: list[Seq | str] = []
-        for event in r.sample(["put", "put", "rm", "rm", "replace"], r.choice([1, 2, 2, 3])):
+        for event in r.sample(["put", "put", "rm", "rm", "replace"], r.choice([2, 3, 3])):
             given = {
                 "put": [Rule("_new", kinds), Rule("_old", kinds)],
                 "rm": [Rule("_new", keys), Rule("_old", kinds)],
@@ -143,7 +152,7 @@ class Changes(Algorithms):
             steps.append(Step(Seq([f"::show_triggers {name}"]), {}))
         for _ in range(r.choice([1, 2, 3])):
             self.params, self.tags = {}, set()
-            steps += [*self.mutation(name), self.look(log)]
+            steps += [*self.mutation(name, lively=self.chance(0.8)), self.look(log)]
         if self.chance(0.2):
             head = ", ".join(c.name for c in columns)
             spec = spec_of(columns, with_types=True)
@@ -160,7 +169,7 @@ class Changes(Algorithms):
         self.has_parameters = False
         used = self.r.sample(given, self.r.randint(1, len(given))) if given else []
         for force in [[rule] for rule in used] if self.chance(0.6) else [used]:
-            literals, env = self.body([], [], force, extras=1)
+            literals, env = self.body([], [], force, extras=1) if self.chance(0.25) else self.plain_body(force)
             if given and self.chance(0.2):
                 literals.append(Seq(["not ", self.atom(env, given, negated=True, force=self.r.choice(given))]))
             head = []
@@ -180,6 +189,21 @@ class Changes(Algorithms):
         op = self.r.choice(["put", "put", "put", "put", "rm", "insert"])
         spec = spec_of(self.relations[log], with_types=False)
         return Seq([Seq(rules, "\n", 1), f" :{op} {log} {spec}"])
+
+    def plain_body(self, rules: list[Rule]) -> tuple[list[Seq | str], dict[str, str]]:
+        """All rows of rules, or those that one condition leaves."""
+        env: dict[str, str] = {}
+        literals: list[Seq | str] = []
+        for rule in rules:
+            # They are likely to have a part of the key in common.
+            names = [self.name() for _ in rule.kinds]
+            if env and self.chance(0.8):
+                names[0] = next(iter(env))
+            env |= dict(zip(names, rule.kinds, strict=True))
+            literals.append(f"{rule.name}[{', '.join(names)}]")
+        if self.chance(0.15) or not literals:
+            literals.append(self.condition(env))
+        return literals, env
 
     def access(self) -> list[Step]:
         """What may be done with a relation that is not to be changed, or not even read."""

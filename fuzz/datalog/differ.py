@@ -288,7 +288,7 @@ EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
 
 def throws(found: Finding) -> bool:
     """Whether both others fail on a value."""
-    return all("eval::" in str(found.answers[name].get("error", "")) for name in ("cozo", "mnestic"))
+    return all(re.search("eval::|PANIC", str(found.answers[name].get("error", ""))) for name in ("cozo", "mnestic"))
 
 
 def numbers_alike(found: Finding) -> bool:

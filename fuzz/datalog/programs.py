@@ -44,7 +44,10 @@ class Maker(Scripts):
             else:
                 steps.append(self.kept() if self.chance(0.5) else self.imperative())
                 steps += [self.look(name) for name in self.relations if self.chance(0.4)]
-        if self.chance(0.12):
+        if self.chance(0.2) and (applied := self.application()):
+            queries.append(applied)
+            steps.append(applied)
+        if self.chance(0.15):
             steps += self.triggers(self.r.choice([name for name in self.relations if name != "rh"]))
         if self.chance(0.06):
             steps += self.access()

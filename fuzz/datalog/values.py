@@ -257,7 +257,7 @@ class Values:
 
         ways = {
             "bytes": [lambda: f"decode_base64(encode_base64({e('bytes')}))"],
-            "uuid": [lambda: f"to_uuid(to_string({e('uuid')}))"],
+            "uuid": [lambda: f"if({e('bool')}, {e('uuid')}, {e('uuid')})"],
             "json": [
                 lambda: f"json({e('any')})",
                 lambda: f"json_object('a', {e('int')}, 'c', {e('str')})",
@@ -305,7 +305,6 @@ class Values:
             ],
             "str": [
                 lambda: f"encode_base64({e('bytes')})",
-                lambda: f"to_string({e('uuid')})",
                 lambda: f"last({e('pair')})",
                 lambda: f"dump_json({e('json')})",
             ],
