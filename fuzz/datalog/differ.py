@@ -254,6 +254,10 @@ EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
         lambda steps, found: found.versus[0] == "rows" and has(r"starts_with\(")(steps, found),
     ),
     ("mnestic takes `true && x` for false", has(r"\btrue &&|&& true\b")),
+    (
+        "mnestic takes `true` for false, and 0.7.6 does something else",
+        lambda steps, found: found.versus[2] is not None and has(r"[,=(] ?true\b")(steps, found),
+    ),
     ("theirs make min_cost's cost a float", has(r"min_cost\(")),
     (
         "a union is a list, sorted, here; there it is the only list, or a value unlike any list",
@@ -433,11 +437,14 @@ def run_alone(engine: Engine, args: argparse.Namespace) -> None:
                 steps += [replace(step, script=script) for script in scripts]
                 base += [at] * len(scripts)
         answers = ask({"ours": engine}, steps)["ours"]
+        # With statistics of small relations, or without them.
+        others = ask({"ours": engine}, [replace(step, way=step.way ^ 2) for step in steps])["ours"]
         classes["programs"] += 1
-        for i, at in enumerate(base):
-            how = difference(steps[i], answers[i], answers[at]) if at is not None else None
-            text = "" if at is None else f"{answers[i].get('error', '')}{answers[at].get('error', '')}"
-            if how in ("error", "no error") and re.search(r"^(\w+: |a condition: )", text):
+        pairs = [(i, at, answers[at]) for i, at in enumerate(base) if at is not None]
+        for i, at, first in pairs + [(i, i, others[i]) for i in range(len(steps))]:
+            how = difference(steps[i], answers[i], first)
+            text = f"{answers[i].get('error', '')}{first.get('error', '')}"
+            if how in ("error", "no error") and re.search(r"^(a trigger .* failed: )?(\w+: |a condition: )", text):
                 how = None
                 classes["errors of rows that a join removes"] += 1
             if any("::remove" in step.script.text() for step in steps) and how == "error":
@@ -448,7 +455,7 @@ def run_alone(engine: Engine, args: argparse.Namespace) -> None:
                 before = [step for step in steps[:at] if "query" not in step.tags]
                 print(
                     f"seed {seed}: {how}",
-                    show([*before, steps[at], steps[i]], None, {"first": answers[at], "then": answers[i]}),
+                    show([*before, steps[at], steps[i]], None, {"first": first, "then": answers[i]}),
                 )
                 print("=" * 60, flush=True)
                 break

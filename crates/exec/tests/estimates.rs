@@ -79,3 +79,33 @@ fn a_column_of_few_values_leaves_more_than_one_of_many() {
     let (one, _) = thought_and_found(&engine, "?[id] := name = 'name 7', *user{id, name}");
     assert!(one * 20.0 < few, "{one} of many, {few} of four");
 }
+
+#[test]
+fn statistics_of_a_few_rows_change_no_answer() {
+    let made = [
+        "?[a, b, c] := i in int_range(12), a = mod(i, 3), b = concat('b', to_string(mod(i * 5, 4))), c = mod(i * i, 7)
+            :create three {a: Int, b: String, c: Int}",
+        "?[a, b] := i in int_range(9), a = concat('b', to_string(mod(i, 5))), b = mod(i * 3, 8)
+            :create text {a: String => b: Int}",
+        "?[a, b] := a in int_range(7), b in [mod(a * 2, 7), null] :create any {a, b}",
+        "::index create three:by_c {c, b}",
+    ];
+    let (plain, steered) = (engine(&made), engine(&made));
+    steered.set_sampled_rows(1);
+    for query in [
+        "?[a, c, d] := *three[a, b, c], *text[b, d]",
+        "?[x, y] := *three[x, b, c], *three[y, b, c], x < y",
+        "?[a, y] := *any[a, y], *three[a, b, y], *text[b, z], not *any[z, a]",
+        "?[b, count(c)] := *three{b, c}, *any[c, d], *text{a: b}",
+        "r[x, y] := *three[x, _, y] r[x, z] := r[x, y], *any[y, z], *three{c: z} ?[x, z] := r[x, z]",
+        "?[a, b, c] := *three[a, b, c], c = 4, *text[b, 3] or *three[a, b, c], *any[c, a], *text{a: b, b: a}",
+    ] {
+        let rows = |engine: &Engine| {
+            let output = engine
+                .run(query, &Parameters::new())
+                .unwrap_or_else(|error| panic!("{}", error.render(query)));
+            (0..output.rows).map(|row| output.row(row).to_vec()).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&steered), rows(&plain), "{query}");
+    }
+}
