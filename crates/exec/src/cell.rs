@@ -165,17 +165,8 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
 /// Texts of a batch that [`Interner::loosely`] remembers.
 const RECENT: usize = 1024;
 
-/// Where a text of more than six bytes is remembered: by its length, its beginning and its end.
-fn recent_slot(text: &[u8]) -> usize {
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
-        u64::from_le_bytes(word)
-    };
-    let ends = word(text) ^ word(&text[text.len().saturating_sub(8)..]).rotate_left(29);
-    let mixed = (ends ^ text.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 54) as usize
-}
+/// Bytes of a text that costs as much to copy as to look for.
+const LOOSE_BYTES: usize = 256;
 
 /// The values of one query that are no words.
 #[derive(Debug, Default)]
@@ -237,17 +228,22 @@ impl Interner {
             if let Some(cell) = Cell::short_text(text) {
                 return cell;
             }
-            let slot = &mut recent[recent_slot(text.as_bytes())];
-            if let Some(Value::Str(other)) = inner.values.get(*slot as usize)
-                && other == text
-            {
+            let hash = inner.hash_text(text);
+            let is_it = |value: &Value| matches!(value, Value::Str(other) if other == text);
+            // Other bits than those that the table's groups are told by.
+            let slot = &mut recent[(hash >> 20) as usize % RECENT];
+            if inner.values.get(*slot as usize).is_some_and(is_it) {
                 return Cell(INTERNED | u64::from(*slot));
+            }
+            let is_long = text.len() > LOOSE_BYTES;
+            if is_long && let Some(cell) = inner.find(hash, is_it) {
+                return cell;
             }
             let value = Value::Str(text.to_owned());
             bytes += bytes_of(&value) + 16;
-            *slot = inner.values.len() as u32;
-            inner.values.push(value);
-            Cell(INTERNED | u64::from(*slot))
+            let place = inner.add(value, is_long.then_some(hash));
+            *slot = place;
+            Cell(INTERNED | u64::from(place))
         });
         self.bytes.fetch_add(bytes, Relaxed);
         done
@@ -342,16 +338,22 @@ impl Interner {
             return cell;
         }
         self.bytes.fetch_add(bytes_of(&value) + 16, Relaxed);
-        let place = inner.values.len();
-        let Inner { values, places, hasher } = &mut *inner;
-        values.push(value);
-        places
-            .insert_unique(hash, place as u32, |&place| hash_with(hasher, &values[place as usize]));
-        Cell(INTERNED | place as u64)
+        Cell(INTERNED | u64::from(inner.add(value, Some(hash))))
     }
 }
 
 impl Inner {
+    /// Adds a value, which is found again by its hash if one is given.
+    fn add(&mut self, value: Value, hash: Option<u64>) -> u32 {
+        let Self { values, places, hasher } = self;
+        let place = values.len() as u32;
+        values.push(value);
+        if let Some(hash) = hash {
+            places.insert_unique(hash, place, |&place| hash_with(hasher, &values[place as usize]));
+        }
+        place
+    }
+
     fn cmp(&self, a: Cell, b: Cell) -> Ordering {
         match (a.interned(), b.interned()) {
             (Some(a), Some(b)) => self.values[a].cmp(&self.values[b]),

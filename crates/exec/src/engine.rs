@@ -470,7 +470,8 @@ impl Engine {
             };
             order_by.push((&columns[place], *descends));
         }
-        order_by.extend(columns.iter().map(|column| (column.as_slice(), false)));
+        let told = running.as_ref().and_then(|running| running.told).unwrap_or(columns.len());
+        order_by.extend(columns[..told].iter().map(|column| (column.as_slice(), false)));
         let order = match crate::sort::is_in_order(&order_by, rows) {
             true => None,
             false => {

@@ -107,6 +107,8 @@ pub(crate) struct Query<'a> {
     pub(crate) goes_out: bool,
     /// While it runs the entry's body, and they do.
     pub(crate) is_loose: bool,
+    /// So many of the first columns tell the rows of the entry apart, where they were listed.
+    pub(crate) told: Option<usize>,
     /// Rows of the entry, where none can be equal and nobody asks for them again.
     listed: Option<Columns>,
     /// What it did, where somebody asks.
@@ -174,6 +176,7 @@ impl<'a> Query<'a> {
             order: Vec::new(),
             goes_out: false,
             is_loose: false,
+            told: None,
             listed: None,
             profile: None,
         }
@@ -209,6 +212,7 @@ impl<'a> Query<'a> {
             order: Vec::new(),
             goes_out: self.goes_out,
             is_loose: self.is_loose,
+            told: None,
             listed: None,
             profile: None,
         }
@@ -423,18 +427,20 @@ impl<'a> Query<'a> {
         let is_entry = predicate == plan.program.entry;
         let enough = if is_entry { self.enough } else { usize::MAX };
         if let ([rule], None, true) = (&*group.rules, &self.profile, is_entry)
-            && let Some(body) = rule.first.as_ref().filter(|body| body.unequal.is_some())
+            && let Some(body) = &rule.first
+            && let Some(told) = body.unequal
         {
             let columns = vec![Vec::new(); aggregates.len()];
             let head = &plan.program.rules[rule.rule].head;
             let first = self.first.clone();
             self.ordered =
                 self.order.iter().filter_map(|&column| head.get(column).copied()).collect();
-            let mut sink = RowList { columns, rows: 0, head, enough, first };
+            let mut sink = RowList { columns, rows: 0, head, told, enough, first };
             self.is_loose = self.goes_out;
             self.run_body(body, rule.rule, &mut sink)?;
             self.is_loose = false;
             self.first = None;
+            self.told = Some(told);
             self.listed = Some(Columns { rows: sink.rows, columns: sink.columns });
             return Ok(());
         }

@@ -60,6 +60,8 @@ pub(crate) struct RowList<'q> {
     pub rows: usize,
     /// The variable of each column.
     pub head: &'q [Var],
+    /// So many of the first columns tell the rows apart. Others never decide which comes first, and need not have one cell for each value.
+    pub told: usize,
     /// So many rows are enough, whichever.
     pub enough: usize,
     /// Only these are wanted.
@@ -74,7 +76,7 @@ impl RowList<'_> {
         if self.rows <= wanted.saturating_add(spare.max(*wanted)) {
             return Ok(());
         }
-        let by = order.iter().copied().chain((0..self.columns.len()).map(|column| (column, false)));
+        let by = order.iter().copied().chain((0..self.told).map(|column| (column, false)));
         let by: Vec<(&[Cell], bool)> =
             by.map(|(column, descends)| (self.columns[column].as_slice(), descends)).collect();
         let mut sorted = sort::order(&by, self.rows, query.interner, &|| query.check(0))?;

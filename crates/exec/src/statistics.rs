@@ -8,10 +8,12 @@
 //! estimation for joins based on random sampling*, JCSS 1996). For each column, how many pairs of drawn rows have the same value.
 //!
 //! # Of which moment
-//! The newest, whatever moment the query reads: what a transaction is checked for is what its queries read, not what they were planned by.
+//! The newest, whatever moment the query reads: what a transaction is checked for is what its queries read, not what they were planned by. Where the query
+//! sees many more rows or fewer than there are, those that its own transaction changed, nothing is known.
 //!
 //! # How long they are believed
-//! Until the rows are a quarter more or less, or for a minute. To draw them costs some hundred look-ups, and each new text of a query is planned.
+//! Until the rows are a quarter more or less, or for a minute. To draw them costs some hundred look-ups, and to count some thousand rows: too much for each
+//! new text of a query.
 
 use crate::query::StoredRelation;
 use crate::stored::StoredPath;
@@ -34,6 +36,9 @@ const SAMPLED_MIN: u64 = 4096;
 
 /// Rows of a group that are counted one by one. What the store estimates is wrong by some thousand, which matters no more for larger ones.
 const COUNTED_MAX: usize = 16 << 10;
+
+/// Rows that are counted one by one in a draw, of all groups: some milliseconds, in which nobody asks whether to go on.
+const COUNTED_ALL_MAX: usize = 128 << 10;
 
 /// Microseconds for which they are believed.
 const AGE_US: u64 = 60_000_000;
@@ -70,10 +75,13 @@ struct Kept {
 
 impl Kept {
     fn holds(&self, rows: u64, now_us: u64) -> bool {
-        let few = self.rows - self.rows / 4;
-        (few..=self.rows + self.rows / 4).contains(&rows)
-            && now_us.saturating_sub(self.made_us) < AGE_US
+        are_about(self.rows, rows) && now_us.saturating_sub(self.made_us) < AGE_US
     }
+}
+
+/// Whether rows are at most a quarter more or fewer than they were.
+fn are_about(before: u64, rows: u64) -> bool {
+    (before - before / 4..=before + before / 4).contains(&rows)
 }
 
 impl Statistics {
@@ -118,13 +126,17 @@ impl Statistics {
         {
             return Ok(Arc::clone(&kept.found));
         }
-        let found = match draw(path, is_own, rows, newest, env) {
-            Ok(found) => Arc::new(found),
+        let there = match newest.estimate(path.keyspace, &path.all()) {
+            Ok(there) => there.rows,
             // Made by a transaction that has not committed: nobody else knows it.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Arc::default()),
             Err(error) => return Err(error),
         };
-        let kept = Kept { rows, made_us: now_us, found: Arc::clone(&found) };
+        if !are_about(there, rows) {
+            return Ok(Arc::default());
+        }
+        let found = Arc::new(draw(path, is_own, there, newest, env)?);
+        let kept = Kept { rows: there, made_us: now_us, found: Arc::clone(&found) };
         let dropped = {
             let mut all = self.kept.lock();
             let is_full = all.len() >= KEPT_MAX;
@@ -160,6 +172,7 @@ fn draw(
     }
     let ends = KeyEnds::of(path, &sample);
     let mut prefixes = Vec::new();
+    let mut counted_rows = 0;
     for columns in 1..keys {
         let mut counts = BTreeMap::new();
         let (mut inverse, mut sum) = (0.0, 0.0);
@@ -168,7 +181,7 @@ fn draw(
             let count = match counts.get(&range.lower) {
                 Some(&count) => count,
                 None => {
-                    let count = count_of(path, &range, newest)?;
+                    let count = count_of(path, &range, newest, &mut counted_rows)?;
                     counts.insert(range.lower, count);
                     count
                 }
@@ -187,17 +200,25 @@ fn draw(
     Ok(PathStatistics { prefixes, repeat_rates: rates.collect() })
 }
 
-/// Rows of a range, one at least: it is that of a row.
-fn count_of(path: &StoredPath, range: &KeyRange, newest: &dyn Read) -> Result<f64> {
-    let about = newest.estimate(path.keyspace, range)?.rows;
-    if about > COUNTED_MAX as u64 {
+/// Rows of a range, one at least: it is that of a row. `counted_rows` grows by those that are counted one by one.
+fn count_of(
+    path: &StoredPath,
+    range: &KeyRange,
+    newest: &dyn Read,
+    counted_rows: &mut usize,
+) -> Result<f64> {
+    let about = newest.estimate(path.keyspace, range)?.rows.max(1);
+    let most = COUNTED_MAX.min(COUNTED_ALL_MAX - *counted_rows);
+    if about >= most as u64 {
         return Ok(about as f64);
     }
     let mut counted = Batch::new(&path.shape);
-    newest.scan_into(path.keyspace, range, Projection::COUNT, COUNTED_MAX, &mut counted)?;
-    let is_whole = counted.rows < COUNTED_MAX;
-    let found = if is_whole { counted.rows as u64 } else { about.max(counted.rows as u64) };
-    Ok(found.max(1) as f64)
+    newest.scan_into(path.keyspace, range, Projection::COUNT, most, &mut counted)?;
+    *counted_rows += counted.rows;
+    Ok(match counted.rows < most {
+        true => counted.rows.max(1) as f64,
+        false => about.max(most as u64) as f64,
+    })
 }
 
 /// How likely two rows have the same value in a column; `None` where it was not read.

@@ -244,7 +244,8 @@ impl StoredPath {
     }
 
     /// As [`StoredPath::scan`], in two steps: `pick` is handed the columns `first` of some rows and says which of the rows are wanted, `visit` gets their
-    /// columns, `first` and then `rest`. So texts that nobody wants are not taken in. Values of columns `loose` are compared with nothing.
+    /// columns, `first` and then `rest`. So texts that nobody wants are not taken in. Values of columns `loose` are compared with nothing. The first
+    /// `piece_rows` rows come by themselves, and then twice as many each time.
     ///
     /// # Errors
     /// Those of the store, of `pick` and of `visit`.
@@ -257,19 +258,32 @@ impl StoredPath {
         rest: &[usize],
         loose: &[usize],
         chunk_rows: usize,
+        piece_rows: usize,
         interner: &Interner,
         pick: &mut dyn FnMut(Columns) -> std::result::Result<(Columns, Vec<u32>), E>,
         visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
         let (first, rest) = (self.places(first), self.places(rest));
         let places = [first.as_slice(), &rest].concat();
+        let mut piece = piece_rows.max(1);
         let visit = &mut |batch: &Batch| {
-            let looked_at =
-                self.cells(batch, &Picked::Range(0..batch.rows), &first, &[], interner)?;
-            let (mut found, picked) = pick(looked_at)?;
-            let more = self.cells(batch, &Picked::Rows(&picked), &rest, loose, interner)?;
-            found.columns.extend(more.columns);
-            visit(found)
+            let mut start = 0;
+            while start < batch.rows {
+                // A rest of less than a piece goes with the last.
+                let end = if batch.rows - start > 2 * piece { start + piece } else { batch.rows };
+                piece = (2 * piece).min(CHUNK_ROWS);
+                let looked_at =
+                    self.cells(batch, &Picked::Range(start..end), &first, &[], interner)?;
+                let (mut found, mut picked) = pick(looked_at)?;
+                picked.iter_mut().for_each(|row| *row += start as u32);
+                let more = self.cells(batch, &Picked::Rows(&picked), &rest, loose, interner)?;
+                found.columns.extend(more.columns);
+                if !visit(found)? {
+                    return Ok(false);
+                }
+                start = end;
+            }
+            Ok(true)
         };
         self.batches(read, range, &places, chunk_rows, visit)
     }

@@ -109,3 +109,28 @@ fn statistics_of_a_few_rows_change_no_answer() {
         assert_eq!(rows(&steered), rows(&plain), "{query}");
     }
 }
+
+#[test]
+fn what_a_transaction_has_not_committed_is_not_kept_for_others() {
+    let rows = "?[a, c, d] := i in int_range(20000), a = mod(i, 100), c = i, d = mod(i, 7)";
+    let asked = "?[c] := *r{a: 5, c}";
+    let loads = [
+        format!("{{ {rows} :create r {{a: Int, c: Int => d: Int}} }} {{ {asked} }}"),
+        format!(
+            "{{ :create r {{a: Int, c: Int => d: Int}} }} {{ {rows} :put r {{a, c => d}} }} {{ {asked} }}"
+        ),
+        format!("{{ {rows} :replace r {{a: Int, c: Int => d: Int}} }} {{ {asked} }}"),
+    ];
+    for load in &loads {
+        let engine = engine(&[load]);
+        is_about_right(&engine, asked);
+        is_about_right(&engine, "?[a, c] := d = 3, *r{a, c, d}");
+    }
+    // A few rows that were there before are not what many are like.
+    let engine = engine(&[
+        "?[a, c, d] <- [[7, -1, 1], [7, -2, 1], [7, -3, 1]] :create r {a: Int, c: Int => d: Int}",
+        &format!("{{ {rows} :put r {{a, c => d}} }} {{ {asked} }}"),
+    ]);
+    is_about_right(&engine, asked);
+    is_about_right(&engine, "?[a, c] := d = 3, *r{a, c, d}");
+}

@@ -163,3 +163,37 @@ fn the_first_rows_in_an_order_are_those_of_all_rows_sorted() {
         }
     }
 }
+
+#[test]
+fn where_a_few_rows_are_enough_conditions_are_asked_of_a_few() {
+    let engine = engine_of(1, 1 << 30);
+    run(
+        &engine,
+        "?[a, t, s] := a in int_range(40000), t = concat('the text ', to_string(a)), s = t :create r {a: Int => t: String, s: String}",
+    );
+    // Of a number there is no length.
+    for script in [
+        "?[a, s] := *r{a, t, s}, a < 400 || length(a) > 1 :limit 300",
+        "d[k] <- [[1]] ?[k, s] := d[k], *r{a, t, s}, a < 400 || length(a) > 1 :limit 3",
+    ] {
+        assert!(!run(&engine, script).is_empty(), "{script}");
+    }
+    let error = engine.run("?[a, s] := *r{a, t, s}, a < 400 || length(a) > 1", &Parameters::new());
+    assert!(error.is_err());
+}
+
+#[test]
+fn texts_that_nothing_compares_and_come_again_are_kept_once() {
+    let engine = engine_of(1, 1 << 30);
+    run(
+        &engine,
+        "middle[m, t] := m in [0, 1], t = concat('the same beginning of the two, ', if(m == 0, 'x', 'y'), 'and the same end of the two')
+         ?[i, s] := i in int_range(30000), m = mod(i, 2), middle[m, s] :create r {i: Int => s: String}",
+    );
+    let output = engine.run("?[i, s] := *r{i, s}", &Parameters::new()).unwrap();
+    let mut cells: Vec<u64> = output.columns[1].iter().map(|cell| cell.word()).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    // Two a batch at most.
+    assert!(cells.len() <= 2 * 30_000 / 1024, "{} cells of two texts", cells.len());
+}

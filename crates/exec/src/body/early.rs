@@ -94,6 +94,8 @@ impl Body<'_> {
         let planned = self.steps[last].planned;
         let live = &planned.live;
         let loose = self.loose_columns(at, query);
+        // Where a few rows are enough, conditions are asked of a few at first.
+        let piece_rows = self.batch_rows;
         let (read, interner) = (query.read, query.interner);
         let parameters = query.parameters.clone();
         let computer = Computer { interner, parameters: &parameters, ambient: query.ambient };
@@ -146,6 +148,7 @@ impl Body<'_> {
             &columns(rest),
             &loose,
             chunk_rows,
+            piece_rows,
             interner,
             &mut pick,
             &mut visit,
