@@ -358,3 +358,29 @@ fn null_stands_only_where_a_type_says_so() {
         check(&format!("?[a, b] <- [[1, {value}]] :create r {{a => b: {of}}}"), "status: \"OK\"");
     }
 }
+
+#[test]
+fn each_row_draws_a_value_of_its_own() {
+    const R: &str = "?[a, b] := a in int_range(1000), b = a :create r {a: Int => b: Int} --- ";
+    let check = |query: &str, expected: &str| check(&format!("{R}{query}"), expected);
+    check("n[count_unique(y)] := *r{a}, y = rand_float()  ?[ok] := n[k], ok = k > 900", "ok: true");
+    check(
+        "n[count(a)] := *r{a}, rand_bernoulli(0.5)  ?[ok] := n[k], ok = k > 300 && k < 700",
+        "ok: true",
+    );
+    // Also where nothing else of a row is asked for.
+    check(
+        "n[y] := *r{b}, y = rand_float()  ?[ok] := m[k], ok = k > 900  m[count(y)] := n[y]",
+        "ok: true",
+    );
+    check(
+        "n[count(b)] := *r{a, b}, y = rand_int(0, 9), y == 3  ?[ok] := n[k], ok = k > 30 && k < 250",
+        "ok: true",
+    );
+    check(
+        "n[count_unique(y)] := *r{a, b}, *r{a: b}, y = rand_float()  ?[ok] := n[k], ok = k > 900",
+        "ok: true",
+    );
+    // What is written first is drawn once.
+    check("?[count(a)] := y = rand_int(0, 999), *r{a: y, b: a}", "count(a): 1");
+}

@@ -253,6 +253,17 @@ impl Expr {
         }
     }
 
+    /// Whether its value is drawn, so that each row has its own. (The clock goes on between two rows too, but nobody asks for that.)
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        match self {
+            Self::Const(_) | Self::Param(_) | Self::Var(_) => false,
+            Self::Call(function, args, _) => {
+                !function.deterministic && function.name != "now" || args.iter().any(Self::is_drawn)
+            }
+        }
+    }
+
     /// The expression with other variables.
     #[must_use]
     pub fn renamed(&self, to: &dyn Fn(Var) -> Var) -> Self {
@@ -267,6 +278,16 @@ impl Expr {
 }
 
 impl Literal {
+    /// Whether a value in it is drawn ([`Expr::is_drawn`]).
+    pub(crate) fn is_drawn(&self) -> bool {
+        match self {
+            Self::Condition(expr)
+            | Self::Assign { value: expr, .. }
+            | Self::Member { list: expr, .. } => expr.is_drawn(),
+            Self::Atom { .. } | Self::Same(..) => false,
+        }
+    }
+
     /// Calls `visit` for each variable.
     pub fn each_var(&self, visit: &mut dyn FnMut(Var)) {
         match self {

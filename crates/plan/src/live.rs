@@ -70,6 +70,16 @@ pub(crate) fn find(
         if let Step::Derived { outputs, .. } | Step::Stored { outputs, .. } = &mut planned.step {
             outputs.retain(|(_, var)| needed[*var]);
         }
+        // Rows that would be one draw one value.
+        let is_drawn = match &planned.step {
+            Step::Assign { value: expr, .. }
+            | Step::Filter(expr)
+            | Step::Member { list: expr, .. } => expr.is_drawn(),
+            _ => false,
+        };
+        if is_drawn {
+            needed.iter_mut().for_each(|needed| *needed = true);
+        }
         let mut need = |var: Var| needed[var] = true;
         match &planned.step {
             Step::Assign { var, value, compare } => {
@@ -152,7 +162,7 @@ fn leaves_keys_out(step: &Step, program: &Program, infos: &[RelationInfo]) -> bo
 
 /// Whether an expression has the same value for all rows.
 fn is_constant(expr: &Expr) -> bool {
-    let mut is_constant = true;
+    let mut is_constant = !expr.is_drawn();
     expr.each_var(&mut |_| is_constant = false);
     is_constant
 }

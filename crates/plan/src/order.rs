@@ -250,11 +250,25 @@ impl<'a> Orderer<'a> {
     ) -> Option<Diagnostic> {
         let mut left: Vec<(usize, &Literal)> = self.rule.body.iter().enumerate().collect();
         while !left.is_empty() {
-            let next = match left.iter().position(|(_, literal)| self.is_free(literal)) {
+            // A value is drawn for each row of what is written before it.
+            let waits = |place: usize, literal: &Literal| {
+                let is_row = |(other, before): &(usize, &Literal)| {
+                    *other < place
+                        && (is_positive(before) || matches!(before, Literal::Member { .. }))
+                };
+                literal.is_drawn() && left.iter().any(is_row)
+            };
+            let free = left
+                .iter()
+                .position(|(place, literal)| self.is_free(literal) && !waits(*place, literal));
+            let next = match free {
                 Some(free) => free,
                 None => {
                     let mut best: Option<(f64, usize)> = None;
                     for (i, (place, literal)) in left.iter().enumerate() {
+                        if waits(*place, literal) {
+                            continue;
+                        }
                         let Some(cost) = self.cost(literal, version(*place)) else { continue };
                         if first == Some(*place) {
                             best = Some((cost, i));
@@ -265,8 +279,10 @@ impl<'a> Orderer<'a> {
                         }
                     }
                     first = None;
-                    match best {
-                        Some((_, best)) => best,
+                    // An atom may wait for what is drawn: as of when it is asked, say.
+                    let drawn = || left.iter().position(|(_, literal)| self.is_free(literal));
+                    match best.map(|(_, best)| best).or_else(drawn) {
+                        Some(best) => best,
                         None => return Some(self.unbound(&left)),
                     }
                 }
@@ -489,7 +505,7 @@ impl<'a> Orderer<'a> {
     fn take(&mut self, literal: &Literal, version: Version) {
         match literal {
             Literal::Assign { var, value: expr, .. } | Literal::Member { var, list: expr, .. } => {
-                let mut is_known = true;
+                let mut is_known = !expr.is_drawn();
                 expr.each_var(&mut |var| is_known &= self.known[var]);
                 self.known[*var] |= is_known;
                 if !is_known && !self.bound[*var] {
