@@ -2,6 +2,7 @@
 
 use crate::cell::Cell;
 use crate::expr::Rows;
+use crate::stored::Columns;
 use std::ops::Range;
 
 /// Bindings of variables: a column each, empty where the variable is not bound or not needed.
@@ -47,6 +48,22 @@ impl Bindings {
     /// The live columns of rows that found something, of which only the number of times counts.
     pub(crate) fn gather_weighted(&self, rows: &[u32], weights: Vec<u64>, live: &[usize]) -> Self {
         Self { weights, ..self.gather(rows, live) }
+    }
+
+    /// The one row that came in, once for each row that was found: with the live ones of these variables, whose columns were found.
+    pub(crate) fn with_found(
+        &self,
+        vars: impl Iterator<Item = usize>,
+        found: Columns,
+        live: &[usize],
+    ) -> Self {
+        let mut output = self.gather(&vec![0; found.rows], live);
+        for (var, column) in vars.zip(found.columns) {
+            if live.contains(&var) {
+                output.columns[var] = column;
+            }
+        }
+        output
     }
 
     /// How often a row stands there.

@@ -52,8 +52,6 @@ pub(crate) struct Body<'p> {
     steps: Vec<Ready<'p>>,
     variables: usize,
     duplicates: Duplicates,
-    /// Variables whose values are compared with nothing.
-    loose: &'p [plan::Var],
     /// Counts what the steps do, where somebody asks.
     pub(crate) clock: Option<Clock>,
     /// Where other threads take over.
@@ -178,7 +176,6 @@ impl<'p> Body<'p> {
             steps,
             variables,
             duplicates,
-            loose: &plan.loose,
             clock: None,
             cut: None,
             part: None,

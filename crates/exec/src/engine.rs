@@ -412,11 +412,9 @@ impl Engine {
             lasting.map(|snapshot| crate::fixed::Kept { cache: &self.projections, snapshot });
         let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host.as_deref() };
         let is_ordered = !query.options.order.is_empty();
-        let enough = match (options.limit, is_ordered) {
-            // One row at least: an assertion may ask whether there are any.
-            (Some(limit), false) => limit.saturating_add(options.offset).max(1),
-            _ => usize::MAX,
-        };
+        // One row at least: an assertion may ask whether there are any.
+        let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));
+        let enough = wanted.filter(|_| !is_ordered).unwrap_or(usize::MAX);
         let short = match &analysis {
             None => {
                 let computer = Computer { interner, parameters: &given, ambient: &ambient };
@@ -425,8 +423,11 @@ impl Engine {
             Some(_) => None,
         };
         let mut running = None;
-        let Columns { rows, columns } = match short {
-            Some(found) => found,
+        let (Columns { rows, columns }, told) = match short {
+            Some(found) => {
+                let all = found.columns.len();
+                (found, all)
+            }
             None => {
                 watch.may_take_long()?;
                 let running = running.insert(Query::new(
@@ -441,12 +442,10 @@ impl Engine {
                 ));
                 running.profile = analysis.as_ref().map(|_| Profile::default());
                 running.helpers = Some(&self.helpers);
-                running.goes_out = goes_out;
                 let order = order_of(query, plan);
-                running.order = order.iter().map(|(column, _)| *column).collect();
-                if let Some(limit) = options.limit.filter(|_| !order.is_empty()) {
-                    // One row at least: an assertion may ask whether there are any.
-                    let rows = limit.saturating_add(options.offset).max(1);
+                running.goes_out =
+                    goes_out.then(|| order.iter().map(|(column, _)| *column).collect());
+                if let Some(rows) = wanted.filter(|_| !order.is_empty()) {
                     running.first = Some(Arc::new(First { order, rows, last: Mutex::default() }));
                 }
                 running.kept_tries =
@@ -470,7 +469,6 @@ impl Engine {
             };
             order_by.push((&columns[place], *descends));
         }
-        let told = running.as_ref().and_then(|running| running.told).unwrap_or(columns.len());
         order_by.extend(columns[..told].iter().map(|column| (column.as_slice(), false)));
         let order = match crate::sort::is_in_order(&order_by, rows) {
             true => None,

@@ -25,7 +25,7 @@ use crate::watch::Watch;
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
-use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step};
+use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Var};
 use std::sync::Arc;
 use store::Read;
 use syntax::Span;
@@ -99,18 +99,14 @@ pub(crate) struct Query<'a> {
     enough: usize,
     /// The rows of the entry that are wanted, where others need not be kept.
     pub(crate) first: Option<Arc<First>>,
-    /// What `:order` compares, where a body's rows go out.
-    pub(crate) ordered: Vec<plan::Var>,
-    /// Columns of the entry that `:order` names.
-    pub(crate) order: Vec<usize>,
-    /// Values of the entry's [`BodyPlan::loose`] go straight to the caller.
-    pub(crate) goes_out: bool,
-    /// While it runs the entry's body, and they do.
-    pub(crate) is_loose: bool,
-    /// So many of the first columns tell the rows of the entry apart, where they were listed.
-    pub(crate) told: Option<usize>,
-    /// Rows of the entry, where none can be equal and nobody asks for them again.
-    listed: Option<Columns>,
+    /// Where the rows of the entry go straight to the caller: its columns that `:order` names.
+    pub(crate) goes_out: Option<Vec<usize>>,
+    /// While it runs the entry's body: variables whose values nothing compares, on the way or behind it.
+    pub(crate) loose: Vec<Var>,
+    /// While it runs the entry's body: the first rows that are wanted, and the variable that their order begins with.
+    pub(crate) by: Option<(Arc<First>, Var)>,
+    /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of their first columns tell them apart.
+    listed: Option<(Columns, usize)>,
     /// What it did, where somebody asks.
     pub profile: Option<Profile>,
 }
@@ -172,11 +168,9 @@ impl<'a> Query<'a> {
             beside_bytes: 0,
             enough: usize::MAX,
             first: None,
-            ordered: Vec::new(),
-            order: Vec::new(),
-            goes_out: false,
-            is_loose: false,
-            told: None,
+            goes_out: None,
+            loose: Vec::new(),
+            by: None,
             listed: None,
             profile: None,
         }
@@ -207,12 +201,10 @@ impl<'a> Query<'a> {
             helpers: None,
             beside_bytes: 0,
             enough: self.enough,
-            first: self.first.clone(),
-            ordered: self.ordered.clone(),
-            order: Vec::new(),
-            goes_out: self.goes_out,
-            is_loose: self.is_loose,
-            told: None,
+            first: None,
+            goes_out: None,
+            loose: self.loose.clone(),
+            by: self.by.clone(),
             listed: None,
             profile: None,
         }
@@ -346,8 +338,8 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// The rows of the entry rule. They are let go, unless somebody looks at what the query did.
-    pub(crate) fn take_result(&mut self) -> Columns {
+    /// The rows of the entry rule, and how many of their first columns tell them apart. They are let go, unless somebody looks at what the query did.
+    pub(crate) fn take_result(&mut self) -> (Columns, usize) {
         if let Some(listed) = self.listed.take() {
             return listed;
         }
@@ -362,7 +354,8 @@ impl<'a> Query<'a> {
             Ok(table) => live_columns(&table),
             Err(table) => live_columns(&table),
         };
-        Columns { rows, columns }
+        let all = columns.len();
+        (Columns { rows, columns }, all)
     }
 
     fn run_group(&mut self, group: &GroupPlan) -> Result<()> {
@@ -432,16 +425,19 @@ impl<'a> Query<'a> {
         {
             let columns = vec![Vec::new(); aggregates.len()];
             let head = &plan.program.rules[rule.rule].head;
-            let first = self.first.clone();
-            self.ordered =
-                self.order.iter().filter_map(|&column| head.get(column).copied()).collect();
+            let first = self.first.take();
+            if let Some(order) = self.goes_out.take() {
+                let is_ordered = |var: &Var| order.iter().any(|&column| head[column] == *var);
+                self.loose = body.loose.iter().copied().filter(|var| !is_ordered(var)).collect();
+            }
+            self.by = first.clone().map(|first| {
+                let var = head[first.order[0].0];
+                (first, var)
+            });
             let mut sink = RowList { columns, rows: 0, head, told, enough, first };
-            self.is_loose = self.goes_out;
             self.run_body(body, rule.rule, &mut sink)?;
-            self.is_loose = false;
-            self.first = None;
-            self.told = Some(told);
-            self.listed = Some(Columns { rows: sink.rows, columns: sink.columns });
+            (self.loose, self.by) = (Vec::new(), None);
+            self.listed = Some((Columns { rows: sink.rows, columns: sink.columns }, told));
             return Ok(());
         }
         let mut sink =

@@ -29,13 +29,16 @@ pub(crate) struct First {
 }
 
 impl First {
-    /// What rows must not come after.
-    pub(crate) fn last(&self) -> Option<Cell> {
-        *self.last.lock()
+    /// The rows that may be wanted, by their values of the first column of the order; `None` where any may be.
+    pub(crate) fn kept(&self, values: &[Cell], interner: &Interner) -> Option<Vec<u32>> {
+        let last = (*self.last.lock())?;
+        let kept = values.iter().zip(0_u32..);
+        let kept = kept.filter(|(value, _)| !self.is_late(last, **value, interner));
+        Some(kept.map(|(_, row)| row).collect())
     }
 
-    /// Whether a value of the first column of the order says that its row is not wanted, given [`First::last`].
-    pub(crate) fn is_late(&self, last: Cell, value: Cell, interner: &Interner) -> bool {
+    /// Whether a value of the first column of the order comes behind that of the last row that is wanted.
+    fn is_late(&self, last: Cell, value: Cell, interner: &Interner) -> bool {
         let by_value = match (value.as_small_int(), last.as_small_int()) {
             (Some(value), Some(last)) => value.cmp(&last),
             _ => interner.cmp(value, last),
@@ -95,13 +98,12 @@ impl RowList<'_> {
 impl Sink for RowList<'_> {
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
         let found_columns = head_columns(self.head, found);
-        let last = self.first.as_ref().and_then(|first| Some((first, first.last()?)));
-        if let Some((first, last)) = last {
-            let values = found_columns[first.order[0].0].iter().enumerate();
-            let kept = values.filter(|(_, value)| !first.is_late(last, **value, query.interner));
-            let kept: Vec<usize> = kept.map(|(row, _)| row).collect();
+        let first = self.first.as_ref();
+        let kept =
+            first.and_then(|first| first.kept(found_columns[first.order[0].0], query.interner));
+        if let Some(kept) = kept {
             for (column, found) in self.columns.iter_mut().zip(&found_columns) {
-                column.extend(kept.iter().map(|&row| found[row]));
+                column.extend(kept.iter().map(|&row| found[row as usize]));
             }
             self.rows += kept.len();
         } else {

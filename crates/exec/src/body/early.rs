@@ -43,11 +43,8 @@ impl Body<'_> {
             behind.take_while(|ready| matches!(ready.planned.step, Step::Filter(_))).count();
         let is_plain = |at: usize| self.steps[at].seen.is_none() && self.steps[at].merged.is_none();
         // What comes behind the first rows in an order is told by the column that the order begins with.
-        let by = match (&query.first, query.ordered.first()) {
-            (Some(first), Some(&var)) => Some((Arc::clone(first), var)),
-            _ => None,
-        };
-        let by = by.filter(|(_, var)| outputs.iter().any(|(_, read)| read == var));
+        let is_read = |(_, var): &(_, Var)| outputs.iter().any(|(_, read)| read == var);
+        let by = query.by.clone().filter(is_read);
         if (filters == 0 && by.is_none())
             || self.clock.is_some()
             || !checks.is_empty()
@@ -100,6 +97,7 @@ impl Body<'_> {
         let parameters = query.parameters.clone();
         let computer = Computer { interner, parameters: &parameters, ambient: query.ambient };
         let watch = query.watch;
+        let all: Vec<Var> = given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
         let mut pick = |found: Columns| -> Result<(Columns, Vec<u32>)> {
             watch.check(interner.bytes())?;
             let mut rows = input.gather(&vec![0; found.rows], given);
@@ -107,38 +105,28 @@ impl Body<'_> {
                 rows.columns[*var] = column;
             }
             let mut picked: Vec<u32> = (0..found.rows as u32).collect();
-            let all: Vec<Var> =
-                given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
+            let mut keep = |rows: &mut Bindings, kept: &[u32]| {
+                if kept.len() < rows.rows {
+                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
+                    *rows = rows.gather(kept, &all);
+                }
+            };
             for (expr, span) in &filters {
                 let kept = computer.select(expr, &rows, *span)?;
-                if kept.len() < rows.rows {
-                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
-                    rows = rows.gather(&kept, &all);
-                }
+                keep(&mut rows, &kept);
             }
             if let Some((first, var)) = by
-                && let Some(last) = first.last()
+                && let Some(kept) = first.kept(&rows.columns[*var], interner)
             {
-                let values = rows.columns[*var].iter().zip(0_u32..);
-                let kept = values.filter(|(value, _)| !first.is_late(last, **value, interner));
-                let kept: Vec<u32> = kept.map(|(_, row)| row).collect();
-                if kept.len() < rows.rows {
-                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
-                    rows = rows.gather(&kept, &all);
-                }
+                keep(&mut rows, &kept);
             }
             let columns = first.iter().map(|(_, var)| std::mem::take(&mut rows.columns[*var]));
             Ok((Columns { rows: picked.len(), columns: columns.collect() }, picked))
         };
         let mut wants_more = true;
         let mut visit = |found: Columns| -> Result<bool> {
-            let mut output = input.gather(&vec![0; found.rows], live);
-            for ((_, var), column) in first.iter().chain(rest).zip(found.columns) {
-                if live.contains(var) {
-                    output.columns[*var] = column;
-                }
-            }
-            wants_more = self.hand_on(last, output, query, emit)?;
+            let vars = first.iter().chain(rest).map(|(_, var)| *var);
+            wants_more = self.hand_on(last, input.with_found(vars, found, live), query, emit)?;
             Ok(wants_more)
         };
         path.scan_picked(

@@ -187,11 +187,7 @@ impl Body<'_> {
     /// Columns of a step's relation whose values are compared with nothing.
     pub(super) fn loose_columns(&self, at: usize, query: &Query<'_>) -> Vec<usize> {
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Vec::new() };
-        if !query.is_loose {
-            return Vec::new();
-        }
-        let is_loose = |var| self.loose.contains(var) && !query.ordered.contains(var);
-        let loose = outputs.iter().filter(|(_, var)| is_loose(var));
+        let loose = outputs.iter().filter(|(_, var)| query.loose.contains(var));
         loose.map(|(column, _)| *column).collect()
     }
 
@@ -232,13 +228,8 @@ impl Body<'_> {
             let output = input.gather_weighted(&[0], weights, &planned.live);
             return self.hand_on(at, output, query, emit);
         }
-        let mut output = input.gather(&vec![0; found.rows], &planned.live);
-        for (column, (_, var)) in found.columns.into_iter().zip(outputs) {
-            if planned.live.contains(var) {
-                output.columns[*var] = column;
-            }
-        }
-        self.hand_on(at, output, query, emit)
+        let vars = outputs.iter().map(|(_, var)| *var);
+        self.hand_on(at, input.with_found(vars, found, &planned.live), query, emit)
     }
 
     /// Keeps the pairs whose other columns agree, and hands them on.
