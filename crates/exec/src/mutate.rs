@@ -60,7 +60,7 @@ pub(crate) fn check_spec(
             Ok(())
         });
     };
-    for column in spec.keys.iter().chain(&spec.values) {
+    for column in spec.columns() {
         let is = &known(&column.name.text, column.name.span)?.column_type;
         let Some(said) = &column.column_type else { continue };
         let is_id = *is.without_null() == Type::Id && *said.without_null() == Type::Int;
@@ -606,7 +606,7 @@ fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Val
 }
 
 pub(crate) fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {
-    spec.keys.iter().chain(&spec.values).find(|column| column.name.text == name)
+    spec.columns().find(|column| column.name.text == name)
 }
 
 /// The place of a header: as it is written, or the variable of an aggregate.

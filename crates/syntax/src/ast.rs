@@ -297,6 +297,18 @@ pub struct Spec {
     pub span: Span,
 }
 
+impl Spec {
+    /// All columns, keys first.
+    pub fn columns(&self) -> impl Iterator<Item = &SpecColumn> {
+        self.keys.iter().chain(&self.values)
+    }
+
+    /// The same, to be changed.
+    pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut SpecColumn> {
+        self.keys.iter_mut().chain(&mut self.values)
+    }
+}
+
 /// One column of a [`Spec`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpecColumn {

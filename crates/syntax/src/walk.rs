@@ -1,6 +1,6 @@
 //! Where a parameter stands, and an expression with a value in its place.
 
-use crate::ast::{Args, Atom, Expr, Formula, Ident, Query, Rule, Span};
+use crate::ast::{Args, Atom, Expr, Formula, Ident, Query, Rule, Span, Spec};
 use model::Value;
 
 /// Which parameters are sought.
@@ -22,7 +22,7 @@ impl Query {
     fn place_of(&self, is: Is<'_>) -> Option<Span> {
         let options = &self.options;
         let columns = options.mutation.iter().filter_map(|mutation| mutation.spec.as_ref());
-        let columns = columns.flat_map(|spec| spec.keys.iter().chain(&spec.values));
+        let columns = columns.flat_map(Spec::columns);
         let asked = [
             &options.limit,
             &options.offset,
