@@ -143,20 +143,12 @@ impl<'p> Body<'p> {
                 seen: None,
                 merged: None,
             };
-            match &planned.step {
-                Step::Assign { value: expr, .. }
-                | Step::Filter(expr)
-                | Step::Member { list: expr, .. } => {
-                    ready.expr = Some(computer.compile(expr)?);
-                }
-                Step::Stored { range, own_range, at, .. } => {
-                    if let Some(at) = at {
-                        ready.expr = Some(computer.compile(at)?);
-                    }
-                    ready.range = Bounds::new(range.as_deref(), computer);
-                    ready.own_range = Bounds::new(own_range.as_deref(), computer);
-                }
-                Step::Same { .. } | Step::Derived { .. } => {}
+            if let Some(expr) = planned.step.expr() {
+                ready.expr = Some(computer.compile(expr)?);
+            }
+            if let Step::Stored { range, own_range, .. } = &planned.step {
+                ready.range = Bounds::new(range.as_deref(), computer);
+                ready.own_range = Bounds::new(own_range.as_deref(), computer);
             }
             match plan.duplicates {
                 Duplicates::Merge if planned.distinct => {

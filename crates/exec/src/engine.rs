@@ -10,7 +10,7 @@ mod lookup;
 mod moments;
 mod options;
 mod parsed;
-mod plans;
+pub(crate) mod plans;
 mod register;
 mod rows;
 mod session;

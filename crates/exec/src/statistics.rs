@@ -15,6 +15,7 @@
 //! Until the rows are a quarter more or less, or for a minute. To draw them costs some hundred look-ups, and to count some thousand rows: too much for each
 //! new text of a query.
 
+use crate::engine::plans::keep;
 use crate::query::StoredRelation;
 use crate::stored::StoredPath;
 use base::{Batch, Column, KeyRange, Keys, KeyspaceId, Projection};
@@ -42,9 +43,6 @@ const COUNTED_ALL_MAX: usize = 128 << 10;
 
 /// Microseconds for which they are believed.
 const AGE_US: u64 = 60_000_000;
-
-/// Keyspaces of which they are kept.
-const KEPT_MAX: usize = 1024;
 
 /// What is known of one order in which rows are stored.
 #[derive(Debug, Default)]
@@ -137,12 +135,7 @@ impl Statistics {
         }
         let found = Arc::new(draw(path, is_own, there, newest, env)?);
         let kept = Kept { rows: there, made_us: now_us, found: Arc::clone(&found) };
-        let dropped = {
-            let mut all = self.kept.lock();
-            let is_full = all.len() >= KEPT_MAX;
-            let dropped = if is_full { std::mem::take(&mut *all) } else { HashMap::new() };
-            (dropped, all.insert(path.keyspace, kept))
-        };
+        let dropped = keep(&mut self.kept.lock(), path.keyspace, kept);
         drop(dropped);
         Ok(found)
     }

@@ -30,7 +30,7 @@ pub use ir::{
     Source, StoredUse, Var,
 };
 pub use live::Duplicates;
-pub use order::{BodyPlan, Planned, Step, Version};
+pub use order::{BodyPlan, LOOK_UP_ROWS, Planned, Step, Version};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;
 

@@ -71,13 +71,7 @@ pub(crate) fn find(
             outputs.retain(|(_, var)| needed[*var]);
         }
         // Rows that would be one draw one value.
-        let is_drawn = match &planned.step {
-            Step::Assign { value: expr, .. }
-            | Step::Filter(expr)
-            | Step::Member { list: expr, .. } => expr.is_drawn(),
-            _ => false,
-        };
-        if is_drawn {
+        if planned.step.expr().is_some_and(Expr::is_drawn) {
             needed.iter_mut().for_each(|needed| *needed = true);
         }
         let mut need = |var: Var| needed[var] = true;

@@ -10,15 +10,12 @@ use crate::query::{Query, Relation, StoredRelation};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::stored_keys::StoredKeys;
 use base::KeyRange;
-use plan::{Duplicates, Step};
+use plan::{Duplicates, LOOK_UP_ROWS, Step};
 
 /// Rows of a batch that a join is asked for at once.
 const PROBE_ROWS: usize = 1024;
 
-/// Rows of a scan that cost as much as one row found in an index and looked up in its relation (20 to 40 ns and some 300).
-const LOOK_UP_ROWS: u64 = 10;
-
-/// The same where the index has all columns: the relation is read by all threads.
+/// As [`LOOK_UP_ROWS`], where the index has all columns: the relation is read by all threads.
 const COVERED_ROWS: u64 = 2;
 
 /// Rows of an index that are read without a question whether there is a better way.

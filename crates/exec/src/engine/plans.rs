@@ -11,9 +11,10 @@ use crate::query::Relation;
 use env::sync::Mutex;
 use hashbrown::HashMap;
 use plan::Plan;
+use std::hash::Hash;
 use std::sync::Arc;
 
-/// Plans, and scripts, that are kept.
+/// Plans, scripts, and keyspaces whose statistics are kept.
 const KEPT_MAX: usize = 1024;
 
 /// Bytes of a script of which anything is kept.
@@ -79,7 +80,7 @@ impl Plans {
             if kept.generation != generation {
                 return;
             }
-            keep(&mut kept.plans, &planned.text, planned)
+            keep(&mut kept.plans, Arc::clone(&planned.text), Arc::clone(planned))
         };
         drop(dropped);
     }
@@ -103,7 +104,7 @@ impl Plans {
         let text: Arc<str> = text.into();
         let parsed = Arc::new(Parsed::new(Arc::clone(&text), syntax::parse(&text)?));
         if text.len() <= TEXT_BYTES_MAX {
-            let dropped = keep(&mut self.kept.lock().scripts, &text, &parsed);
+            let dropped = keep(&mut self.kept.lock().scripts, text, Arc::clone(&parsed));
             drop(dropped);
         }
         Ok(parsed)
@@ -113,9 +114,13 @@ impl Plans {
 /// What is kept by its text.
 type ByText<T> = HashMap<Arc<str>, Arc<T>>;
 
-/// Keeps one more; what is to be dropped for it.
-fn keep<T>(all: &mut ByText<T>, text: &Arc<str>, one: &Arc<T>) -> (ByText<T>, Option<Arc<T>>) {
+/// Keeps one more, of some thousand at most; what is to be dropped for it.
+pub(crate) fn keep<K: Eq + Hash, T>(
+    all: &mut HashMap<K, T>,
+    key: K,
+    one: T,
+) -> (HashMap<K, T>, Option<T>) {
     let full = all.len() >= KEPT_MAX;
-    let before = if full { std::mem::take(all) } else { ByText::new() };
-    (before, all.insert(Arc::clone(text), Arc::clone(one)))
+    let before = if full { std::mem::take(all) } else { HashMap::new() };
+    (before, all.insert(key, one))
 }

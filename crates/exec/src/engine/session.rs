@@ -19,13 +19,13 @@ use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
 use base::KeyspaceId;
 use model::{Type, Value};
-use plan::ColumnInfo;
+use plan::{ColumnInfo, Plan};
 use relation::{Access, Entry, Names, Schema};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use store::{ErrorKind, Read, Transaction};
-use syntax::{Expr, Ident, MutationOp, Script, Span, SpecColumn, SystemOp};
+use syntax::{Expr, Ident, MutationOp, Script, Span, Spec, SpecColumn, SystemOp};
 
 /// A script in a transaction.
 pub(super) struct Session<'e> {
@@ -398,17 +398,7 @@ impl Session<'_> {
         };
         self.watch.may_take_long()?;
         let (plan, relations) = self.plan(&query).map_err(elsewhere)?;
-        let ground = Ground { read: self.read(), lasting: None, goes_out: false };
-        let output = self.engine.run_query(
-            &query,
-            &plan,
-            relations,
-            ground,
-            &self.interner,
-            self.parameters,
-            &self.watch,
-            None,
-        )?;
+        let output = self.run_query(&query, &plan, relations, None)?;
         let headers = columns.into_iter().map(|column| column.name).collect();
         Ok(Some(Output { headers, ..output }))
     }
@@ -423,11 +413,22 @@ impl Session<'_> {
         if let Some(analysis) = &mut analysis {
             analysis.planned(&self.watch);
         }
+        self.run_query(query, plan, relations.clone(), analysis)
+    }
+
+    /// Runs a query by its plan; its rows stay in the script.
+    fn run_query(
+        &self,
+        query: &syntax::Query,
+        plan: &Plan,
+        relations: Vec<Relation>,
+        analysis: Option<&mut Analysis>,
+    ) -> Result<Output> {
         let ground = Ground { read: self.read(), lasting: None, goes_out: false };
         self.engine.run_query(
             query,
             plan,
-            relations.clone(),
+            relations,
             ground,
             &self.interner,
             self.parameters,
@@ -549,7 +550,7 @@ impl Session<'_> {
         mutation: &'m syntax::Mutation,
     ) -> Result<Cow<'m, syntax::Mutation>> {
         let spec = mutation.spec.iter();
-        let mut columns = spec.flat_map(|spec| spec.keys.iter().chain(&spec.values));
+        let mut columns = spec.flat_map(Spec::columns);
         let asks = |column: &SpecColumn| column.default.as_ref().is_some_and(Expr::has_parameters);
         if !columns.any(asks) {
             return Ok(Cow::Borrowed(mutation));
@@ -561,7 +562,7 @@ impl Session<'_> {
         };
         let mut mutation = mutation.clone();
         let spec = mutation.spec.iter_mut();
-        for column in spec.flat_map(|spec| spec.keys.iter_mut().chain(&mut spec.values)) {
+        for column in spec.flat_map(Spec::columns_mut) {
             column.default.iter_mut().try_for_each(|one| one.give_parameters(&mut value))?;
         }
         Ok(Cow::Owned(mutation))
@@ -570,7 +571,7 @@ impl Session<'_> {
     /// Defaults that the script says, by column.
     pub(super) fn said_defaults(mutation: &syntax::Mutation) -> Result<Vec<(String, plan::Expr)>> {
         let spec = mutation.spec.iter();
-        let columns = spec.flat_map(|spec| spec.keys.iter().chain(&spec.values));
+        let columns = spec.flat_map(Spec::columns);
         let said = columns.filter_map(|column| Some((&column.name, column.default.as_ref()?)));
         said.map(|(name, default)| Ok((name.text.clone(), resolved(default)?))).collect()
     }
