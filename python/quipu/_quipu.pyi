@@ -232,6 +232,36 @@ class Database:
             TypeError: A parameter is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
         """
+    def stream(
+        self,
+        script: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        read_only: bool = False,
+    ) -> ResultStream:
+        """Run a script as :meth:`run` does, and take its rows in parts, so that a result may be larger than the memory.
+
+        Where no two rows can be equal and no ``:order`` is asked for, parts come while the query runs, in no order, and
+        little more than two of them are held. No two rows are equal where the head of the query's one rule holds all keys of
+        what its body reads. Otherwise the whole result is found first.
+
+        >>> for part in db.stream("?[src, dst, year] := *cites{src, dst}, *patents{id: src, year}"):
+        ...     print(len(part))
+        >>> pyarrow.RecordBatchReader.from_stream(db.stream("?[src, dst] := *cites{src, dst}"))
+
+        Args:
+            script: As for :meth:`run`.
+            params: As for :meth:`run`.
+            timeout: As for :meth:`run`. The time in which no part is taken does not count.
+            read_only: As for :meth:`run`.
+
+        Returns:
+            The rows as of the moment the script began. Close it, or use it in a ``with``, where it is not read to its end.
+
+        Raises:
+            Exception: As for :meth:`run`, here and while parts are taken.
+        """
     def relation(
         self,
         name: str,
@@ -1500,6 +1530,27 @@ class Result:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...
+
+@final
+class ResultStream:
+    """Parts of what a script answers, as of the moment it began: one :class:`Result` after another; or, once, a stream of Arrow.
+
+    The columns of all parts have the same types in Arrow: those of the stored columns that they are taken of, and else
+    those that the values of the first part show. Where a later part holds something else, :class:`InvalidInputError` is raised;
+    ``to_int``, ``to_float``, ``to_string`` and ``to_bool`` in the script say what a column is.
+    """
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+    def close(self) -> None:
+        """Stop the script. There are no further parts."""
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Result: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class ImportReport:

@@ -201,12 +201,13 @@ Examples:
   quipu run db.quipu reach.q --format csv > reached.csv
   quipu run db.quipu schema.q load.q --param day='\"2026-01-01\"'
   quipu run db.quipu reach.q --format parquet > reached.parquet
+  quipu run db.quipu -e '?[src, dst] := *cites{src, dst}' --stream | sort -t, -k2n | head
   echo '::relations' | quipu run db.quipu -
 
 Of several scripts, run in order until one fails, the rows of the last are printed. A script is one query, one operation that begins with '::', or several queries in braces. One that only reads opens
 the database read-only, beside a process that writes; one that may change something creates the database where there is
 none. In CSV null is an empty cell and an empty text is \"\"; in JSON numbers that JSON lacks (inf, NaN) are null, bytes and
-UUIDs are text. Ctrl-C stops the script, and nothing was changed.";
+UUIDs are text. Ctrl-C stops the script, and nothing was changed. With --stream rows may be printed before a script fails.";
 
 /// Run a script of the query language (Datalog), and print the rows it answers.
 #[derive(Debug, Args)]
@@ -226,6 +227,9 @@ pub(crate) struct Run {
     /// How rows are printed; default: table on a terminal, else csv
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<RowFormat>,
+    /// Print rows while they are found, in no order, where no two can be equal: a result may be larger than the memory
+    #[arg(long)]
+    pub(crate) stream: bool,
     /// Seconds it may take, whatever it says itself; 0 is no limit
     #[arg(long, value_parser = seconds, value_name = "SECONDS")]
     pub(crate) timeout: Option<Duration>,

@@ -3,7 +3,7 @@
 use crate::args::RowFormat;
 use crate::failure::Failure;
 use crate::output::plural;
-use quipu::{Answer, Value, Vector};
+use quipu::{Answer, ArrowParts, ParquetParts, Value, Vector};
 use serde_json::{Map, json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -15,12 +15,60 @@ pub(crate) fn write(
     answer: &Answer,
     format: RowFormat,
 ) -> Result<(), Failure> {
-    match format {
-        RowFormat::Parquet => answer.write_parquet(out)?,
-        RowFormat::Arrow => answer.write_arrow(out)?,
-        _ => text(out, answer, format).map_err(Failure::output)?,
+    let mut parts = Parts::new(out, format);
+    parts.write(answer)?;
+    parts.finish()
+}
+
+/// Writes the parts of a result, one at least.
+pub(crate) enum Parts<W: Write + Send> {
+    Parquet(ParquetParts<W>),
+    Arrow(ArrowParts<W>),
+    Text {
+        out: W,
+        format: RowFormat,
+        /// Of the parts before; `None` before the first.
+        rows: Option<u64>,
+    },
+}
+
+impl<W: Write + Send> Parts<W> {
+    pub(crate) fn new(out: W, format: RowFormat) -> Self {
+        match format {
+            RowFormat::Parquet => Self::Parquet(ParquetParts::new(out)),
+            RowFormat::Arrow => Self::Arrow(ArrowParts::new(out)),
+            _ => Self::Text { out, format, rows: None },
+        }
     }
-    Ok(())
+
+    pub(crate) fn write(&mut self, part: &Answer) -> Result<(), Failure> {
+        match self {
+            Self::Parquet(parts) => parts.write(part)?,
+            Self::Arrow(parts) => parts.write(part)?,
+            Self::Text { out, format, rows } => {
+                text(out, part, *format, *rows).map_err(Failure::output)?;
+                *rows = Some(rows.unwrap_or(0) + part.len() as u64);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::Parquet(parts) => parts.finish()?,
+            Self::Arrow(parts) => parts.finish()?,
+            Self::Text { mut out, format, rows } => {
+                let rows = rows.unwrap_or(0);
+                let ended = match format {
+                    RowFormat::Json => writeln!(out, "]}}"),
+                    RowFormat::Table => writeln!(out, "({})", plural(rows, "row", "rows")),
+                    _ => Ok(()),
+                };
+                ended.map_err(Failure::output)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Rows that `%debug` shows of a relation.
@@ -65,12 +113,20 @@ pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Res
     written
 }
 
-fn text(out: &mut impl Write, answer: &Answer, format: RowFormat) -> io::Result<()> {
+/// Writes a part as text; `before`: rows before it, `None` where it is the first.
+fn text(
+    out: &mut impl Write,
+    answer: &Answer,
+    format: RowFormat,
+    before: Option<u64>,
+) -> io::Result<()> {
     let (rows, columns) = (answer.len(), answer.columns().len());
     match format {
         RowFormat::Csv => {
-            let names: Vec<String> = answer.columns().iter().map(|name| quoted(name)).collect();
-            writeln!(out, "{}", names.join(","))?;
+            if before.is_none() {
+                let names: Vec<String> = answer.columns().iter().map(|name| quoted(name)).collect();
+                writeln!(out, "{}", names.join(","))?;
+            }
             for row in 0..rows {
                 for column in 0..columns {
                     let gap = if column == 0 { "" } else { "," };
@@ -81,14 +137,15 @@ fn text(out: &mut impl Write, answer: &Answer, format: RowFormat) -> io::Result<
             Ok(())
         }
         RowFormat::Json => {
-            let names = json!(answer.columns());
-            write!(out, "{{\"columns\":{names},\"rows\":[")?;
+            if before.is_none() {
+                write!(out, "{{\"columns\":{},\"rows\":[", json!(answer.columns()))?;
+            }
             for row in 0..rows {
                 let values = (0..columns).map(|column| answer.with_value(row, column, json));
-                let gap = if row == 0 { "" } else { "," };
+                let gap = if row == 0 && before.unwrap_or(0) == 0 { "" } else { "," };
                 write!(out, "{gap}{}", serde_json::Value::Array(values.collect()))?;
             }
-            writeln!(out, "]}}")
+            Ok(())
         }
         RowFormat::Jsonl => {
             for row in 0..rows {
@@ -99,8 +156,7 @@ fn text(out: &mut impl Write, answer: &Answer, format: RowFormat) -> io::Result<
             Ok(())
         }
         RowFormat::Table | RowFormat::Parquet | RowFormat::Arrow => {
-            out.write_all(answer.to_table(usize::MAX).as_bytes())?;
-            writeln!(out, "({})", plural(rows as u64, "row", "rows"))
+            out.write_all(answer.to_table(usize::MAX).as_bytes())
         }
     }
 }

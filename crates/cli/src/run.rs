@@ -27,6 +27,10 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         (None, true) => RowFormat::Table,
         (None, false) => RowFormat::Csv,
     };
+    if arguments.stream && format == RowFormat::Table {
+        let what = "a table is laid out once all rows are known: --stream prints none";
+        return Err(Failure::Request(format!("{what}\nhint: --format csv, jsonl, parquet, …")));
+    }
     let changes = scripts.iter().any(|script| quipu::may_change(&script.text));
     let database = Database::open(
         &arguments.db,
@@ -46,21 +50,41 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         debug: Some(&debug),
         ..RunOptions::default()
     };
-    let run_one = |script: &Script| -> Result<Answer, Failure> {
-        let answer = database.run_with(&script.text, &parameters, &options);
-        let failure = |error: quipu::Error| match error.kind() {
+    let told = |script: &Script, error: quipu::Error| {
+        let failure = match error.kind() {
             // A timeout is no Ctrl-C.
             ErrorKind::Cancelled if interrupt::go_on() => Failure::Request(error.to_string()),
             _ => error.into(),
         };
-        answer.map_err(failure).map_err(|failure| match &script.name {
+        match &script.name {
             Some(name) => failure.in_file(name, 0),
             None => failure,
-        })
+        }
+    };
+    let run_one = |script: &Script| {
+        let answer = database.run_with(&script.text, &parameters, &options);
+        answer.map_err(|error| told(script, error))
+    };
+    let stream_one = |script: &Script| {
+        let mut out = BufWriter::new(io::stdout());
+        let mut parts = rows::Parts::new(&mut out, format);
+        let mut failed = None;
+        let take = |part: Answer| {
+            failed = parts.write(&part).err();
+            Ok(failed.is_none())
+        };
+        let done = database.stream(&script.text, &parameters, &options, take);
+        done.map_err(|error| told(script, error))?;
+        failed.map_or_else(|| parts.finish(), Err)?;
+        out.flush().map_err(Failure::output)
     };
     let mut answer = Ok(None);
-    for script in &scripts {
-        answer = run_one(script).map(Some);
+    for (place, script) in scripts.iter().enumerate() {
+        let is_last = place + 1 == scripts.len();
+        answer = match arguments.stream && is_last {
+            true => stream_one(script).map(|()| None),
+            false => run_one(script).map(Some),
+        };
         if answer.is_err() {
             break;
         }

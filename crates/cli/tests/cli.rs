@@ -536,3 +536,40 @@ fn rows_are_files_of_columns_too() {
         assert!(output.stdout.ends_with(magic), "{format}");
     }
 }
+
+#[test]
+fn rows_are_printed_while_they_are_found_as_they_are_in_the_end() {
+    let place = Place::new();
+    let load = "?[a, s] := a in int_range(200000), s = concat('the text of ', to_string(a)) :create t {a: Int => s: String}";
+    place.ok(&["run", "db", "-e", load]);
+    let sorted = |text: String| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines[1..].sort();
+        lines
+    };
+    let script = "?[a, s] := *t{a, s}, a % 3 == 0";
+    for format in ["csv", "jsonl", "json"] {
+        let whole = place.ok(&["run", "db", "-e", script, "--format", format]);
+        let parts = place.ok(&["run", "db", "-e", script, "--format", format, "--stream"]);
+        if format == "json" {
+            let rows = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+            let count = |text: &str| rows(text)["rows"].as_array().map_or(0, Vec::len);
+            assert_eq!(count(&whole), 66_667);
+            assert_eq!(count(&parts), 66_667);
+        } else {
+            assert_eq!(sorted(whole), sorted(parts), "{format}");
+        }
+    }
+    for (format, magic) in [("parquet", &b"PAR1"[..]), ("arrow", b"ARROW1")] {
+        let output = place.quipu(&["run", "db", "-e", script, "--format", format, "--stream"]);
+        assert!(output.stdout.starts_with(magic) && output.stdout.ends_with(magic), "{format}");
+    }
+    let none = place.ok(&["run", "db", "-e", "?[a] := *t{a}, a < 0", "--stream"]);
+    assert_eq!(none, "a\n");
+    let table = ["run", "db", "-e", script, "--stream", "--format", "table"];
+    assert!(place.fails(1, &table).contains("--format csv"));
+    let wrong = "?[a, x] := *t{a, s}, x = if(a < 199999, a, s + 1)";
+    let output = place.quipu(&["run", "db", "-e", wrong, "--stream"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("add: expected"), "{}", err(&output));
+}

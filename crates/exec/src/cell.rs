@@ -20,7 +20,7 @@
 
 use env::sync::RwLock;
 use function::{Ambient, Failure};
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use model::{Value, Vector};
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -320,6 +320,40 @@ impl Interner {
         self.bytes.load(Relaxed)
     }
 
+    /// How far it is filled.
+    pub(crate) fn mark(&self) -> Mark {
+        let inner = self.inner.read();
+        Mark { values: inner.values.len(), places: inner.places.len(), bytes: self.bytes() }
+    }
+
+    /// Columns as cells of an interner of their own. What came behind `mark` goes there with them and is forgotten here: no other cell of it may be used again.
+    pub(crate) fn split_off(&self, mark: &Mark, columns: &mut [Vec<Cell>]) -> Self {
+        let mut inner = self.inner.write();
+        let values = inner.values.split_off(mark.values);
+        let Inner { places, hasher, .. } = &mut *inner;
+        // What nobody looks for has no place: mostly none has.
+        if places.len() > mark.places {
+            for (value, place) in values.iter().zip(mark.values as u32..) {
+                let found = places.find_entry(hash_with(hasher, value), |&other| other == place);
+                if let Ok(entry) = found {
+                    entry.remove();
+                }
+            }
+        }
+        self.bytes.store(mark.bytes, Relaxed);
+        let mut other = Inner { values, ..Inner::default() };
+        let moved = |place: usize| place.checked_sub(mark.values);
+        inner.resettle(&mut other, moved, columns);
+        Self { inner: RwLock::new(other), bytes: AtomicU64::new(0) }
+    }
+
+    /// The same, and nothing is forgotten.
+    pub(crate) fn copied(&self, columns: &mut [Vec<Cell>]) -> Self {
+        let mut other = Inner::default();
+        self.inner.read().resettle(&mut other, |_| None, columns);
+        Self { inner: RwLock::new(other), bytes: AtomicU64::new(0) }
+    }
+
     /// The cell of a value that is there, or else its hash. No lock is held when this returns, so that another can be taken.
     fn known(
         &self,
@@ -342,7 +376,44 @@ impl Interner {
     }
 }
 
+/// How far an [`Interner`] was filled.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    values: usize,
+    places: usize,
+    bytes: u64,
+}
+
+impl Mark {
+    /// About how many bytes its values take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 impl Inner {
+    /// Makes cells of this one cells of another: at the place that `moved` says, or else as copies of their values.
+    fn resettle(
+        &self,
+        other: &mut Self,
+        moved: impl Fn(usize) -> Option<usize>,
+        columns: &mut [Vec<Cell>],
+    ) {
+        let mut copies: HashMap<usize, u32, foldhash::fast::FixedState> = HashMap::default();
+        for cell in columns.iter_mut().flatten() {
+            let Some(place) = cell.interned() else { continue };
+            let place = moved(place).map_or_else(
+                || {
+                    *copies
+                        .entry(place)
+                        .or_insert_with(|| other.add(self.values[place].clone(), None))
+                },
+                |place| place as u32,
+            );
+            *cell = Cell(INTERNED | u64::from(place));
+        }
+    }
+
     /// Adds a value, which is found again by its hash if one is given.
     fn add(&mut self, value: Value, hash: Option<u64>) -> u32 {
         let Self { values, places, hasher } = self;
@@ -514,6 +585,38 @@ mod tests {
                     prop_assert_eq!(interner.text(text), cell);
                     prop_assert_eq!(Interner::default().text(text), Interner::default().cell(value));
                 }
+            }
+        }
+
+        #[test]
+        fn what_is_split_off_keeps_its_values_and_what_stays_is_found_as_before(
+            before in prop::collection::vec(value(), 0..6),
+            after in prop::collection::vec(value(), 0..6),
+            forgets in any::<bool>(),
+        ) {
+            let interner = Interner::default();
+            let kept: Vec<Cell> = before.iter().map(|value| interner.cell(value)).collect();
+            let (mark, bytes) = (interner.mark(), interner.bytes());
+            let both = || before.iter().chain(&after);
+            let mut columns = [both().map(|value| interner.cell(value)).collect::<Vec<_>>()];
+            let other = match forgets {
+                true => interner.split_off(&mark, &mut columns),
+                false => interner.copied(&mut columns),
+            };
+            for (value, &cell) in both().zip(&columns[0]) {
+                prop_assert_eq!(other.value(cell).cmp(value), Ordering::Equal);
+            }
+            if forgets {
+                prop_assert_eq!(interner.bytes(), bytes);
+                prop_assert_eq!(interner.mark().places, mark.places);
+                prop_assert_eq!(interner.mark().values, mark.values);
+            }
+            for (value, &cell) in before.iter().zip(&kept) {
+                prop_assert_eq!(interner.cell(value), cell);
+            }
+            for value in &after {
+                let cell = interner.cell(value);
+                prop_assert_eq!(interner.value(cell).cmp(value), Ordering::Equal);
             }
         }
     }

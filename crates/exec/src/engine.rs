@@ -14,6 +14,7 @@ pub(crate) mod plans;
 mod register;
 mod rows;
 mod session;
+mod stream;
 mod transactions;
 mod walk;
 
@@ -24,6 +25,7 @@ use crate::explain::Analysis;
 use crate::expr::Computer;
 use crate::fixed::Projections;
 use crate::host::{Host, Run};
+use crate::outlet::{self, Left, Outlet, TakePart};
 use crate::output::Output;
 use crate::own::Own;
 use crate::profile::Profile;
@@ -42,7 +44,7 @@ use env::sync::{Mutex, RwLock};
 pub use frames::{ColumnOf, Frames};
 use function::Ambient;
 use lookup::Lookup;
-use model::Value;
+use model::{Type, Value};
 use moments::Moments;
 use options::{Options, cells_of};
 use parsed::{Parsed, Stand};
@@ -93,6 +95,8 @@ pub struct Engine {
     callbacks: Callbacks,
     own: Own,
     pauses: Pauses,
+    /// Rows of a range of a relation that goes out in parts.
+    range_rows: AtomicU64,
 }
 
 /// What a query reads, and where its rows go.
@@ -102,6 +106,8 @@ struct Ground<'g> {
     lasting: Option<&'g dyn Snapshot>,
     /// To the caller, as they are.
     goes_out: bool,
+    /// To the caller while they are found, where they can.
+    take: Option<TakePart<'g>>,
 }
 
 /// Columns of the entry that `:order` names, and whether each descends; what is no column is left out.
@@ -112,6 +118,21 @@ fn order_of(query: &syntax::Query, plan: &Plan) -> Vec<(usize, bool)> {
         Some((place, *descends))
     });
     by.collect()
+}
+
+/// Names of the result's columns, of which there are so many.
+fn headers_of(plan: &Plan, columns: usize) -> Vec<String> {
+    let headers = &plan.program.predicates[plan.program.entry].columns;
+    match headers.is_empty() {
+        true => (0..columns).map(|i| format!("_{i}")).collect(),
+        false => headers.clone(),
+    }
+}
+
+/// The types of the columns of an entry that is one rule, as far as they are known.
+fn types_of(plan: &Plan) -> Vec<Option<Type>> {
+    let mut rules = plan.program.rules.iter().filter(|rule| rule.predicate == plan.program.entry);
+    rules.next().map_or_else(Vec::new, |rule| plan::head_types(rule, &plan.infos))
 }
 
 /// A script that runs.
@@ -161,6 +182,7 @@ impl Engine {
             callbacks: Callbacks::default(),
             own: Own::default(),
             pauses: Pauses::default(),
+            range_rows: outlet::RANGE_ROWS.into(),
         }
     }
 
@@ -181,6 +203,12 @@ impl Engine {
     #[doc(hidden)]
     pub fn set_sampled_rows(&self, rows: u64) {
         self.statistics.set_sampled_min(rows);
+    }
+
+    /// Lets relations that go out in parts be read so many rows at once. For tests.
+    #[doc(hidden)]
+    pub fn set_range_rows(&self, rows: u64) {
+        self.range_rows.store(rows.max(1), Relaxed);
     }
 
     /// How often other threads were let help. For tests.
@@ -211,7 +239,10 @@ impl Engine {
             let _running = self.register(&planned.text, &cancelled);
             match self.run_planned(&planned, run, &cancelled, moment) {
                 // A relation may have gone since the plan was made.
-                Err(Error::Store(error)) if error.kind() == ErrorKind::InvalidInput => {
+                // Of a result that is handed out in parts, some may have been.
+                Err(Error::Store(error))
+                    if error.kind() == ErrorKind::InvalidInput && run.take.is_none() =>
+                {
                     self.plans.remove(text);
                 }
                 Ok(None) => {}
@@ -379,7 +410,7 @@ impl Engine {
         // A follower's snapshot that is taken while it moves on may see less than its number says.
         let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
         let relations = relations.clone();
-        let ground = Ground { read, lasting, goes_out: true };
+        let ground = Ground { read, lasting, goes_out: true, take: run.take };
         self.run_query(query, plan, relations, ground, &interner, run.parameters, &watch, None)
             .map(Some)
     }
@@ -390,7 +421,7 @@ impl Engine {
         query: &syntax::Query,
         plan: &Plan,
         relations: Vec<Relation>,
-        Ground { read, lasting, goes_out }: Ground<'_>,
+        Ground { read, lasting, goes_out, take }: Ground<'_>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
         watch: &Watch<'_>,
@@ -422,6 +453,19 @@ impl Engine {
             }
             Some(_) => None,
         };
+        let outlet = take.filter(|_| !is_ordered && query.options.assert_some.is_none());
+        let outlet = outlet.map(|take| Outlet {
+            take,
+            headers: headers_of(plan, plan.program.predicates[plan.program.entry].columns.len()),
+            types: types_of(plan),
+            watch,
+            range_rows: self.range_rows.load(Relaxed),
+            left: Mutex::new(Left {
+                skipped: options.offset,
+                rows: options.limit.unwrap_or(usize::MAX),
+                has_begun: false,
+            }),
+        });
         let mut running = None;
         let (Columns { rows, columns }, told) = match short {
             Some(found) => {
@@ -450,15 +494,17 @@ impl Engine {
                 }
                 running.kept_tries =
                     lasting.map(|snapshot| KeptTries { cache: &self.tries, snapshot });
+                running.outlet = outlet.as_ref();
                 running.run(enough)?;
+                if let Some(outlet) = &outlet
+                    && outlet.has_begun()
+                {
+                    return Ok(Output::status("OK"));
+                }
                 running.take_result()
             }
         };
-        let headers = &plan.program.predicates[plan.program.entry].columns;
-        let headers: Vec<String> = match headers.is_empty() && !columns.is_empty() {
-            true => (0..columns.len()).map(|i| format!("_{i}")).collect(),
-            false => headers.clone(),
-        };
+        let headers = headers_of(plan, columns.len());
         let mut order_by: Vec<(&[Cell], bool)> = Vec::new();
         for (name, descends) in &query.options.order {
             let Some(place) = headers.iter().position(|header| *header == name.text) else {

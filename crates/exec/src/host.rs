@@ -1,6 +1,7 @@
 //! What a script is run with, and what the engine asks of the database around it.
 
 use crate::engine::Parameters;
+use crate::outlet::TakePart;
 use crate::output::Output;
 use base::KeyspaceId;
 use model::Series;
@@ -27,6 +28,8 @@ pub struct Run<'r> {
     pub read_only: bool,
     /// What it must not take longer than, if that.
     pub brief: Option<Brief>,
+    /// Takes rows while they are found, where they can be; see [`Engine::stream`](crate::Engine::stream), which sets it.
+    pub take: Option<TakePart<'r>>,
 }
 
 /// What a script does in some microseconds (see [`Engine::run_briefly`](crate::Engine::run_briefly)).
@@ -49,6 +52,7 @@ impl<'r> Run<'r> {
             debug: None,
             read_only: false,
             brief: None,
+            take: None,
         }
     }
 }

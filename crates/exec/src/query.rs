@@ -14,6 +14,7 @@ use crate::body::{Body, Marks};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
+use crate::outlet::{self, Flow, Outlet};
 use crate::profile::{Clock, Profile};
 use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
 use crate::sink_list::{First, RowList};
@@ -105,6 +106,8 @@ pub(crate) struct Query<'a> {
     pub(crate) loose: Vec<Var>,
     /// While it runs the entry's body: the first rows that are wanted, and the variable that their order begins with.
     pub(crate) by: Option<(Arc<First>, Var)>,
+    /// Takes the rows of the entry while they are found, if somebody does.
+    pub(crate) outlet: Option<&'a Outlet<'a>>,
     /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of their first columns tell them apart.
     listed: Option<(Columns, usize)>,
     /// What it did, where somebody asks.
@@ -171,6 +174,7 @@ impl<'a> Query<'a> {
             goes_out: None,
             loose: Vec::new(),
             by: None,
+            outlet: None,
             listed: None,
             profile: None,
         }
@@ -205,6 +209,7 @@ impl<'a> Query<'a> {
             goes_out: None,
             loose: self.loose.clone(),
             by: self.by.clone(),
+            outlet: None,
             listed: None,
             profile: None,
         }
@@ -425,6 +430,11 @@ impl<'a> Query<'a> {
         {
             let columns = vec![Vec::new(); aggregates.len()];
             let head = &plan.program.rules[rule.rule].head;
+            if let Some(outlet) = self.outlet {
+                self.loose = body.loose.clone();
+                let flow = Flow { outlet, columns, rows: 0, head, enough, taken: 0 };
+                return self.run_flow(body, rule.rule, flow);
+            }
             let first = self.first.take();
             if let Some(order) = self.goes_out.take() {
                 let is_ordered = |var: &Var| order.iter().any(|&column| head[column] == *var);
@@ -524,6 +534,28 @@ impl<'a> Query<'a> {
 
     /// Runs a body, with the indexes that its joins need.
     fn run_body<S: Sink>(&mut self, body: &BodyPlan, rule: usize, sink: &mut S) -> Result<()> {
+        self.index_for(body)?;
+        let variables = self.plan.program.rules[rule].variables.len();
+        let plan = body;
+        let mut body = Body::new(plan, variables, &self.computer())?;
+        body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
+        body.set_enough(sink.enough());
+        // What an analysed query does is told of one thread.
+        match self.helpers.filter(|_| body.clock.is_none()) {
+            Some(helpers) => {
+                let spread = Spread::new(helpers, self.stands(), plan, variables, sink);
+                spread.run(&mut body, self)?;
+            }
+            None => drop(body.run(self, &mut Alone(sink))?),
+        }
+        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+            profile.add(plan, clock);
+        }
+        Ok(())
+    }
+
+    /// Makes the indexes that a body's joins need.
+    fn index_for(&mut self, body: &BodyPlan) -> Result<()> {
         let (watch, interner) = (self.watch, self.interner);
         let check = || watch.check(interner.bytes());
         for planned in &body.steps {
@@ -546,23 +578,56 @@ impl<'a> Query<'a> {
                 _ => {}
             }
         }
+        Ok(())
+    }
+
+    /// Runs the entry's body, whose rows go out while they are found; see `outlet.rs`.
+    fn run_flow(&mut self, body: &BodyPlan, rule: usize, mut flow: Flow<'a>) -> Result<()> {
         let variables = self.plan.program.rules[rule].variables.len();
         let plan = body;
-        let mut body = Body::new(plan, variables, &self.computer())?;
-        body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
-        body.set_enough(sink.enough());
-        // What an analysed query does is told of one thread.
-        match self.helpers.filter(|_| body.clock.is_none()) {
-            Some(helpers) => {
-                let spread = Spread::new(helpers, self.stands(), plan, variables, sink);
-                spread.run(&mut body, self)?;
+        let body = Body::new(plan, variables, &self.computer())?;
+        let rows = match plan.steps.first().map(|planned| &planned.step) {
+            Some(Step::Stored { stored, .. }) => self.plan.infos[*stored].rows,
+            _ => 0,
+        };
+        let range_rows = flow.outlet.range_rows;
+        let ranges = rows.div_ceil(range_rows).clamp(1, outlet::RANGES_MAX);
+        let ranges = body.ranges(self, range_rows, ranges as usize)?;
+        let (Some(ranges), Some(helpers)) = (ranges, self.helpers) else {
+            self.run_body(plan, rule, &mut flow)?;
+            return flow.hand_on(self).map(drop);
+        };
+        self.index_for(plan)?;
+        // One that is thrown away, so that what its expressions hold is there before the mark.
+        drop(Body::new(plan, variables, &self.computer())?);
+        let mut mark = self.interner.mark();
+        let mut tries_bytes = self.tries.bytes();
+        let mut ranges = ranges.into_iter();
+        loop {
+            let wave: Vec<_> = ranges.by_ref().take(helpers.free() + 1).collect();
+            let is_last = wave.is_empty();
+            let wanted = !is_last && {
+                let mut body = Body::new(plan, variables, &self.computer())?;
+                body.set_enough(flow.enough);
+                let spread = Spread::new(helpers, self.stands(), plan, variables, &mut flow);
+                spread.run_over(wave, &mut body, self)?
+            };
+            if self.tries.bytes() != tries_bytes {
+                // They may hold values that were met in this wave.
+                tries_bytes = self.tries.bytes();
+                mark = self.interner.mark();
             }
-            None => drop(body.run(self, &mut Alone(sink))?),
+            if !wanted {
+                return flow.hand_on(self).map(drop);
+            }
+            if flow.is_full(self, mark.bytes()) {
+                let (mut columns, rows) = flow.let_go();
+                let interner = self.interner.split_off(&mark, &mut columns);
+                if !flow.outlet.hand(columns, rows, interner)? {
+                    return Ok(());
+                }
+            }
         }
-        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
-            profile.add(plan, clock);
-        }
-        Ok(())
     }
 
     /// # Errors

@@ -166,6 +166,30 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         self.finish(query)
     }
 
+    /// The same of some ranges of what the first step reads.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_over(
+        mut self,
+        ranges: Vec<KeyRange>,
+        body: &mut Body<'p>,
+        query: &mut Query<'_>,
+    ) -> Result<Wanted> {
+        if self.sink.is_joinable() {
+            self.scan(query, ranges)?;
+            self.finish(query)?;
+            return Ok(true);
+        }
+        for range in ranges {
+            body.read_only(range);
+            if !body.step(0, Bindings::unit(self.variables), query, &mut Alone(self.sink))? {
+                return Ok(false);
+            }
+        }
+        body.hand_on_all_merged(query, &mut Alone(self.sink))
+    }
+
     fn begin(&mut self, query: &Query<'_>) -> Result<()> {
         if !self.workers.is_empty() {
             return Ok(());

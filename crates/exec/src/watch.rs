@@ -87,6 +87,13 @@ impl<'w> Watch<'w> {
         self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
     }
 
+    /// Moves the deadline: somebody else took so long.
+    pub(crate) fn postpone(&self, us: u64) {
+        let later = |at: u64| (at != u64::MAX).then(|| at.saturating_add(us));
+        // Where there is no deadline none is moved.
+        let _ = self.deadline_us.fetch_update(Relaxed, Relaxed, later);
+    }
+
     fn deadline(&self, seconds: f64) -> u64 {
         match seconds > 0.0 {
             true => self.env.monotonic_us().saturating_add((seconds * 1e6) as u64),

@@ -13,6 +13,7 @@
 mod bounds;
 mod catalog;
 mod check;
+mod head;
 mod ir;
 mod live;
 mod magic;
@@ -25,6 +26,7 @@ mod unequal;
 
 pub use bounds::RangeHint;
 pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};
+pub use head::head_types;
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,

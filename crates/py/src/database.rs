@@ -7,6 +7,7 @@ use crate::graph::Graph;
 use crate::own::{Aggregate, Rule, number};
 use crate::relation::Relation;
 use crate::result::Answer;
+use crate::result_stream::ResultStream;
 use crate::transaction::Transaction;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -223,6 +224,18 @@ impl Database {
             |parameters, options| self.database.run_briefly(script, parameters, options),
             |parameters, options| self.database.run_with(script, parameters, options),
         )
+    }
+
+    #[pyo3(signature = (script, params=None, *, timeout=None, read_only=false))]
+    fn stream(
+        &self,
+        py: Python<'_>,
+        script: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+        read_only: bool,
+    ) -> PyResult<ResultStream> {
+        crate::result_stream::stream(py, &self.database, script, params, timeout, read_only)
     }
 
     #[pyo3(signature = (name, *, create=None, keys=None))]

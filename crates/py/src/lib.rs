@@ -29,6 +29,7 @@ mod relation;
 mod relations;
 mod repair;
 mod result;
+mod result_stream;
 mod table;
 mod transaction;
 mod values;
@@ -48,6 +49,7 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<relation::Relation>()?;
     module.add_class::<relation::Column>()?;
     module.add_class::<result::Answer>()?;
+    module.add_class::<result_stream::ResultStream>()?;
     module.add_class::<table::TableStream>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<import::ImportReport>()?;

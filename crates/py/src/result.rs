@@ -37,17 +37,25 @@ pub(crate) fn run(
     briefly: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<Option<quipu::Answer>>,
     run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::Answer> + Send,
 ) -> PyResult<Answer> {
-    let parameters = parameters(given)?;
-    let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
-    let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
-    let options = RunOptions { timeout, read_only, ..RunOptions::default() };
+    let (parameters, options) = run_options(given, timeout, read_only)?;
     if let Some(answer) = briefly(&parameters, &options).or_raise()? {
-        return Ok(Answer { answer, batch: Mutex::new(None) });
+        return Ok(Answer::new(answer));
     }
     let answer = crate::import::interruptible(py, |go_on| {
         run(&parameters, &RunOptions { go_on: Some(go_on), debug: Some(&debug), ..options })
     })?;
-    Ok(Answer { answer, batch: Mutex::new(None) })
+    Ok(Answer::new(answer))
+}
+
+/// What the arguments of a call say.
+pub(crate) fn run_options(
+    given: Option<&Bound<'_, PyAny>>,
+    timeout: Option<f64>,
+    read_only: bool,
+) -> PyResult<(quipu::Parameters, RunOptions<'static>)> {
+    let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
+    let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
+    Ok((parameters(given)?, RunOptions { timeout, read_only, ..RunOptions::default() }))
 }
 
 /// Rows that `%debug` shows of a relation.
@@ -131,6 +139,10 @@ struct Cell<'py> {
 }
 
 impl Answer {
+    pub(crate) fn new(answer: quipu::Answer) -> Self {
+        Self { answer, batch: Mutex::new(None) }
+    }
+
     /// The same rows, to be written.
     pub(crate) fn frame(&self) -> PyResult<Frame> {
         let columns = 0..self.answer.columns().len();

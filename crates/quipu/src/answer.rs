@@ -4,6 +4,9 @@ use base::{BytesColumn, Validity as ValidRows};
 use exec::{Cell, Interner, Output, ShortText};
 use model::{Series, Type, Value, Values};
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
 
 /// Characters of a cell that a table shows.
 const CELL_CHARACTERS_MAX: usize = 60;
@@ -12,6 +15,66 @@ const CELL_CHARACTERS_MAX: usize = 60;
 #[derive(Clone)]
 pub struct Answer {
     output: Output,
+    /// Of each column what it holds here and in other parts of the same result; `None` where this is all there is.
+    kinds: Option<Arc<[Kind]>>,
+}
+
+/// What all values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Null,
+    Bool,
+    Int,
+    Id,
+    Float,
+    Str,
+    Bytes,
+    Literal,
+}
+
+impl Kind {
+    /// Of a column that holds values of a type.
+    pub(crate) fn of(column_type: &Type) -> Self {
+        match column_type.without_null() {
+            Type::Bool => Self::Bool,
+            Type::Int => Self::Int,
+            Type::Id => Self::Id,
+            Type::Float => Self::Float,
+            Type::String => Self::Str,
+            Type::Bytes => Self::Bytes,
+            _ => Self::Literal,
+        }
+    }
+
+    /// Whether a column of it takes what was seen.
+    fn takes(self, seen: &Seen) -> bool {
+        let Seen { bool, int, negative, id, float, str, bytes, other, null: _ } = *seen;
+        match self {
+            Self::Literal => true,
+            Self::Null => !(bool || int || id || float || str || bytes || other),
+            Self::Bool => !(int || id || float || str || bytes || other),
+            Self::Int => !(bool || id || float || str || bytes || other),
+            Self::Id => !(bool || negative || float || str || bytes || other),
+            Self::Float => !(bool || str || bytes || other),
+            Self::Str => !(bool || int || id || float || bytes || other),
+            Self::Bytes => !(bool || int || id || float || str || other),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Null => "null",
+            Self::Bool => "Bool",
+            Self::Int => "Int",
+            Self::Id => "ids",
+            Self::Float => "Float",
+            Self::Str => "String",
+            Self::Bytes => "Bytes",
+            Self::Literal => "several types",
+        })
+    }
 }
 
 /// A column of one type.
@@ -49,7 +112,52 @@ pub enum AnswerValues {
 
 impl Answer {
     pub(crate) fn new(output: Output) -> Self {
-        Self { output }
+        Self { output, kinds: None }
+    }
+
+    /// Rows of a result that has more, as columns of these kinds.
+    ///
+    /// # Errors
+    /// A column that holds something else.
+    pub(crate) fn part(output: Output, kinds: &Arc<[Kind]>) -> Result<Self> {
+        let answer = Self::new(output);
+        for (column, kind) in kinds.iter().enumerate() {
+            let seen = answer.seen(column);
+            if !kind.takes(&seen) {
+                let (name, found) = (&answer.columns()[column], seen.kind());
+                let what =
+                    format!("column `{name}` holds {found} here, and {kind} in earlier rows");
+                let hint =
+                    "to_int(…), to_float(…), to_string(…) and to_bool(…) make all of one type";
+                let what = format!("{what}\nhint: {hint}");
+                return Err(Error::new(ErrorKind::InvalidInput, what));
+            }
+        }
+        Ok(Self { kinds: Some(Arc::clone(kinds)), ..answer })
+    }
+
+    /// Some of its rows, as columns of these kinds, which those of all rows are.
+    pub(crate) fn slice(&self, rows: Range<usize>, kinds: &Arc<[Kind]>) -> Self {
+        let Output { headers, columns, interner, .. } = &self.output;
+        let output = Output {
+            headers: headers.clone(),
+            columns: columns.iter().map(|column| column[rows.clone()].to_vec()).collect(),
+            rows: rows.len(),
+            interner: Arc::clone(interner),
+        };
+        Self { output, kinds: Some(Arc::clone(kinds)) }
+    }
+
+    /// Of each column what all its values are.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        (0..self.columns().len()).map(|column| self.seen(column).kind()).collect()
+    }
+
+    fn seen(&self, column: usize) -> Seen {
+        let mut seen = Seen::default();
+        let cells = self.output.columns[column].iter();
+        cells.for_each(|&cell| seen.look(cell, &self.output.interner));
+        seen
     }
 
     /// Names of the columns.
@@ -138,9 +246,10 @@ impl Answer {
     #[must_use]
     pub fn column(&self, column: usize) -> AnswerColumn {
         let (cells, interner) = (&self.output.columns[column][..], &*self.output.interner);
-        let mut seen = Seen::default();
-        cells.iter().for_each(|&cell| seen.look(cell, interner));
-        seen.column(cells, interner)
+        match &self.kinds {
+            Some(kinds) => column_of(cells, interner, kinds[column], cells.contains(&Cell::NULL)),
+            None => self.seen(column).column(cells, interner),
+        }
     }
 }
 
@@ -300,45 +409,62 @@ impl Seen {
         }
     }
 
-    fn column(&self, cells: &[Cell], interner: &Interner) -> AnswerColumn {
+    /// What all values are.
+    fn kind(&self) -> Kind {
         let number = self.int || self.id || self.float;
         let kinds = [self.bool, number, self.str, self.bytes, self.other];
         let is_one_kind = kinds.iter().filter(|&&seen| seen).count() <= 1;
-        let mut valid = ValidRows::default();
-        if self.null {
-            cells.iter().enumerate().for_each(|(i, &cell)| valid.push(i, cell != Cell::NULL));
-        }
-        let values = if !is_one_kind || self.other {
-            AnswerValues::Literal(texts(cells, interner, false, |value| {
-                Some(value.to_string().into_bytes().into())
-            }))
+        if !is_one_kind || self.other {
+            Kind::Literal
         } else if self.bool {
-            AnswerValues::Bool(cells.iter().map(|cell| *cell == Cell::TRUE).collect())
+            Kind::Bool
         } else if self.float {
-            AnswerValues::Float(words(cells, |cell| float(cell, interner)))
+            Kind::Float
         } else if self.id && self.negative {
-            AnswerValues::Literal(texts(cells, interner, false, |value| {
-                Some(value.to_string().into_bytes().into())
-            }))
+            Kind::Literal
         } else if self.id {
-            AnswerValues::Id(words(cells, |cell| id(cell, interner)))
+            Kind::Id
         } else if self.int {
-            AnswerValues::Int(words(cells, |cell| int(cell, interner)))
+            Kind::Int
         } else if self.str {
-            AnswerValues::Str(texts(cells, interner, true, |value| match value {
-                Value::Str(text) => Some(text.as_bytes().into()),
-                _ => None,
-            }))
+            Kind::Str
         } else if self.bytes {
-            AnswerValues::Bytes(texts(cells, interner, false, |value| match value {
-                Value::Bytes(bytes) => Some(bytes.as_slice().into()),
-                _ => None,
-            }))
+            Kind::Bytes
         } else {
-            AnswerValues::Null(cells.len())
-        };
-        AnswerColumn { values, valid }
+            Kind::Null
+        }
     }
+
+    fn column(&self, cells: &[Cell], interner: &Interner) -> AnswerColumn {
+        column_of(cells, interner, self.kind(), self.null)
+    }
+}
+
+/// A column whose values are all of a kind; `has_null`: or null.
+fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) -> AnswerColumn {
+    let mut valid = ValidRows::default();
+    if has_null {
+        cells.iter().enumerate().for_each(|(i, &cell)| valid.push(i, cell != Cell::NULL));
+    }
+    let values = match kind {
+        Kind::Null => AnswerValues::Null(cells.len()),
+        Kind::Bool => AnswerValues::Bool(cells.iter().map(|cell| *cell == Cell::TRUE).collect()),
+        Kind::Int => AnswerValues::Int(words(cells, |cell| int(cell, interner))),
+        Kind::Id => AnswerValues::Id(words(cells, |cell| id(cell, interner))),
+        Kind::Float => AnswerValues::Float(words(cells, |cell| float(cell, interner))),
+        Kind::Str => AnswerValues::Str(texts(cells, interner, true, |value| match value {
+            Value::Str(text) => Some(text.as_bytes().into()),
+            _ => None,
+        })),
+        Kind::Bytes => AnswerValues::Bytes(texts(cells, interner, false, |value| match value {
+            Value::Bytes(bytes) => Some(bytes.as_slice().into()),
+            _ => None,
+        })),
+        Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
+            Some(value.to_string().into_bytes().into())
+        })),
+    };
+    AnswerColumn { values, valid }
 }
 
 fn words<T>(cells: &[Cell], word: impl Fn(Cell) -> T) -> Vec<T> {

@@ -13,6 +13,7 @@ use base::{BytesColumn, Validity as ValidRows};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
@@ -46,17 +47,9 @@ impl Answer {
     /// # Errors
     /// A failed write, and columns that Parquet does not take.
     pub fn write_parquet(&self, out: impl Write + Send) -> Result<()> {
-        let compression = Compression::ZSTD(ZstdLevel::default());
-        let properties = WriterProperties::builder()
-            .set_compression(compression)
-            .set_max_row_group_row_count(Some(ROWS_A_GROUP))
-            .build();
-        let batch = self.to_batch().map_err(failed)?;
-        let mut writer =
-            ArrowWriter::try_new(out, batch.schema(), Some(properties)).map_err(failed)?;
-        writer.write(&batch).map_err(failed)?;
-        writer.close().map_err(failed)?;
-        Ok(())
+        let mut parts = ParquetParts::new(out);
+        parts.write(self)?;
+        parts.finish()
     }
 
     /// Writes the rows as an Arrow file, also known as Feather.
@@ -64,19 +57,127 @@ impl Answer {
     /// # Errors
     /// A failed write.
     pub fn write_arrow(&self, out: impl Write) -> Result<()> {
-        let batch = self.to_batch().map_err(failed)?;
-        let mut writer = FileWriter::try_new(out, &batch.schema()).map_err(failed)?;
+        let mut parts = ArrowParts::new(out);
+        parts.write(self)?;
+        parts.finish()
+    }
+}
+
+/// Writes the parts of a result as one Parquet file, compressed with Zstandard.
+pub struct ParquetParts<W: Write + Send>(ParquetState<W>);
+
+enum ParquetState<W: Write + Send> {
+    Empty(W),
+    Begun(Box<ArrowWriter<W>>),
+    Failed,
+}
+
+impl<W: Write + Send> ParquetParts<W> {
+    /// Nothing is written yet.
+    pub fn new(out: W) -> Self {
+        Self(ParquetState::Empty(out))
+    }
+
+    /// Writes a part, whose columns are those of the first.
+    ///
+    /// # Errors
+    /// A failed write, and columns that Parquet does not take. Nothing more can be written then.
+    pub fn write(&mut self, part: &Answer) -> Result<()> {
+        let batch = part.to_batch().map_err(failed)?;
+        let mut writer = match std::mem::replace(&mut self.0, ParquetState::Failed) {
+            ParquetState::Begun(writer) => writer,
+            ParquetState::Failed => return Err(failed("an earlier part could not be written")),
+            ParquetState::Empty(out) => {
+                let compression = Compression::ZSTD(ZstdLevel::default());
+                let properties = WriterProperties::builder()
+                    .set_compression(compression)
+                    .set_max_row_group_row_count(Some(ROWS_A_GROUP))
+                    .build();
+                Box::new(
+                    ArrowWriter::try_new(out, batch.schema(), Some(properties)).map_err(failed)?,
+                )
+            }
+        };
+        writer.write(&batch).map_err(failed)?;
+        self.0 = ParquetState::Begun(writer);
+        Ok(())
+    }
+
+    /// Writes what a file ends with. Without a part, nothing is written.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn finish(self) -> Result<()> {
+        match self.0 {
+            ParquetState::Begun(writer) => writer.close().map(drop).map_err(failed),
+            ParquetState::Empty(_) | ParquetState::Failed => Ok(()),
+        }
+    }
+}
+
+impl<W: Write + Send> fmt::Debug for ParquetParts<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParquetParts").finish_non_exhaustive()
+    }
+}
+
+/// Writes the parts of a result as one Arrow file, also known as Feather.
+pub struct ArrowParts<W: Write>(ArrowState<W>);
+
+enum ArrowState<W: Write> {
+    Empty(W),
+    Begun(Box<FileWriter<W>>),
+    Failed,
+}
+
+impl<W: Write> ArrowParts<W> {
+    /// Nothing is written yet.
+    pub fn new(out: W) -> Self {
+        Self(ArrowState::Empty(out))
+    }
+
+    /// Writes a part, whose columns are those of the first.
+    ///
+    /// # Errors
+    /// A failed write. Nothing more can be written then.
+    pub fn write(&mut self, part: &Answer) -> Result<()> {
+        let batch = part.to_batch().map_err(failed)?;
+        let mut writer = match std::mem::replace(&mut self.0, ArrowState::Failed) {
+            ArrowState::Begun(writer) => writer,
+            ArrowState::Failed => return Err(failed("an earlier part could not be written")),
+            ArrowState::Empty(out) => {
+                Box::new(FileWriter::try_new(out, &batch.schema()).map_err(failed)?)
+            }
+        };
         let mut row = 0;
         while row < batch.num_rows() {
             let rows = ROWS_A_GROUP.min(batch.num_rows() - row);
             writer.write(&batch.slice(row, rows)).map_err(failed)?;
             row += rows;
         }
-        writer.finish().map_err(failed)
+        self.0 = ArrowState::Begun(writer);
+        Ok(())
+    }
+
+    /// Writes what a file ends with. Without a part, nothing is written.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn finish(self) -> Result<()> {
+        match self.0 {
+            ArrowState::Begun(mut writer) => writer.finish().map_err(failed),
+            ArrowState::Empty(_) | ArrowState::Failed => Ok(()),
+        }
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> Error {
+impl<W: Write> fmt::Debug for ArrowParts<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArrowParts").finish_non_exhaustive()
+    }
+}
+
+fn failed(error: impl fmt::Display) -> Error {
     Error::new(ErrorKind::Io, format!("cannot write the rows: {error}"))
 }
 

@@ -36,10 +36,12 @@ mod rows;
 mod script;
 mod series_arrow;
 mod size;
+mod stream;
 
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
 pub use answer::{Answer, AnswerColumn, AnswerValues};
+pub use answer_arrow::{ArrowParts, ParquetParts};
 pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};

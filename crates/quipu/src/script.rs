@@ -131,11 +131,10 @@ impl Database {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
-        let debug = debug_of(options);
-        let mut run = run_of(parameters, options);
-        run.debug = options.debug.map(|_| &debug as exec::Debug<'_>);
-        let output = self.engine().run_with(script, &run);
-        output.map(Answer::new).map_err(|error| said(error, Some(script)))
+        with_debug(run_of(parameters, options), options, |run| {
+            let output = self.engine().run_with(script, run);
+            output.map(Answer::new).map_err(|error| said(error, Some(script)))
+        })
     }
 }
 
@@ -159,13 +158,12 @@ impl Tx {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
-        let debug = debug_of(options);
-        let mut run = run_of(parameters, options);
-        run.debug = options.debug.map(|_| &debug as exec::Debug<'_>);
         let engine = self.database().engine();
-        self.changing(|transaction, carried| {
-            let output = engine.run_in(transaction, script, &run, carried);
-            output.map(Answer::new).map_err(|error| said(error, Some(script)))
+        with_debug(run_of(parameters, options), options, |run| {
+            self.changing(|transaction, carried| {
+                let output = engine.run_in(transaction, script, run, carried);
+                output.map(Answer::new).map_err(|error| said(error, Some(script)))
+            })
         })
     }
 }
@@ -175,14 +173,15 @@ pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -
     Run { timeout_s, go_on: options.go_on, read_only: options.read_only, ..Run::new(parameters) }
 }
 
-/// What the engine calls where a script has `%debug`.
-fn debug_of<'r>(options: &RunOptions<'r>) -> impl Fn(&str, &exec::Output) + Send + Sync + use<'r> {
-    let debug = options.debug;
-    move |name, output| {
-        if let Some(debug) = debug {
-            debug(name, &Answer::new(output.clone()));
-        }
-    }
+/// Calls `call` with what a script is run with, and with what the engine calls where it has `%debug`.
+pub(crate) fn with_debug<T>(
+    run: Run<'_>,
+    options: &RunOptions<'_>,
+    call: impl FnOnce(&Run<'_>) -> T,
+) -> T {
+    let Some(debug) = options.debug else { return call(&run) };
+    let show = |name: &str, output: &exec::Output| debug(name, &Answer::new(output.clone()));
+    call(&Run { debug: Some(&show), ..run })
 }
 
 /// No parameters.

@@ -424,7 +424,7 @@ impl Session<'_> {
         relations: Vec<Relation>,
         analysis: Option<&mut Analysis>,
     ) -> Result<Output> {
-        let ground = Ground { read: self.read(), lasting: None, goes_out: false };
+        let ground = Ground { read: self.read(), lasting: None, goes_out: false, take: None };
         self.engine.run_query(
             query,
             plan,

@@ -1,0 +1,192 @@
+//! Rows of the entry that are handed to the caller while the query runs, so that nobody holds them all.
+//!
+//! # How
+//! Where no two rows of the entry's rule can be equal ([`plan::BodyPlan::unequal`]) and no order is asked for, nothing has to be known of a row but itself. The
+//! relation that the body reads first is cut into ranges of keys; once the rows of as many ranges as there are threads are found, they go out, and the
+//! values that were met on the way are forgotten. Rows that one range makes many of go out before.
+
+use crate::bindings::Bindings;
+use crate::body::Wanted;
+use crate::cell::{Cell, Interner};
+use crate::error::Result;
+use crate::output::Output;
+use crate::query::Query;
+use crate::sink::{Sink, head_columns};
+use crate::watch::Watch;
+use env::sync::Mutex;
+use model::Type;
+use plan::Var;
+use std::sync::Arc;
+
+/// Rows of the first relation in a range.
+pub(crate) const RANGE_ROWS: u64 = 1 << 16;
+
+/// Ranges that a relation is cut into, at most: the bounds are drawn.
+pub(crate) const RANGES_MAX: u64 = 1 << 10;
+
+/// So many times fewer rows than a range has are worth a part, ...
+const FEWER: u64 = 4;
+
+/// ... and so many times more go out before a range is read to its end.
+const MORE: u64 = 4;
+
+/// Bytes of values that are worth being forgotten.
+const VALUES_BYTES: u64 = 8 << 20;
+
+/// Rows of a result.
+#[derive(Debug)]
+pub struct Part<'p> {
+    /// Some of its rows, or all that there are.
+    pub output: Output,
+    /// Of each column the type of all its values, where that is known; `None` for the whole result, which shows its types itself.
+    pub types: Option<&'p [Option<Type>]>,
+}
+
+/// Takes parts of a result as they are found, by one thread at a time; no more are made once it says false or fails.
+pub type TakePart<'r> = &'r (dyn Fn(Part<'_>) -> Result<bool> + Send + Sync);
+
+/// Where rows go out.
+pub(crate) struct Outlet<'q> {
+    pub take: TakePart<'q>,
+    pub headers: Vec<String>,
+    pub types: Vec<Option<Type>>,
+    pub watch: &'q Watch<'q>,
+    pub range_rows: u64,
+    pub left: Mutex<Left>,
+}
+
+/// What is still to go out.
+pub(crate) struct Left {
+    /// Rows that are passed over before.
+    pub skipped: usize,
+    /// Rows after them.
+    pub rows: usize,
+    /// Whether a part went out.
+    pub has_begun: bool,
+}
+
+impl Outlet<'_> {
+    /// Whether a part went out.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.left.lock().has_begun
+    }
+
+    /// Hands rows to the caller. The time it takes does not count as the query's.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub(crate) fn hand(
+        &self,
+        mut columns: Vec<Vec<Cell>>,
+        rows: usize,
+        interner: Interner,
+    ) -> Result<Wanted> {
+        let mut left = self.left.lock();
+        if left.rows == 0 && left.has_begun {
+            return Ok(false);
+        }
+        let from = left.skipped.min(rows);
+        let to = from.saturating_add(left.rows).min(rows);
+        if (from, to) != (0, rows) {
+            columns = columns.iter().map(|column| column[from..to].to_vec()).collect();
+        }
+        left.skipped -= from;
+        left.rows -= to - from;
+        if from == to && left.has_begun {
+            return Ok(left.rows > 0);
+        }
+        left.has_begun = true;
+        let output = Output {
+            headers: self.headers.clone(),
+            columns,
+            rows: to - from,
+            interner: Arc::new(interner),
+        };
+        let began_us = self.watch.now_us();
+        let wanted = (self.take)(Part { output, types: Some(&self.types) })?;
+        self.watch.postpone(self.watch.now_us().saturating_sub(began_us));
+        if !wanted {
+            left.rows = 0;
+        }
+        Ok(left.rows > 0)
+    }
+}
+
+/// Rows that go out.
+pub(crate) struct Flow<'q> {
+    /// Where to.
+    pub outlet: &'q Outlet<'q>,
+    /// Those that are still here.
+    pub columns: Vec<Vec<Cell>>,
+    /// How many.
+    pub rows: usize,
+    /// The variable of each column.
+    pub head: &'q [Var],
+    /// So many rows are enough, ...
+    pub enough: usize,
+    /// ... and so many were here.
+    pub taken: usize,
+}
+
+impl Flow<'_> {
+    /// Hands all rows on, and nothing is forgotten.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub(crate) fn hand_on(&mut self, query: &Query<'_>) -> Result<Wanted> {
+        let (mut columns, rows) = self.let_go();
+        let interner = query.interner.copied(&mut columns);
+        self.outlet.hand(columns, rows, interner)
+    }
+
+    /// Whether there are so many rows, or so many values besides, that they should go out. `before`: bytes of values that stay.
+    pub(crate) fn is_full(&self, query: &Query<'_>, before: u64) -> bool {
+        self.rows as u64 >= self.outlet.range_rows / FEWER
+            || query.interner.bytes() > before + VALUES_BYTES
+    }
+
+    /// The rows, which are no longer here.
+    pub(crate) fn let_go(&mut self) -> (Vec<Vec<Cell>>, usize) {
+        let none = vec![Vec::new(); self.columns.len()];
+        (std::mem::replace(&mut self.columns, none), std::mem::take(&mut self.rows))
+    }
+}
+
+impl Sink for Flow<'_> {
+    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+        for (column, found) in self.columns.iter_mut().zip(head_columns(self.head, found)) {
+            column.extend_from_slice(found);
+        }
+        self.rows += found.rows;
+        self.taken = self.taken.saturating_add(found.rows);
+        query.check(self.bytes())?;
+        if self.rows as u64 >= self.outlet.range_rows * MORE && !self.hand_on(query)? {
+            return Ok(false);
+        }
+        Ok(self.taken < self.enough)
+    }
+
+    fn enough(&self) -> usize {
+        self.enough
+    }
+
+    fn is_joinable(&self) -> bool {
+        self.enough == usize::MAX
+    }
+
+    fn fork(&self) -> Self {
+        Self { columns: vec![Vec::new(); self.columns.len()], rows: 0, ..*self }
+    }
+
+    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
+        for (column, more) in self.columns.iter_mut().zip(other.columns) {
+            if column.is_empty() { *column = more } else { column.extend(more) }
+        }
+        self.rows += other.rows;
+        query.check(self.bytes())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
+    }
+}

@@ -1,0 +1,189 @@
+//! `ResultStream`: what a script answers, in parts while it is found.
+//!
+//! # How
+//! The script runs on a thread of its own, which never touches the interpreter, and waits where parts are not taken: one lies ready at most.
+
+use crate::error::invalid;
+use crate::result::{Answer, run_options};
+use crate::table::arrow_error;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{ArrowError, Schema};
+use env::sync::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use quipu::{Error, ErrorKind, GoOn, Parameters, RunOptions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often it is asked for a signal while a part is waited for.
+const STEP: Duration = Duration::from_millis(50);
+
+/// A script that runs.
+struct Running {
+    /// `None` once nothing more is wanted.
+    parts: Option<Receiver<quipu::Result<quipu::Answer>>>,
+    is_stopped: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    /// The part that was looked at.
+    first: Option<quipu::Answer>,
+}
+
+impl Running {
+    fn start(
+        database: quipu::Database,
+        script: String,
+        parameters: Parameters,
+        options: RunOptions<'static>,
+    ) -> std::io::Result<Self> {
+        let (sender, parts) = sync_channel(1);
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&is_stopped);
+        let run = move || {
+            let go_on = || !stopped.load(Ordering::Relaxed);
+            let options = RunOptions { go_on: Some(&go_on), ..options };
+            let take = |part| Ok(sender.send(Ok(part)).is_ok());
+            if let Err(error) = database.stream(&script, &parameters, &options, take) {
+                // Nobody may be there any more.
+                let _ = sender.send(Err(error));
+            }
+        };
+        let thread = std::thread::Builder::new().name("quipu-stream".to_owned()).spawn(run)?;
+        Ok(Self { parts: Some(parts), is_stopped, thread: Some(thread), first: None })
+    }
+
+    /// The next part; `None` at the end.
+    fn next(&mut self, go_on: Option<GoOn<'_>>) -> quipu::Result<Option<quipu::Answer>> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        loop {
+            let Some(parts) = &self.parts else { return Ok(None) };
+            match parts.recv_timeout(STEP) {
+                Ok(Ok(part)) => return Ok(Some(part)),
+                Ok(Err(error)) => {
+                    self.end();
+                    return Err(error);
+                }
+                Err(RecvTimeoutError::Disconnected) => self.end(),
+                Err(RecvTimeoutError::Timeout) => {
+                    if go_on.is_some_and(|go_on| !go_on()) {
+                        self.end();
+                        return Err(Error::new(ErrorKind::Cancelled, "the query was interrupted"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops the script, and waits until it has.
+    fn end(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        (self.parts, self.first) = (None, None);
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say but a panic, which was shown when it came.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Parts of a result, as of the moment the script began.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct ResultStream {
+    columns: Vec<String>,
+    schema: Arc<Schema>,
+    /// Nothing once it was handed over to Arrow.
+    running: Mutex<Option<Running>>,
+}
+
+/// Begins to run a script. Its mistakes are told here.
+pub(crate) fn stream(
+    py: Python<'_>,
+    database: &quipu::Database,
+    script: &str,
+    given: Option<&Bound<'_, PyAny>>,
+    timeout: Option<f64>,
+    read_only: bool,
+) -> PyResult<ResultStream> {
+    let (parameters, options) = run_options(given, timeout, read_only)?;
+    let (database, script) = (database.clone(), script.to_owned());
+    let (mut running, first) = crate::import::interruptible(py, |go_on| {
+        let running = Running::start(database, script, parameters, options);
+        let mut running = running.map_err(|error| Error::caused(ErrorKind::Io, error))?;
+        let first = running.next(Some(go_on))?;
+        Ok((running, first))
+    })?;
+    let first = first.ok_or_else(|| invalid("the script answered nothing"))?;
+    let schema = first.to_batch().map_err(arrow_error)?.schema();
+    let columns = first.columns().to_vec();
+    running.first = Some(first);
+    Ok(ResultStream { columns, schema, running: Mutex::new(Some(running)) })
+}
+
+#[pymethods]
+impl ResultStream {
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.columns.clone()
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Answer>> {
+        let part = crate::import::interruptible(py, |go_on| match &mut *self.running.lock() {
+            Some(running) => running.next(Some(go_on)),
+            None => Ok(None),
+        })?;
+        Ok(part.map(Answer::new))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.running.lock().take()));
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(arrow_error)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // as in `Table`
+        let running = py.detach(|| self.running.lock().take());
+        let mut running = running.ok_or_else(|| invalid("the stream was handed out already"))?;
+        let mut next = move || -> Result<Option<RecordBatch>, ArrowError> {
+            let part = running.next(None);
+            let part = part.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+            part.map(|part| part.to_batch()).transpose()
+        };
+        let batches = std::iter::from_fn(move || next().transpose());
+        let reader: Box<dyn RecordBatchReader + Send> =
+            Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+    }
+}

@@ -1,0 +1,91 @@
+//! Scripts whose rows are handed out while they are found.
+
+use crate::answer::{Answer, Kind};
+use crate::database::Database;
+use crate::script::{Parameters, RunOptions, run_of, said, with_debug};
+use env::sync::Mutex;
+use exec::Part;
+use std::sync::Arc;
+use store::Result;
+
+/// Rows of a part of a result that was found as a whole.
+const PART_ROWS: usize = 1 << 16;
+
+impl Database {
+    /// Runs a script as [`Database::run_with`] does, and hands its rows to `take` in parts, one at least, until it says that it wants no more.
+    ///
+    /// Where no two rows can be equal and no `:order` is asked for, parts come while the query runs, in no order: it holds little more than one of them, so that a result
+    /// may be larger than the memory limit. (A head that holds all keys of what the body reads has no two equal rows.) Otherwise the whole result is found first.
+    /// What a query sees is one moment, however long it takes; the time that `take` needs does not count for its timeout.
+    ///
+    /// The columns of all parts have the same types ([`Answer::column`]): those of the stored columns they are taken of, or those that the first part shows.
+    ///
+    /// ```
+    /// use quipu::{Database, Options, Parameters, RunOptions};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.run("?[a, b] := a in int_range(1000), b = a * a :create squares {a: Int => b: Int}", &Parameters::new())?;
+    /// let mut rows = 0;
+    /// db.stream("?[a, b] := *squares{a, b}, b > 99", &Parameters::new(), &RunOptions::default(), |part| {
+    ///     rows += part.len();
+    ///     Ok(true)
+    /// })?;
+    /// assert_eq!(rows, 990);
+    /// # Ok::<(), quipu::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Database::run`], and those of `take`; [`ErrorKind::InvalidInput`](crate::ErrorKind) where a column holds something else than earlier parts
+    /// did. Parts may have been handed out before. A script that changes something has done so before its first part.
+    pub fn stream(
+        &self,
+        script: &str,
+        parameters: &Parameters,
+        options: &RunOptions<'_>,
+        take: impl FnMut(Answer) -> Result<bool> + Send,
+    ) -> Result<()> {
+        // Parts come one at a time, but not by one thread.
+        let taker = Mutex::new(Taker { take, kinds: None });
+        let each = |part: Part<'_>| Ok(taker.lock().take(part)?);
+        with_debug(run_of(parameters, options), options, |run| {
+            self.engine().stream(script, run, &each).map_err(|error| said(error, Some(script)))
+        })
+    }
+}
+
+/// Hands parts on as columns of the same types.
+struct Taker<T> {
+    take: T,
+    kinds: Option<Arc<[Kind]>>,
+}
+
+impl<T: FnMut(Answer) -> Result<bool>> Taker<T> {
+    fn take(&mut self, Part { output, types }: Part<'_>) -> Result<bool> {
+        let Some(types) = types else { return self.take_whole(&Answer::new(output)) };
+        let kinds = self.kinds.get_or_insert_with(|| {
+            let shown = Answer::new(output.clone()).kinds();
+            let known = types.iter().map(|one| one.as_ref().map(Kind::of));
+            known
+                .chain(std::iter::repeat(None))
+                .zip(shown)
+                .map(|(known, shown)| known.unwrap_or(shown))
+                .collect()
+        });
+        (self.take)(Answer::part(output, kinds)?)
+    }
+
+    fn take_whole(&mut self, answer: &Answer) -> Result<bool> {
+        let kinds: Arc<[Kind]> = answer.kinds().into();
+        let mut from = 0;
+        loop {
+            let to = answer.len().min(from + PART_ROWS);
+            if !(self.take)(answer.slice(from..to, &kinds))? {
+                return Ok(false);
+            }
+            if to == answer.len() {
+                return Ok(true);
+            }
+            from = to;
+        }
+    }
+}

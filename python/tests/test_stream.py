@@ -1,0 +1,150 @@
+"""Results in parts, while they are found."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import quipu
+
+ROWS = 300_000
+
+
+def long(a: Any) -> Any:
+    return [f"a text that no cell holds: {one}" for one in a]
+
+
+@pytest.fixture
+def facts(db: quipu.Database) -> quipu.Database:
+    fill(db)
+    return db
+
+
+def fill(db: quipu.Database) -> None:
+    a = list(range(ROWS))
+    columns = {"a": a, "s": long(a), "b": [one % 7 for one in a]}
+    db.relation("facts", create="{a: Int => s: String, b: Int}").put(columns)
+
+
+def test_parts_together_are_the_result(facts: quipu.Database) -> None:
+    for script in [
+        "?[a, s] := *facts{a, s}",
+        "?[a, s] := *facts{a, s, b}, b == $b",
+        "?[b, n] := b = $b, n = 1",
+        "?[b, count(a)] := *facts{a, b}",
+        "?[a] := *facts{a} :order -a :limit 100000",
+        "?[a, b] := *facts{a, b}, a < 0",
+        "::columns facts",
+    ]:
+        with facts.stream(script, {"b": 3}) as stream:
+            columns, parts = stream.columns, list(stream)
+        whole = facts.run(script, {"b": 3})
+        assert columns == whole.columns
+        assert sorted(row for part in parts for row in part) == sorted(whole.rows())
+        assert len(parts) >= 1
+        assert all(len(part) < ROWS for part in parts)
+
+
+def test_a_result_larger_than_the_memory_is_read_in_parts(tmp_path: Path) -> None:
+    with quipu.open(tmp_path / "db", durability="none") as db:
+        fill(db)
+    with quipu.open(tmp_path / "db", memory_limit="32MB", cache="8MB") as db:
+        script = "?[a, s, t] := *facts{a, s}, t = concat(s, '!')"
+        with pytest.raises(quipu.LimitError):
+            db.run(script)
+        seen = 0
+        for part in db.stream(script):
+            seen += len(part)
+            a, s, t = part[-1]
+            assert (s, t) == (long([a])[0], long([a])[0] + "!")
+        assert seen == ROWS
+
+
+def test_arrow_takes_the_parts_once(facts: quipu.Database) -> None:
+    pa = pytest.importorskip("pyarrow")
+    stream = facts.stream("?[a, s, half] := *facts{a, s}, half = a / 2")
+    reader = pa.RecordBatchReader.from_stream(stream)
+    assert reader.schema.names == ["a", "s", "half"]
+    assert [str(one) for one in reader.schema.types] == ["int64", "string", "double"]
+    assert sum(batch.num_rows for batch in reader) == ROWS
+    with pytest.raises(quipu.InvalidInputError, match="handed out already"):
+        pa.RecordBatchReader.from_stream(stream)
+    assert list(stream) == []
+    # Nothing is there, and its columns have types all the same.
+    stream = facts.stream("?[a, s] := *facts{a, s}, a < 0")
+    assert pa.RecordBatchReader.from_stream(stream).read_all().schema.types == [
+        pa.int64(),
+        pa.string(),
+    ]
+
+
+def test_a_column_that_changes_its_type_is_told_and_a_conversion_helps(
+    facts: quipu.Database,
+) -> None:
+    mixed = "?[a, x] := *facts{a}, x = if(a < 290000, a, 'late')"
+    with pytest.raises(quipu.InvalidInputError, match="column `x` holds String here, and Int"):
+        list(facts.stream(mixed))
+    assert len(facts.run(mixed)) == ROWS
+    parts = list(facts.stream(mixed.replace("x = if", "x = to_string(if") + ")"))
+    assert sum(len(part) for part in parts) == ROWS
+    # Null says nothing about the others.
+    nulls = "?[a, x] := *facts{a}, x = if(a < 290000, null, 'late')"
+    assert sum(len(part) for part in facts.stream(nulls)) == ROWS
+
+
+def test_mistakes_are_told_when_it_begins(facts: quipu.Database) -> None:
+    with pytest.raises(quipu.InvalidInputError, match="did you mean `facts`") as caught:
+        facts.stream("?[a] := *fact{a}")
+    assert caught.value.line == 1
+    with pytest.raises(quipu.InvalidInputError, match=r"\$b"):
+        facts.stream("?[a] := *facts{a, b: $b}")
+    with pytest.raises(quipu.InvalidInputError, match="String"):
+        list(facts.stream("?[a, x] := *facts{a, s}, x = s + 1"))
+
+
+def test_a_stream_sees_one_moment_while_rows_change(facts: quipu.Database) -> None:
+    seen = 0
+    for part in facts.stream("?[a, b] := *facts{a, b}"):
+        if seen == 0:
+            facts.run("?[a] := *facts{a}, a > 1000 :rm facts {a}")
+        seen += len(part)
+    assert seen == ROWS
+    assert len(facts.run("?[a] := *facts{a}")) == 1001
+
+
+def running(db: quipu.Database) -> int:
+    return len(db.run("::running"))
+
+
+def test_a_stream_that_is_left_ends_its_query(facts: quipu.Database) -> None:
+    with facts.stream("?[a, b] := *facts{a, b}") as stream:
+        next(stream)
+        assert running(facts) == 2
+    assert running(facts) == 1
+    assert list(stream) == []
+    del stream
+    stream = facts.stream("?[a, b] := *facts{a, b}")
+    del stream
+    assert running(facts) == 1
+
+
+def test_a_slow_reader_does_not_run_into_the_timeout(facts: quipu.Database) -> None:
+    seen = 0
+    for part in facts.stream("?[a, b] := *facts{a, b}", timeout=0.4):
+        time.sleep(0.15)
+        seen += len(part)
+    assert seen == ROWS
+
+
+def test_a_signal_ends_the_wait_for_a_part(facts: quipu.Database) -> None:
+    endless = "?[a, b, c] := *facts{a}, *facts{a: b}, *facts{a: c}, a + b + c < 0"
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        facts.stream(endless)
+    timer.join()
+    assert running(facts) == 1
