@@ -243,8 +243,8 @@ class Database:
         """Run a script as :meth:`run` does, and take its rows in parts, so that a result may be larger than the memory.
 
         Where no two rows can be equal and no ``:order`` is asked for, parts come while the query runs, in no order, and
-        little more than two of them are held. No two rows are equal where the head of the query's one rule holds all keys of
-        what its body reads. Otherwise the whole result is found first.
+        little more than two of them are held. No two rows are equal where the head of the query's one rule holds all
+        keys of what its body reads. Otherwise the whole result is found first.
 
         >>> for part in db.stream("?[src, dst, year] := *cites{src, dst}, *patents{id: src, year}"):
         ...     print(len(part))
@@ -257,7 +257,8 @@ class Database:
             read_only: As for :meth:`run`.
 
         Returns:
-            The rows as of the moment the script began. Close it, or use it in a ``with``, where it is not read to its end.
+            The rows as of the moment the script began. Close it, or use it in a ``with``, where it is not read to its
+            end.
 
         Raises:
             Exception: As for :meth:`run`, here and while parts are taken.
@@ -1533,11 +1534,12 @@ class Result:
 
 @final
 class ResultStream:
-    """Parts of what a script answers, as of the moment it began: one :class:`Result` after another; or, once, a stream of Arrow.
+    """Parts of what a script answers, as of the moment it began: one result after another, or, once, a stream of Arrow.
 
     The columns of all parts have the same types in Arrow: those of the stored columns that they are taken of, and else
-    those that the values of the first part show. Where a later part holds something else, :class:`InvalidInputError` is raised;
-    ``to_int``, ``to_float``, ``to_string`` and ``to_bool`` in the script say what a column is.
+    those that the values of the first part show. Where a later part holds something else,
+    :class:`InvalidInputError` is raised; ``to_int``, ``to_float``, ``to_string`` and ``to_bool`` in the script say what
+    a column is.
     """
 
     @property

@@ -64,6 +64,19 @@ def test_a_result_larger_than_the_memory_is_read_in_parts(tmp_path: Path) -> Non
         assert seen == ROWS
 
 
+def test_long_texts_are_read_few_at_once(tmp_path: Path) -> None:
+    with quipu.open(tmp_path / "db", memory_limit="64MB", cache="8MB", durability="none") as db:
+        db.run(":create pages {a: Int => s: String}")
+        for a in range(0, 2000, 100):
+            texts = [f"{one}" + "x" * 30_000 for one in range(a, a + 100)]
+            db.relation("pages").put({"a": list(range(a, a + 100)), "s": texts})
+        with pytest.raises(quipu.LimitError):
+            db.run("?[a, s] := *pages{a, s}")
+        rows = [row for part in db.stream("?[a, s] := *pages{a, s}") for row in part]
+        assert sorted(a for a, _ in rows) == list(range(2000))
+        assert all(s.startswith(str(a)) for a, s in rows)
+
+
 def test_arrow_takes_the_parts_once(facts: quipu.Database) -> None:
     pa = pytest.importorskip("pyarrow")
     stream = facts.stream("?[a, s, half] := *facts{a, s}, half = a / 2")
@@ -86,7 +99,7 @@ def test_a_column_that_changes_its_type_is_told_and_a_conversion_helps(
     facts: quipu.Database,
 ) -> None:
     mixed = "?[a, x] := *facts{a}, x = if(a < 290000, a, 'late')"
-    with pytest.raises(quipu.InvalidInputError, match="column `x` holds String here, and Int"):
+    with pytest.raises(quipu.InvalidInputError, match="column `x` holds several types here, and Int"):
         list(facts.stream(mixed))
     assert len(facts.run(mixed)) == ROWS
     parts = list(facts.stream(mixed.replace("x = if", "x = to_string(if") + ")"))

@@ -17,12 +17,25 @@ use env::sync::Mutex;
 use model::Type;
 use plan::Var;
 use std::sync::Arc;
+use store::Estimate;
 
 /// Rows of the first relation in a range.
 pub(crate) const RANGE_ROWS: u64 = 1 << 16;
 
 /// Ranges that a relation is cut into, at most: the bounds are drawn.
-pub(crate) const RANGES_MAX: u64 = 1 << 10;
+pub(crate) const RANGES_MAX: u64 = 1 << 12;
+
+/// What is found in the ranges that are read at once takes this part of what a query may hold.
+const MEMORY_SHARE: u64 = 8;
+
+/// Bytes of a row besides those that it takes in the store, ...
+const ROW_BYTES: u64 = 256;
+
+/// ... and for each of them: stored ones are packed, and what is read is a value, a cell and a part of a batch.
+const BYTES_A_BYTE: u64 = 6;
+
+/// Rows of a range, at least.
+const RANGE_ROWS_MIN: u64 = 64;
 
 /// So many times fewer rows than a range has are worth a part, ...
 const FEWER: u64 = 4;
@@ -32,6 +45,13 @@ const MORE: u64 = 4;
 
 /// Bytes of values that are worth being forgotten.
 const VALUES_BYTES: u64 = 8 << 20;
+
+/// How many rows of a relation, which holds so much, are read at once by each of some threads.
+pub(crate) fn range_rows(holds: Estimate, threads: usize, wanted: u64, memory_bytes: u64) -> u64 {
+    let row = ROW_BYTES + BYTES_A_BYTE * (holds.bytes / holds.rows.max(1));
+    let fit = memory_bytes / MEMORY_SHARE / threads as u64 / row;
+    wanted.min(fit.max(RANGE_ROWS_MIN))
+}
 
 /// Rows of a result.
 #[derive(Debug)]
@@ -126,6 +146,8 @@ pub(crate) struct Flow<'q> {
     pub enough: usize,
     /// ... and so many were here.
     pub taken: usize,
+    /// Rows of a range.
+    pub range_rows: u64,
 }
 
 impl Flow<'_> {
@@ -141,8 +163,8 @@ impl Flow<'_> {
 
     /// Whether there are so many rows, or so many values besides, that they should go out. `before`: bytes of values that stay.
     pub(crate) fn is_full(&self, query: &Query<'_>, before: u64) -> bool {
-        self.rows as u64 >= self.outlet.range_rows / FEWER
-            || query.interner.bytes() > before + VALUES_BYTES
+        let values = VALUES_BYTES.min(query.watch.memory_bytes_max() / MEMORY_SHARE);
+        self.rows as u64 >= self.range_rows / FEWER || query.interner.bytes() > before + values
     }
 
     /// The rows, which are no longer here.
@@ -160,7 +182,7 @@ impl Sink for Flow<'_> {
         self.rows += found.rows;
         self.taken = self.taken.saturating_add(found.rows);
         query.check(self.bytes())?;
-        if self.rows as u64 >= self.outlet.range_rows * MORE && !self.hand_on(query)? {
+        if self.rows as u64 >= self.range_rows * MORE && !self.hand_on(query)? {
             return Ok(false);
         }
         Ok(self.taken < self.enough)

@@ -28,7 +28,7 @@ use hashbrown::HashMap;
 use model::Value;
 use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Var};
 use std::sync::Arc;
-use store::Read;
+use store::{Estimate, Read};
 use syntax::Span;
 
 /// A stored relation and the orders in which it is found.
@@ -432,7 +432,8 @@ impl<'a> Query<'a> {
             let head = &plan.program.rules[rule.rule].head;
             if let Some(outlet) = self.outlet {
                 self.loose = body.loose.clone();
-                let flow = Flow { outlet, columns, rows: 0, head, enough, taken: 0 };
+                let range_rows = outlet.range_rows;
+                let flow = Flow { outlet, columns, rows: 0, head, enough, taken: 0, range_rows };
                 return self.run_flow(body, rule.rule, flow);
             }
             let first = self.first.take();
@@ -585,26 +586,33 @@ impl<'a> Query<'a> {
     fn run_flow(&mut self, body: &BodyPlan, rule: usize, mut flow: Flow<'a>) -> Result<()> {
         let variables = self.plan.program.rules[rule].variables.len();
         let plan = body;
-        let body = Body::new(plan, variables, &self.computer())?;
-        let rows = match plan.steps.first().map(|planned| &planned.step) {
-            Some(Step::Stored { stored, .. }) => self.plan.infos[*stored].rows,
-            _ => 0,
+        let threads = self.helpers.map_or(1, |helpers| helpers.free() + 1);
+        let holds = match plan.steps.first().map(|planned| &planned.step) {
+            Some(Step::Stored { stored, .. }) => match &self.relations[*stored] {
+                Relation::Stored(relation) => {
+                    let path = &relation.paths[0];
+                    self.read.estimate(path.keyspace, &path.all())?
+                }
+                Relation::Memory(_) => Estimate::default(),
+            },
+            _ => Estimate::default(),
         };
-        let range_rows = flow.outlet.range_rows;
-        let ranges = rows.div_ceil(range_rows).clamp(1, outlet::RANGES_MAX);
-        let ranges = body.ranges(self, range_rows, ranges as usize)?;
+        let memory_bytes = self.watch.memory_bytes_max();
+        flow.range_rows = outlet::range_rows(holds, threads, flow.range_rows, memory_bytes);
+        let ranges = holds.rows.div_ceil(flow.range_rows).clamp(1, outlet::RANGES_MAX);
+        // One that is thrown away, so that what its expressions hold is there before the mark.
+        let body = Body::new(plan, variables, &self.computer())?;
+        let ranges = body.ranges(self, flow.range_rows, ranges as usize)?;
         let (Some(ranges), Some(helpers)) = (ranges, self.helpers) else {
             self.run_body(plan, rule, &mut flow)?;
             return flow.hand_on(self).map(drop);
         };
         self.index_for(plan)?;
-        // One that is thrown away, so that what its expressions hold is there before the mark.
-        drop(Body::new(plan, variables, &self.computer())?);
         let mut mark = self.interner.mark();
         let mut tries_bytes = self.tries.bytes();
         let mut ranges = ranges.into_iter();
         loop {
-            let wave: Vec<_> = ranges.by_ref().take(helpers.free() + 1).collect();
+            let wave: Vec<_> = ranges.by_ref().take(threads).collect();
             let is_last = wave.is_empty();
             let wanted = !is_last && {
                 let mut body = Body::new(plan, variables, &self.computer())?;

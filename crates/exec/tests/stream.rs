@@ -77,7 +77,7 @@ const SCRIPTS: &[(&str, bool)] = &[
     ("good[a, s] := *r{a, s, b: 4}\n ?[x, y, s] := *e{x, y}, good[y, s]", true),
     ("?[a, s] := *r{a, s}, not *e{x: a}", true),
     ("?[a] := *r{a, b}, a > 1000000", true),
-    ("?[a, s] := *r{a, s} :limit 37", true),
+    ("?[a, s] := *r{a, s} :limit 800", true),
     ("?[a, s] := *r{a, s} :limit 0", true),
     ("?[a, s] := *r{a, s} :offset 5", true),
     // Rows may be equal, or an order is asked for.
@@ -110,7 +110,7 @@ fn parts_together_are_the_result() {
                     let all = whole(
                         &engine,
                         &script
-                            .replace(" :limit 37", "")
+                            .replace(" :limit 800", "")
                             .replace(" :limit 0", "")
                             .replace(" :offset 5", "")
                             .replace(":limit 3", ""),
