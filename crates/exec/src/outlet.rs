@@ -34,6 +34,9 @@ const ROW_BYTES: u64 = 256;
 /// ... and for each of them: stored ones are packed, and what is read is a value, a cell and a part of a batch.
 const BYTES_A_BYTE: u64 = 6;
 
+/// Ranges of each thread that are read before anything goes out, at most.
+pub(crate) const WAVE_MAX: usize = 64;
+
 /// Rows of a range, at least.
 const RANGE_ROWS_MIN: u64 = 64;
 

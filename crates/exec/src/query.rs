@@ -611,8 +611,9 @@ impl<'a> Query<'a> {
         let mut mark = self.interner.mark();
         let mut tries_bytes = self.tries.bytes();
         let mut ranges = ranges.into_iter();
+        let mut in_wave = threads;
         loop {
-            let wave: Vec<_> = ranges.by_ref().take(threads).collect();
+            let wave: Vec<_> = ranges.by_ref().take(in_wave).collect();
             let is_last = wave.is_empty();
             let wanted = !is_last && {
                 let mut body = Body::new(plan, variables, &self.computer())?;
@@ -628,10 +629,16 @@ impl<'a> Query<'a> {
             if !wanted {
                 return flow.hand_on(self).map(drop);
             }
-            if flow.is_full(self, mark.bytes()) {
+            // A wave costs threads their start: one that gives little is followed by a longer one.
+            in_wave = match flow.is_full(self, mark.bytes()) {
+                true => threads,
+                false => (2 * in_wave).min(outlet::WAVE_MAX * threads),
+            };
+            if in_wave == threads {
                 let (mut columns, rows) = flow.let_go();
                 let interner = self.interner.split_off(&mark, &mut columns);
-                if !flow.outlet.hand(columns, rows, interner)? {
+                // A part without rows would say nothing of its columns, and only the last may.
+                if rows > 0 && !flow.outlet.hand(columns, rows, interner)? {
                     return Ok(());
                 }
             }

@@ -164,6 +164,15 @@ fn a_result_larger_than_the_memory_goes_out_in_parts() {
 }
 
 #[test]
+fn values_that_give_no_rows_are_forgotten_too() {
+    let engine = engine(2, 2_500_000, 40_000);
+    engine.set_range_rows(1000);
+    let script = "?[a, t] := *r{a, s}, t = concat(s ~ '', '!'), ends_with(t, 'th 39998!')";
+    let (parts, _) = parts(&engine, script);
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
 fn parts_see_the_moment_at_which_the_script_began() {
     let engine = engine(2, 1 << 30, 1000);
     let script = "?[a, b] := *r{a, b}";
