@@ -432,13 +432,22 @@ def run_alone(engine: Engine, args: argparse.Namespace) -> None:
             steps.append(step)
             if "query" in step.tags:
                 at = len(steps) - 1
-                plain = Seq([step.script, "\n:disable_magic_rewrite true"])
-                scripts = [plain, step.script.shuffled(r), Seq([step.script.shuffled(r), "\n", plain.parts[1]])]
+                is_plain = ":disable_magic_rewrite" in step.script.text()
+                off = "" if is_plain else "\n:disable_magic_rewrite true"
+                scripts = [
+                    Seq([script, more])
+                    for script, more in [
+                        (step.script, off),
+                        (step.script.shuffled(r), ""),
+                        (step.script.shuffled(r), off),
+                    ]
+                ]
                 steps += [replace(step, script=script) for script in scripts]
                 base += [at] * len(scripts)
         answers = ask({"ours": engine}, steps)["ours"]
-        # With statistics of small relations, or without them.
-        others = ask({"ours": engine}, [replace(step, way=step.way ^ 2) for step in steps])["ours"]
+        # With statistics of small relations, or without them; in parts, or as a whole.
+        other = 2 if seed // 8 % 2 else 4
+        others = ask({"ours": engine}, [replace(step, way=step.way ^ other) for step in steps])["ours"]
         classes["programs"] += 1
         pairs = [(i, at, answers[at]) for i, at in enumerate(base) if at is not None]
         for i, at, first in pairs + [(i, i, others[i]) for i in range(len(steps))]:

@@ -68,5 +68,5 @@ def program(seed: int, large: float = 0.03) -> list[Step]:
     steps = maker.program()
     for step in steps:
         step.tags |= {"floats"} if maker.floats else set()
-        step.way = seed % 4
+        step.way = seed % 8
     return steps

@@ -3,13 +3,14 @@
 //! For comparing answers with other engines of the same language. Without arguments, standard input is scripts separated by
 //! lines of `---`, for one database. With `--programs`, each line is `[way, [[script, parameters], …]]`, for a
 //! database of its own, and the answer is a line with the list of their results: `fuzz/datalog/differ.py` talks to that. Of
-//! the way's bits the first lets several threads answer wherever they can, and the second lets statistics of however small
-//! relations steer joins.
+//! the way's bits the first lets several threads answer wherever they can, the second lets statistics of however small
+//! relations steer joins, and the third takes results in parts.
 
 use env::MemoryEnv;
+use env::sync::Mutex;
 use kv::{Kv, KvOptions};
 use model::Value;
-use quipu_exec::{Engine, Parameters};
+use quipu_exec::{Engine, Parameters, Part, Run};
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,9 +32,14 @@ fn main() {
             if way & 2 != 0 {
                 engine.set_sampled_rows(1);
             }
+            engine.set_range_rows(3);
             let results = scripts.into_iter().map(|(script, parameters)| {
                 let parameters = parameters.into_iter().map(|(name, json)| (name, value(json)));
-                answer(&engine, &script, &parameters.collect())
+                let parameters = parameters.collect();
+                match way & 4 {
+                    0 => answer(&engine, &script, &parameters),
+                    _ => answer_in_parts(&engine, &script, &parameters),
+                }
             });
             let results: serde_json::Value = results.collect();
             writeln!(out, "{results}").and_then(|()| out.flush()).expect("someone reads");
@@ -62,6 +68,29 @@ fn answer(engine: &Engine, script: &str, parameters: &Parameters) -> serde_json:
             let rows: Vec<serde_json::Value> =
                 (0..output.rows).map(|row| output.row(row).iter().map(json).collect()).collect();
             serde_json::json!({"headers": output.headers, "rows": rows})
+        }
+        Err(error) => serde_json::json!({"error": error.render(script)}),
+    }
+}
+
+/// The same of a result that is taken in parts, which come in no order.
+fn answer_in_parts(engine: &Engine, script: &str, parameters: &Parameters) -> serde_json::Value {
+    let found = Mutex::new((Vec::new(), Vec::new(), false));
+    let take = |Part { output, types }: Part<'_>| {
+        let mut found = found.lock();
+        found.1.extend((0..output.rows).map(|row| output.row(row)));
+        (found.0, found.2) = (output.headers, types.is_some());
+        Ok(true)
+    };
+    match engine.stream(script, &Run::new(parameters), &take) {
+        Ok(()) => {
+            let (headers, mut rows, came_early) = found.into_inner();
+            if came_early {
+                rows.sort();
+            }
+            let rows: Vec<serde_json::Value> =
+                rows.iter().map(|row| row.iter().map(json).collect()).collect();
+            serde_json::json!({"headers": headers, "rows": rows})
         }
         Err(error) => serde_json::json!({"error": error.render(script)}),
     }
