@@ -162,6 +162,21 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
     range
 }
 
+/// The sum of cells that are all small integers; `None` where one is not.
+pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
+    // So many integers of 50 bits have a sum of 63.
+    let sums = cells.chunks(1 << 13).map(|cells| {
+        let mut least_word = u64::MAX;
+        let mut sum = 0_i64;
+        for cell in cells {
+            least_word = least_word.min(cell.0);
+            sum = sum.wrapping_add((cell.0 << (64 - INT_BITS)).cast_signed() >> (64 - INT_BITS));
+        }
+        (least_word >= INT).then_some(i128::from(sum))
+    });
+    sums.sum()
+}
+
 /// Texts of a batch that [`Interner::loosely`] remembers.
 const RECENT: usize = 1024;
 
@@ -585,6 +600,25 @@ mod tests {
                     prop_assert_eq!(interner.text(text), cell);
                     prop_assert_eq!(Interner::default().text(text), Interner::default().cell(value));
                 }
+            }
+        }
+
+        #[test]
+        fn sums_of_small_integers_are_exact(
+            ints in prop::collection::vec(-(1_i64 << 49)..1 << 49, 0..40),
+            times in 1_usize..1000,
+            other in prop::option::of(value()),
+        ) {
+            let interner = Interner::default();
+            let mut cells: Vec<Cell> = ints.iter().map(|&int| interner.int(int)).collect();
+            cells = cells.repeat(times);
+            let all: i128 = ints.iter().map(|&int| i128::from(int)).sum();
+            prop_assert_eq!(small_sum(&cells), Some(all * times as i128));
+            if let Some(other) = other {
+                let cell = interner.cell(&other);
+                cells.insert(cells.len() / 2, cell);
+                let int = cell.as_small_int().map(i128::from);
+                prop_assert_eq!(small_sum(&cells), int.map(|int| all * times as i128 + int));
             }
         }
 
