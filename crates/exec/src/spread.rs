@@ -212,7 +212,9 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         self.all(shares, |Worker { body, query, sink }, ranges| {
             for range in ranges {
                 body.read_only(range);
-                body.step(0, Bindings::unit(variables), query, &mut Alone(sink))?;
+                if !body.step(0, Bindings::unit(variables), query, &mut Alone(sink))? {
+                    break;
+                }
             }
             Ok(())
         })
