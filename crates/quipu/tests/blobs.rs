@@ -585,6 +585,77 @@ fn names_and_types_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn every_way_to_read_in_a_transaction_sees_what_it_wrote_and_nobody_elses() {
+    let db = memory();
+    let blobs = pages(&db);
+    let length = |key: u64| [0, 5, 700, LARGE + 1, CHUNK + 3][key as usize % 5];
+    let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    for key in 0..200 {
+        blobs.put(key, &value_of(length(key), key)).unwrap();
+        model.insert(key, value_of(length(key), key));
+    }
+    db.compact().unwrap();
+    let tx = db.transaction(Isolation::Snapshot);
+    let inside = tx.blobs("pages").unwrap();
+    for key in (0..300).step_by(3) {
+        let value = value_of(length(key + 1), key + 1000);
+        inside.put(key, &value).unwrap();
+        model.insert(key, value);
+    }
+    for key in (0..300).step_by(7) {
+        assert_eq!(inside.delete(key).unwrap(), model.remove(&key).is_some(), "{key}");
+    }
+    // Others write meanwhile.
+    blobs.put(1000_u64, b"theirs").unwrap();
+    blobs.put(1_u64, b"theirs").unwrap();
+    blobs.delete(2_u64).unwrap();
+
+    assert_eq!(inside.len().unwrap(), model.len() as u64);
+    let all: Vec<(u64, Vec<u8>)> = model.clone().into_iter().collect();
+    let pairs = |rows: &BlobRows| -> Vec<(u64, Vec<u8>)> {
+        let keys = rows.words().iter().copied();
+        keys.enumerate().map(|(i, key)| (key, rows.value(i).to_vec())).collect()
+    };
+    let mut rows = BlobRows::default();
+    inside.scan(Some(50_u64.into()), 40, &mut rows).unwrap();
+    let from_50: Vec<_> = all.iter().filter(|(key, _)| *key >= 50).cloned().collect();
+    assert!(pairs(&rows) == from_50[..40]);
+    inside.scan_back(Some(150_u64.into()), 40, &mut rows).unwrap();
+    let back: Vec<_> = all.iter().rev().filter(|(key, _)| *key <= 150).cloned().collect();
+    assert!(pairs(&rows) == back[..40]);
+    let mut scan = inside.range(Some(20_u64.into()), Some(280_u64.into())).unwrap();
+    let mut found = Vec::new();
+    while scan.next_rows(33, &mut rows).unwrap() {
+        found.extend(pairs(&rows));
+    }
+    let within: Vec<_> = all.iter().filter(|(key, _)| (20..280).contains(key)).cloned().collect();
+    assert!(found == within);
+    inside.sample(500, 3, &mut rows).unwrap();
+    assert_eq!(rows.len(), 500);
+    assert!(pairs(&rows).iter().all(|(key, value)| model.get(key) == Some(value)));
+    let drawn: std::collections::BTreeSet<_> = rows.words().iter().collect();
+    assert!(drawn.iter().any(|&&key| key % 3 == 0), "what it wrote is drawn too");
+    // What a memtable holds of a range may be three times too few or too many.
+    let measure = inside.measure(None, None).unwrap();
+    let is_near = (model.len() as u64 / 3..=model.len() as u64 * 3).contains(&measure.rows);
+    assert!(is_near, "{measure:?} of {}", model.len());
+    for key in 0..300 {
+        assert_eq!(inside.contains(key).unwrap(), model.contains_key(&key), "{key}");
+        let mut read = Vec::new();
+        match inside.reader(key).unwrap() {
+            Some(mut reader) => {
+                reader.read_to_end(&mut read).unwrap();
+                assert!(model.get(&key) == Some(&read), "{key}");
+            }
+            None => assert!(!model.contains_key(&key), "{key}"),
+        }
+    }
+    tx.rollback();
+    assert_eq!(blobs.len().unwrap(), 200);
+    assert_eq!(get(&blobs, 1_u64), Some(b"theirs".to_vec()));
+}
+
+#[test]
 fn a_sample_is_of_what_there_is_and_a_measure_is_near_it() {
     let db = memory();
     let blobs = pages(&db);
