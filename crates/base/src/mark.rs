@@ -28,6 +28,8 @@ macro_rules! marks {
 marks! {
     /// A writer waited until a sealed generation was in tables.
     WriterStalled,
+    /// A writer was slowed because it outran the flush of a sealed generation.
+    WriterPaced,
     /// Scans had passed so much of memtables and level 0 that these were flushed and merged.
     FlushedForScans,
     /// A writer was slowed because level 0 is deep.

@@ -136,7 +136,9 @@ impl Inner {
         // log's record tells where there is one. The true sum is taken when the estimate says that it may be time to seal.
         let added = bytes + 128 * rows;
         let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;
-        if active >= self.options.memtable_bytes && !self.sealed.load(Ordering::Acquire) {
+        if self.sealed.load(Ordering::Acquire) {
+            self.pace.owe(added, active, self.options.memtable_bytes);
+        } else if active >= self.options.memtable_bytes {
             let true_bytes: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
             self.active_bytes.store(true_bytes, Ordering::Relaxed);
             if true_bytes >= self.options.memtable_bytes {
@@ -176,8 +178,15 @@ impl Inner {
         Ok(())
     }
 
-    /// Slows writers that outrun compaction: up to a millisecond a commit where level 0 has too many runs.
+    /// Slows writers that outrun compaction: up to a millisecond a commit where level 0 has too many runs; and those that outrun a flush (`pace.rs`).
     fn slow_down(&self) {
+        let delay_us = self.pace.due_us();
+        if delay_us > 0 {
+            hit(Mark::WriterPaced);
+            self.progress.wait_until_timeout(delay_us, &mut || {
+                !self.sealed.load(Ordering::Acquire) || self.poison.check().is_err()
+            });
+        }
         let (runs, soft) = (self.level0_runs.load(Ordering::Relaxed), self.level0_soft());
         if runs > soft && self.compaction_error.lock().is_none() {
             hit(Mark::WriterSlowed);
@@ -200,6 +209,7 @@ impl Inner {
             self.writer.try_lock().is_some()
         };
         self.has_room()
+            && !self.pace.is_due()
             && self.level0_runs.load(Ordering::Relaxed) <= self.level0_soft()
             && (0..COMMIT_LOOKS).any(is_free)
     }

@@ -22,6 +22,7 @@
 use crate::convert::{env_error, tree_error};
 use crate::merging::Merging;
 use crate::options::KvOptions;
+use crate::pace::Pace;
 use crate::poison::Poison;
 use crate::snapshots::Snapshots;
 use crate::trees::Trees;
@@ -88,6 +89,8 @@ pub(crate) struct Inner {
     pub(crate) closing: Arc<AtomicBool>,
     /// Bytes in active memtables at which a commit seals them, cheap to read.
     pub(crate) active_bytes: AtomicU64,
+    /// What writers owe who outrun the flush of the sealed generation.
+    pub(crate) pace: Pace,
     /// Bytes that the process has when freed memory is given back next.
     pub(crate) released_at: AtomicU64,
     /// Why compaction stopped, if it did; writes go on.

@@ -18,6 +18,7 @@ mod merging;
 mod normalise;
 mod open;
 mod options;
+mod pace;
 mod poison;
 mod read_flush;
 mod reader;

@@ -171,6 +171,7 @@ impl Inner {
                 .map_err(|error| self.poisoned_by(error))?;
         }
         self.sealed.store(false, Ordering::Release);
+        self.pace.forgive();
         self.after_install();
         Ok(Some(segment))
     }

@@ -288,6 +288,7 @@ pub(crate) fn assemble(
         compactions_asked: 0.into(),
         closing: Arc::new(false.into()),
         active_bytes: 0.into(),
+        pace: crate::pace::Pace::default(),
         released_at: 0.into(),
         compaction_error: Mutex::new(None),
         lock: Mutex::new(lock),

@@ -5,6 +5,8 @@
 //! 2. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
 //! 3. The kernel is asked to begin writing as the file grows: the sync at its end then waits for the last piece and not
 //!    for all of it. A sync stays what makes bytes durable; an error of the writing before it is the sync's to report.
+//! 4. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
+//!    `strict_bytes_per_sync`.) An error that is met in this wait is reported here, for the sync will not say it again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -18,6 +20,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Bytes after which the kernel is asked to write them: as RocksDB's manual advises for `bytes_per_sync`.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
 
+/// Bytes that the kernel has been asked to write and has not written, at most; then more is waited for.
+const WRITING_BYTES_MAX: u64 = 8 << 20;
+
 #[derive(Debug)]
 pub(crate) struct RealAppendFile {
     file: File,
@@ -26,6 +31,8 @@ pub(crate) struct RealAppendFile {
     written_bytes: u64,
     /// Of those, how many the kernel was asked to write, or has written.
     begun_bytes: u64,
+    /// Of those, how many were waited for.
+    settled_bytes: u64,
 }
 
 impl RealAppendFile {
@@ -52,6 +59,7 @@ impl RealAppendFile {
             buffer: Vec::new(),
             written_bytes: len_bytes,
             begun_bytes: len_bytes,
+            settled_bytes: len_bytes,
         }
     }
 
@@ -64,6 +72,21 @@ impl RealAppendFile {
         if waiting >= WRITE_BEHIND_BYTES {
             super::sys::begin_writing(&self.file, self.begun_bytes, waiting);
             self.begun_bytes = self.written_bytes;
+            self.settle()?;
+        }
+        Ok(())
+    }
+}
+
+impl RealAppendFile {
+    /// Waits while too much is being written.
+    fn settle(&mut self) -> Result<()> {
+        let settled = self.begun_bytes.saturating_sub(WRITING_BYTES_MAX);
+        let waiting = settled.saturating_sub(self.settled_bytes);
+        if waiting > 0 {
+            let waited = super::sys::wait_written(&self.file, self.settled_bytes, waiting);
+            waited.map_err(|e| super::write_error("write", &self.path, waiting, e))?;
+            self.settled_bytes = settled;
         }
         Ok(())
     }

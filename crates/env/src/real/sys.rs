@@ -91,6 +91,31 @@ pub(crate) fn begin_writing(file: &File, offset: u64, bytes: u64) {
     let _ = (file, offset, bytes);
 }
 
+/// Waits until these bytes are written to the device, as far as the kernel says; that is no sync.
+///
+/// # Errors
+/// A failed write of any part of the file, which is told once: no later sync says it again.
+pub(crate) fn wait_written(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {
+        let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
+        if unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, all) } != 0 {
+            let error = io::Error::last_os_error();
+            // File systems that do not have it write as they like.
+            return match error.raw_os_error() {
+                Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE) => Ok(()),
+                _ => Err(error),
+            };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, offset, bytes);
+    Ok(())
+}
+
 /// Reserves `bytes` of disk space for the file and makes it that long.
 pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
