@@ -1546,7 +1546,10 @@ class ResultStream:
     def columns(self) -> list[str]:
         """Names of the columns."""
     def close(self) -> None:
-        """Stop the script. There are no further parts."""
+        """Stop the script. There are no further parts.
+
+        Any thread may call it; one that waits for a part meanwhile gets a :class:`CancelledError`.
+        """
     def __iter__(self) -> Self: ...
     def __next__(self) -> Result: ...
     def __enter__(self) -> Self: ...

@@ -99,7 +99,7 @@ def test_a_column_that_changes_its_type_is_told_and_a_conversion_helps(
     facts: quipu.Database,
 ) -> None:
     mixed = "?[a, x] := *facts{a}, x = if(a < 290000, a, 'late')"
-    with pytest.raises(quipu.InvalidInputError, match="column `x` holds several types here, and Int"):
+    with pytest.raises(quipu.InvalidInputError, match="column `x` holds several types here, and was to hold Int"):
         list(facts.stream(mixed))
     assert len(facts.run(mixed)) == ROWS
     parts = list(facts.stream(mixed.replace("x = if", "x = to_string(if") + ")"))

@@ -192,8 +192,7 @@ impl<'p> Body<'p> {
         {
             return Ok(false);
         }
-        self.spread_waiting(query, emit)?;
-        Ok(true)
+        self.spread_waiting(query, emit)
     }
 
     /// Hands on what waits at any step for others of its kind.

@@ -25,7 +25,7 @@ use crate::explain::Analysis;
 use crate::expr::Computer;
 use crate::fixed::Projections;
 use crate::host::{Host, Run};
-use crate::outlet::{self, Left, Outlet, TakePart};
+use crate::outlet::{self, Left, Outlet, Taker};
 use crate::output::Output;
 use crate::own::Own;
 use crate::profile::Profile;
@@ -107,7 +107,7 @@ struct Ground<'g> {
     /// To the caller, as they are.
     goes_out: bool,
     /// To the caller while they are found, where they can.
-    take: Option<TakePart<'g>>,
+    take: Option<&'g Taker<'g>>,
 }
 
 /// Columns of the entry that `:order` names, and whether each descends; what is no column is left out.
@@ -241,7 +241,8 @@ impl Engine {
                 // A relation may have gone since the plan was made.
                 // Of a result that is handed out in parts, some may have been.
                 Err(Error::Store(error))
-                    if error.kind() == ErrorKind::InvalidInput && run.take.is_none() =>
+                    if error.kind() == ErrorKind::InvalidInput
+                        && !run.take.is_some_and(Taker::has_begun) =>
                 {
                     self.plans.remove(text);
                 }
@@ -454,8 +455,8 @@ impl Engine {
             Some(_) => None,
         };
         let outlet = take.filter(|_| !is_ordered && query.options.assert_some.is_none());
-        let outlet = outlet.map(|take| Outlet {
-            take,
+        let outlet = outlet.map(|taker| Outlet {
+            taker,
             headers: headers_of(plan, plan.program.predicates[plan.program.entry].columns.len()),
             types: types_of(plan),
             watch,
@@ -463,7 +464,6 @@ impl Engine {
             left: Mutex::new(Left {
                 skipped: options.offset,
                 rows: options.limit.unwrap_or(usize::MAX),
-                has_begun: false,
             }),
         });
         let mut running = None;

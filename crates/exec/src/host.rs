@@ -1,7 +1,7 @@
 //! What a script is run with, and what the engine asks of the database around it.
 
 use crate::engine::Parameters;
-use crate::outlet::TakePart;
+use crate::outlet::Taker;
 use crate::output::Output;
 use base::KeyspaceId;
 use model::Series;
@@ -29,7 +29,7 @@ pub struct Run<'r> {
     /// What it must not take longer than, if that.
     pub brief: Option<Brief>,
     /// Takes rows while they are found, where they can be; see [`Engine::stream`](crate::Engine::stream), which sets it.
-    pub take: Option<TakePart<'r>>,
+    pub take: Option<&'r Taker<'r>>,
 }
 
 /// What a script does in some microseconds (see [`Engine::run_briefly`](crate::Engine::run_briefly)).

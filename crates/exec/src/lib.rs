@@ -53,7 +53,7 @@ pub use engine::{Carried, Change, ChangeKind, ColumnOf, Engine, Frames, Paramete
 pub use error::{Error, Result};
 pub use host::{Brief, Debug, GoOn, Host, Run, may_change};
 pub use index_check::IndexCheck;
-pub use outlet::{Part, TakePart};
+pub use outlet::{Part, TakePart, Taker};
 pub use output::Output;
 pub use own::{FixedRule, RuleCall};
 pub use words::{Words, words};

@@ -17,6 +17,7 @@ use env::sync::Mutex;
 use model::Type;
 use plan::Var;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use store::Estimate;
 
 /// Rows of the first relation in a range.
@@ -68,9 +69,36 @@ pub struct Part<'p> {
 /// Takes parts of a result as they are found, by one thread at a time; no more are made once it says false or fails.
 pub type TakePart<'r> = &'r (dyn Fn(Part<'_>) -> Result<bool> + Send + Sync);
 
+/// Who takes parts, and whether one was handed out.
+pub struct Taker<'r> {
+    take: TakePart<'r>,
+    has_begun: AtomicBool,
+}
+
+impl<'r> Taker<'r> {
+    /// Nothing was handed out yet.
+    pub(crate) fn new(take: TakePart<'r>) -> Self {
+        Self { take, has_begun: AtomicBool::new(false) }
+    }
+
+    /// Whether a part was handed out.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Relaxed)
+    }
+
+    /// Hands out a part; whether more are wanted.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub(crate) fn hand(&self, part: Part<'_>) -> Result<Wanted> {
+        self.has_begun.store(true, Relaxed);
+        (self.take)(part)
+    }
+}
+
 /// Where rows go out.
 pub(crate) struct Outlet<'q> {
-    pub take: TakePart<'q>,
+    pub taker: &'q Taker<'q>,
     pub headers: Vec<String>,
     pub types: Vec<Option<Type>>,
     pub watch: &'q Watch<'q>,
@@ -84,14 +112,17 @@ pub(crate) struct Left {
     pub skipped: usize,
     /// Rows after them.
     pub rows: usize,
-    /// Whether a part went out.
-    pub has_begun: bool,
 }
 
 impl Outlet<'_> {
     /// Whether a part went out.
     pub(crate) fn has_begun(&self) -> bool {
-        self.left.lock().has_begun
+        self.taker.has_begun()
+    }
+
+    /// Whether no further part is wanted.
+    pub(crate) fn is_done(&self) -> bool {
+        self.has_begun() && self.left.lock().rows == 0
     }
 
     /// Hands rows to the caller. The time it takes does not count as the query's.
@@ -105,7 +136,8 @@ impl Outlet<'_> {
         interner: Interner,
     ) -> Result<Wanted> {
         let mut left = self.left.lock();
-        if left.rows == 0 && left.has_begun {
+        let has_begun = self.has_begun();
+        if left.rows == 0 && has_begun {
             return Ok(false);
         }
         let from = left.skipped.min(rows);
@@ -114,11 +146,11 @@ impl Outlet<'_> {
             columns = columns.iter().map(|column| column[from..to].to_vec()).collect();
         }
         left.skipped -= from;
-        left.rows -= to - from;
-        if from == to && left.has_begun {
-            return Ok(left.rows > 0);
+        if from == to && has_begun {
+            return Ok(true);
         }
-        left.has_begun = true;
+        // Nothing is, if this fails.
+        let rest = std::mem::take(&mut left.rows) - (to - from);
         let output = Output {
             headers: self.headers.clone(),
             columns,
@@ -126,10 +158,10 @@ impl Outlet<'_> {
             interner: Arc::new(interner),
         };
         let began_us = self.watch.now_us();
-        let wanted = (self.take)(Part { output, types: Some(&self.types) })?;
+        let wanted = self.taker.hand(Part { output, types: Some(&self.types) })?;
         self.watch.postpone(self.watch.now_us().saturating_sub(began_us));
-        if !wanted {
-            left.rows = 0;
+        if wanted {
+            left.rows = rest;
         }
         Ok(left.rows > 0)
     }
@@ -151,6 +183,8 @@ pub(crate) struct Flow<'q> {
     pub taken: usize,
     /// Rows of a range.
     pub range_rows: u64,
+    /// Bytes of values that stay when rows go out.
+    pub lasting_bytes: u64,
 }
 
 impl Flow<'_> {
@@ -162,12 +196,6 @@ impl Flow<'_> {
         let (mut columns, rows) = self.let_go();
         let interner = query.interner.copied(&mut columns);
         self.outlet.hand(columns, rows, interner)
-    }
-
-    /// Whether there are so many rows, or so many values besides, that they should go out. `before`: bytes of values that stay.
-    pub(crate) fn is_full(&self, query: &Query<'_>, before: u64) -> bool {
-        let values = VALUES_BYTES.min(query.watch.memory_bytes_max() / MEMORY_SHARE);
-        self.rows as u64 >= self.range_rows / FEWER || query.interner.bytes() > before + values
     }
 
     /// The rows, which are no longer here.
@@ -193,6 +221,17 @@ impl Sink for Flow<'_> {
 
     fn enough(&self) -> usize {
         self.enough
+    }
+
+    fn is_done(&self) -> bool {
+        self.outlet.is_done()
+    }
+
+    /// There are so many rows, or so many values besides.
+    fn is_full(&self, query: &Query<'_>) -> bool {
+        let values = VALUES_BYTES.min(query.watch.memory_bytes_max() / MEMORY_SHARE);
+        self.rows as u64 >= self.range_rows / FEWER
+            || query.interner.bytes() > self.lasting_bytes + values
     }
 
     fn is_joinable(&self) -> bool {

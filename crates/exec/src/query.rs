@@ -27,6 +27,7 @@ use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
 use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Var};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use store::{Estimate, Read};
 use syntax::Span;
@@ -433,8 +434,20 @@ impl<'a> Query<'a> {
             if let Some(outlet) = self.outlet {
                 self.loose = body.loose.clone();
                 let range_rows = outlet.range_rows;
-                let flow = Flow { outlet, columns, rows: 0, head, enough, taken: 0, range_rows };
-                return self.run_flow(body, rule.rule, flow);
+                let lasting_bytes = self.interner.bytes();
+                let flow = Flow {
+                    outlet,
+                    columns,
+                    rows: 0,
+                    head,
+                    enough,
+                    taken: 0,
+                    range_rows,
+                    lasting_bytes,
+                };
+                self.run_flow(body, rule.rule, flow)?;
+                self.loose = Vec::new();
+                return Ok(());
             }
             let first = self.first.take();
             if let Some(order) = self.goes_out.take() {
@@ -610,17 +623,19 @@ impl<'a> Query<'a> {
         self.index_for(plan)?;
         let mut mark = self.interner.mark();
         let mut tries_bytes = self.tries.bytes();
-        let mut ranges = ranges.into_iter();
+        let mut ranges = VecDeque::from(ranges);
         let mut in_wave = threads;
         loop {
-            let wave: Vec<_> = ranges.by_ref().take(in_wave).collect();
-            let is_last = wave.is_empty();
-            let wanted = !is_last && {
-                let mut body = Body::new(plan, variables, &self.computer())?;
-                body.set_enough(flow.enough);
-                let spread = Spread::new(helpers, self.stands(), plan, variables, &mut flow);
-                spread.run_over(wave, &mut body, self)?
-            };
+            let wave: Vec<_> = ranges.drain(..in_wave.min(ranges.len())).collect();
+            if wave.is_empty() {
+                return flow.hand_on(self).map(drop);
+            }
+            flow.lasting_bytes = mark.bytes();
+            let mut body = Body::new(plan, variables, &self.computer())?;
+            body.set_enough(flow.enough);
+            let spread = Spread::new(helpers, self.stands(), plan, variables, &mut flow);
+            let (wanted, unread) = spread.run_over(wave, &mut body, self)?;
+            unread.into_iter().rev().for_each(|range| ranges.push_front(range));
             if self.tries.bytes() != tries_bytes {
                 // They may hold values that were met in this wave.
                 tries_bytes = self.tries.bytes();
@@ -629,12 +644,13 @@ impl<'a> Query<'a> {
             if !wanted {
                 return flow.hand_on(self).map(drop);
             }
-            // A wave costs threads their start: one that gives little is followed by a longer one.
-            in_wave = match flow.is_full(self, mark.bytes()) {
+            // A wave costs threads their start: one that gives little is followed by a longer one, which ends when it gives much.
+            let is_full = flow.is_full(self);
+            in_wave = match is_full {
                 true => threads,
                 false => (2 * in_wave).min(outlet::WAVE_MAX * threads),
             };
-            if in_wave == threads {
+            if is_full {
                 let (mut columns, rows) = flow.let_go();
                 let interner = self.interner.split_off(&mark, &mut columns);
                 // A part without rows would say nothing of its columns, and only the last may.

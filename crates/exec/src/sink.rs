@@ -29,6 +29,16 @@ pub(crate) trait Sink: Send + Sized {
         usize::MAX
     }
 
+    /// Whether no further row is wanted, whoever finds it.
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    /// Whether what it has taken should go elsewhere before more is read.
+    fn is_full(&self, _query: &Query<'_>) -> bool {
+        false
+    }
+
     /// Whether what several have taken can be made one.
     fn is_joinable(&self) -> bool;
 

@@ -99,7 +99,8 @@ pub(crate) trait Out {
     ///
     /// # Errors
     /// Whatever stops the query.
-    fn spread(&mut self, query: &Query<'_>, level: usize, waiting: Vec<Bindings>) -> Result<()>;
+    fn spread(&mut self, query: &Query<'_>, level: usize, waiting: Vec<Bindings>)
+    -> Result<Wanted>;
 }
 
 /// A sink without helpers.
@@ -110,7 +111,7 @@ impl<S: Sink> Out for Alone<'_, S> {
         self.0.take(query, found)
     }
 
-    fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<()> {
+    fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
     }
 }
@@ -132,6 +133,8 @@ struct Worker<'a, 'p, S> {
     body: Body<'p>,
     query: Query<'a>,
     sink: S,
+    /// Ranges that it has not read, for its sink was full.
+    unread: Vec<KeyRange>,
 }
 
 impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
@@ -157,7 +160,7 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         }
         let rows_min = self.helpers.rows_min();
         match body.ranges(query, 2 * rows_min as u64, SHARES * (free + 1))? {
-            Some(ranges) => self.scan(query, ranges)?,
+            Some(ranges) => drop(self.scan(query, ranges)?),
             None => {
                 body.cut_from(rows_min);
                 body.run(query, &mut self)?;
@@ -166,7 +169,7 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         self.finish(query)
     }
 
-    /// The same of some ranges of what the first step reads.
+    /// The same of some ranges of what the first step reads; those that were not read come back, for the sink is full, or wants no more.
     ///
     /// # Errors
     /// Whatever stops the query.
@@ -175,19 +178,25 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         ranges: Vec<KeyRange>,
         body: &mut Body<'p>,
         query: &mut Query<'_>,
-    ) -> Result<Wanted> {
+    ) -> Result<(Wanted, Vec<KeyRange>)> {
         if self.sink.is_joinable() {
-            self.scan(query, ranges)?;
+            let unread = self.scan(query, ranges)?;
+            let is_done = self.sink.is_done();
             self.finish(query)?;
-            return Ok(true);
+            return Ok((!is_done, unread));
         }
-        for range in ranges {
+        let mut ranges = ranges.into_iter();
+        for range in ranges.by_ref() {
             body.read_only(range);
             if !body.step(0, Bindings::unit(self.variables), query, &mut Alone(self.sink))? {
-                return Ok(false);
+                return Ok((false, Vec::new()));
+            }
+            if self.sink.is_full(query) {
+                break;
             }
         }
-        body.hand_on_all_merged(query, &mut Alone(self.sink))
+        let wanted = body.hand_on_all_merged(query, &mut Alone(self.sink))?;
+        Ok((wanted, ranges.collect()))
     }
 
     fn begin(&mut self, query: &Query<'_>) -> Result<()> {
@@ -198,26 +207,33 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         for _ in 0..=taken.count {
             let query = query.fork(self.stands);
             let body = Body::new(self.plan, self.variables, &query.computer())?;
-            self.workers.push(Worker { body, query, sink: self.sink.fork() });
+            let (sink, unread) = (self.sink.fork(), Vec::new());
+            self.workers.push(Worker { body, query, sink, unread });
         }
         self.taken = Some(taken);
         Ok(())
     }
 
-    /// Reads these ranges by the first step.
-    fn scan(&mut self, query: &Query<'_>, ranges: Vec<KeyRange>) -> Result<()> {
+    /// Reads these ranges by the first step; those that were not read come back.
+    fn scan(&mut self, query: &Query<'_>, ranges: Vec<KeyRange>) -> Result<Vec<KeyRange>> {
         self.begin(query)?;
         let variables = self.variables;
         let shares = dealt(ranges, self.workers.len());
-        self.all(shares, |Worker { body, query, sink }, ranges| {
-            for range in ranges {
+        self.all(shares, |Worker { body, query, sink, unread }, ranges| {
+            let mut ranges = ranges.into_iter();
+            for range in ranges.by_ref() {
                 body.read_only(range);
-                if !body.step(0, Bindings::unit(variables), query, &mut Alone(sink))? {
+                if !body.step(0, Bindings::unit(variables), query, &mut Alone(sink))?
+                    || sink.is_full(query)
+                {
                     break;
                 }
             }
+            *unread = ranges.collect();
             Ok(())
-        })
+        })?;
+        let unread = self.workers.iter_mut().flat_map(|worker| std::mem::take(&mut worker.unread));
+        Ok(unread.collect())
     }
 
     /// Lets each worker do something with its share.
@@ -239,7 +255,7 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
     /// Makes one of all sinks.
     fn finish(mut self, query: &Query<'_>) -> Result<()> {
         let shares = self.workers.iter().map(|_| vec![()]).collect();
-        self.all(shares, |Worker { body, query, sink }, _| {
+        self.all(shares, |Worker { body, query, sink, .. }, _| {
             body.hand_on_all_merged(query, &mut Alone(sink)).map(drop)
         })?;
         for Worker { sink, .. } in self.workers.drain(..) {
@@ -254,7 +270,12 @@ impl<S: Sink> Out for Spread<'_, '_, '_, S> {
         self.sink.take(query, found)
     }
 
-    fn spread(&mut self, query: &Query<'_>, level: usize, waiting: Vec<Bindings>) -> Result<()> {
+    fn spread(
+        &mut self,
+        query: &Query<'_>,
+        level: usize,
+        waiting: Vec<Bindings>,
+    ) -> Result<Wanted> {
         self.begin(query)?;
         let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
         let shares = SHARES * self.workers.len();
@@ -270,12 +291,15 @@ impl<S: Sink> Out for Spread<'_, '_, '_, S> {
             }
         }
         let shares = dealt(pieces, self.workers.len());
-        self.all(shares, |Worker { body, query, sink }, pieces| {
+        self.all(shares, |Worker { body, query, sink, .. }, pieces| {
             for piece in pieces {
-                body.step(level, piece, query, &mut Alone(sink))?;
+                if !body.step(level, piece, query, &mut Alone(sink))? {
+                    break;
+                }
             }
             Ok(())
-        })
+        })?;
+        Ok(!self.sink.is_done())
     }
 }
 

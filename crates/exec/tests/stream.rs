@@ -173,6 +173,58 @@ fn values_that_give_no_rows_are_forgotten_too() {
 }
 
 #[test]
+fn much_after_little_goes_out_in_parts_too() {
+    let engine = engine(2, 2_500_000, 40_000);
+    engine.set_range_rows(50);
+    // Texts are read behind the condition: for a long while nothing is found, then all.
+    let script = "?[a, s] := *r{a, s}, a % 1000000 > 27000";
+    let (parts, _) = parts(&engine, script);
+    assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), 12_999);
+    assert!(parts.len() > 100, "{} parts", parts.len());
+}
+
+#[test]
+fn no_part_comes_after_one_that_was_refused() {
+    let engine = engine(3, 1 << 30, 3000);
+    engine.set_range_rows(100);
+    // Each range gives so much that it goes out in the middle, by several threads at once.
+    for script in [
+        "?[a, b, c] := *r{a}, *e{x: b, y: c}",
+        "few[a] := *r{a}, a < 100\n?[a, b, c] := few[a], *e{x: b, y: c}",
+    ] {
+        let parameters = Parameters::new();
+        let calls = AtomicUsize::new(0);
+        let fail = |_: Part<'_>| {
+            calls.fetch_add(1, Relaxed);
+            Err(Error::Stopped("no more".to_owned()))
+        };
+        let done = engine.stream(script, &Run::new(&parameters), &fail);
+        assert!(matches!(done, Err(Error::Stopped(why)) if why == "no more"), "{script}");
+        assert_eq!(calls.swap(0, Relaxed), 1, "{script}");
+        let refuse = |_: Part<'_>| Ok(calls.fetch_add(1, Relaxed) < 1);
+        engine.stream(script, &Run::new(&parameters), &refuse).unwrap();
+        assert_eq!(calls.swap(0, Relaxed), 2, "{script}");
+    }
+}
+
+#[test]
+fn a_query_ends_when_no_more_is_wanted() {
+    for threads in [1, 3] {
+        let engine = engine(threads, 1 << 30, 1000);
+        let parameters = Parameters::new();
+        let once = |_: Part<'_>| Ok(false);
+        // Some thousand million rows: nothing that ends while a test waits.
+        for script in [
+            "?[a, b, c, d, f] := *r{a}, *e{x: b, y: c}, *r{a: d}, *r{a: f}",
+            "few[a] := *r{a}, a < 500\n?[a, b, c, d, f] := few[a], *e{x: b, y: c}, *r{a: d}, *r{a: f}",
+        ] {
+            let run = Run { timeout_s: Some(20.0), ..Run::new(&parameters) };
+            engine.stream(script, &run, &once).unwrap();
+        }
+    }
+}
+
+#[test]
 fn parts_see_the_moment_at_which_the_script_began() {
     let engine = engine(2, 1 << 30, 1000);
     let script = "?[a, b] := *r{a, b}";

@@ -178,15 +178,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Slows writers that outrun compaction: up to a millisecond a commit where level 0 has too many runs; and those that outrun a flush (`pace.rs`).
+    /// Slows writers that outrun compaction: up to a millisecond a commit where level 0 has too many runs.
     fn slow_down(&self) {
-        let delay_us = self.pace.due_us();
-        if delay_us > 0 {
-            hit(Mark::WriterPaced);
-            self.progress.wait_until_timeout(delay_us, &mut || {
-                !self.sealed.load(Ordering::Acquire) || self.poison.check().is_err()
-            });
-        }
         let (runs, soft) = (self.level0_runs.load(Ordering::Relaxed), self.level0_soft());
         if runs > soft && self.compaction_error.lock().is_none() {
             hit(Mark::WriterSlowed);
@@ -214,8 +207,15 @@ impl Inner {
             && (0..COMMIT_LOOKS).any(is_free)
     }
 
-    /// Stops writers that outrun flushes: while twice the memtable budget is unflushed.
+    /// Slows writers that outrun a flush (`pace.rs`), and stops them while twice the memtable budget is unflushed.
     pub(crate) fn wait_for_room(&self) -> Result<()> {
+        let delay_us = self.pace.due_us();
+        if delay_us > 0 {
+            hit(Mark::WriterPaced);
+            self.progress.wait_until_timeout(delay_us, &mut || {
+                !self.sealed.load(Ordering::Acquire) || self.poison.check().is_err()
+            });
+        }
         if !self.has_room() {
             hit(Mark::WriterStalled);
             self.progress.wait_until(&mut || self.has_room() || self.poison.check().is_err());

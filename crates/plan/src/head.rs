@@ -4,32 +4,49 @@ use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Rule, Source, Var};
 use model::{Type, Value};
 
-/// The type of each column of a rule: that of a stored column it is taken of, or that which a conversion makes; `None` where it may be any.
+/// The type of each column of a rule: that of a stored column it is taken of, or that which an expression makes; `None` where it may be any.
 #[must_use]
 pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
-    rule.head.iter().map(|&var| type_of(var, rule, infos, rule.variables.len())).collect()
+    let mut known = vec![Known::Unasked; rule.variables.len()];
+    let of = |&var: &Var| type_of(var, rule, infos, &mut known);
+    rule.head.iter().map(of).collect()
 }
 
-/// The type of a variable. `steps` more variables that are the same are looked at.
-fn type_of(var: Var, rule: &Rule, infos: &[RelationInfo], steps: usize) -> Option<Type> {
-    let of_literal = |literal: &Literal| match literal {
+/// What is known of a variable's type.
+#[derive(Clone)]
+enum Known {
+    Unasked,
+    /// Also while it is asked for, so that variables that are made of each other end.
+    Nothing,
+    Type(Type),
+}
+
+fn type_of(var: Var, rule: &Rule, infos: &[RelationInfo], known: &mut [Known]) -> Option<Type> {
+    match &known[var] {
+        Known::Unasked => {}
+        Known::Nothing => return None,
+        Known::Type(of) => return Some(of.clone()),
+    }
+    known[var] = Known::Nothing;
+    let mut of_literal = |literal: &Literal| match literal {
         Literal::Atom { source: Source::Stored(stored), args, negated: false, .. } => {
             let place = args.iter().position(|arg| *arg == Some(var))?;
             let column = infos[*stored].columns.get(place)?;
             (*column.column_type.without_null() != Type::Any).then(|| column.column_type.clone())
         }
         Literal::Assign { var: assigned, value, .. } if *assigned == var => {
-            of_expr(value, rule, infos, steps)
+            of_expr(value, rule, infos, known)
         }
-        Literal::Same(a, b) if steps > 0 && (*a == var || *b == var) => {
-            type_of(if *a == var { *b } else { *a }, rule, infos, steps - 1)
-        }
+        Literal::Same(a, b) if *a == var => type_of(*b, rule, infos, known),
+        Literal::Same(a, b) if *b == var => type_of(*a, rule, infos, known),
         _ => None,
     };
-    rule.body.iter().find_map(of_literal)
+    let found = rule.body.iter().find_map(&mut of_literal)?;
+    known[var] = Known::Type(found.clone());
+    Some(found)
 }
 
-fn of_expr(expr: &Expr, rule: &Rule, infos: &[RelationInfo], steps: usize) -> Option<Type> {
+fn of_expr(expr: &Expr, rule: &Rule, infos: &[RelationInfo], known: &mut [Known]) -> Option<Type> {
     match expr {
         Expr::Const(value) => Some(match value {
             Value::Bool(_) => Type::Bool,
@@ -39,19 +56,23 @@ fn of_expr(expr: &Expr, rule: &Rule, infos: &[RelationInfo], steps: usize) -> Op
             Value::Bytes(_) => Type::Bytes,
             _ => return None,
         }),
-        Expr::Var(var) if steps > 0 => type_of(*var, rule, infos, steps - 1),
+        Expr::Var(var) => type_of(*var, rule, infos, known),
+        Expr::Param(_) => None,
         Expr::Call(function, args, _) => {
-            let same = |args: &mut dyn Iterator<Item = &Expr>| {
-                let mut known =
+            // The one type of all of some arguments, but for nulls.
+            let mut same = |args: &mut dyn Iterator<Item = &Expr>| {
+                let mut types =
                     args.filter(|arg| !matches!(arg, Expr::Const(Value::Null))).map(|arg| {
-                        of_expr(arg, rule, infos, steps).map(|of| of.without_null().clone())
+                        of_expr(arg, rule, infos, known).map(|of| of.without_null().clone())
                     });
-                let first = known.next()??;
-                known.all(|of| of.as_ref() == Some(&first)).then_some(first)
+                let first = types.next()??;
+                types.all(|of| of.as_ref() == Some(&first)).then_some(first)
             };
             match function.name {
                 "to_bool" | "eq" | "neq" | "lt" | "le" | "gt" | "ge" => Some(Type::Bool),
-                "to_int" | "length" => Some(Type::Int),
+                "length" => Some(Type::Int),
+                // It leaves ids as they are.
+                "to_int" => same(&mut args.iter()).filter(|of| *of != Type::Id).map(|_| Type::Int),
                 "to_float" => Some(Type::Float),
                 "to_string" => Some(Type::String),
                 "if" => same(&mut args.iter().skip(1)),
@@ -64,7 +85,6 @@ fn of_expr(expr: &Expr, rule: &Rule, infos: &[RelationInfo], steps: usize) -> Op
                 _ => None,
             }
         }
-        Expr::Var(_) | Expr::Param(_) => None,
     }
 }
 
@@ -131,10 +151,34 @@ mod tests {
             ("cond(a > 1, 2, a > 0, a, true, null)", Some("Int")),
             ("s ~ 'none'", Some("String")),
             ("to_float(x)", Some("Float")),
+            ("to_int(x)", None),
+            ("to_int(s)", Some("Int")),
+            ("y + 1", None),
             ("a == 1", Some("Bool")),
             ("null", None),
         ] {
             assert_eq!(type_of_text(text).as_deref(), of, "{text}");
         }
+    }
+
+    #[test]
+    fn variables_made_of_each_other_are_asked_once() {
+        let span = syntax::Span::default();
+        let add = function::lookup("add").unwrap();
+        // Each is the sum of the one before and itself: 2^64 ways to the first.
+        let twice = |var: Var| Literal::Assign {
+            var,
+            value: Expr::Call(add, vec![Expr::Var(var - 1), Expr::Var(var - 1)], span),
+            span,
+        };
+        let first = Literal::Assign { var: 0, value: Expr::Const(Value::Int(1)), span };
+        let rule = Rule {
+            predicate: 0,
+            head: vec![64],
+            variables: (0..65).map(|i| format!("v{i}")).collect(),
+            body: std::iter::once(first).chain((1..65).map(twice)).collect(),
+            span,
+        };
+        assert_eq!(head_types(&rule, &[]), [Some(Type::Int)]);
     }
 }

@@ -25,8 +25,7 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// A script that runs.
 struct Running {
-    /// `None` once nothing more is wanted.
-    parts: Option<Receiver<quipu::Result<quipu::Answer>>>,
+    parts: Receiver<quipu::Result<quipu::Answer>>,
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     /// The part that was looked at.
@@ -53,37 +52,39 @@ impl Running {
             }
         };
         let thread = std::thread::Builder::new().name("quipu-stream".to_owned()).spawn(run)?;
-        Ok(Self { parts: Some(parts), is_stopped, thread: Some(thread), first: None })
+        Ok(Self { parts, is_stopped, thread: Some(thread), first: None })
     }
 
-    /// The next part; `None` at the end.
+    /// The next part; `None` at the end. After that and after an error there are no more.
     fn next(&mut self, go_on: Option<GoOn<'_>>) -> quipu::Result<Option<quipu::Answer>> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
         loop {
-            let Some(parts) = &self.parts else { return Ok(None) };
-            match parts.recv_timeout(STEP) {
-                Ok(Ok(part)) => return Ok(Some(part)),
-                Ok(Err(error)) => {
-                    self.end();
-                    return Err(error);
+            match self.parts.recv_timeout(STEP) {
+                Ok(part) => return part.map(Some),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let ended = self.thread.take().map_or(Ok(()), JoinHandle::join);
+                    let why = "the thread of the query panicked";
+                    return ended.map(|()| None).map_err(|_| Error::new(ErrorKind::Io, why));
                 }
-                Err(RecvTimeoutError::Disconnected) => self.end(),
                 Err(RecvTimeoutError::Timeout) => {
-                    if go_on.is_some_and(|go_on| !go_on()) {
-                        self.end();
+                    let is_closed = self.is_stopped.load(Ordering::Relaxed);
+                    if is_closed || go_on.is_some_and(|go_on| !go_on()) {
                         return Err(Error::new(ErrorKind::Cancelled, "the query was interrupted"));
                     }
                 }
             }
         }
     }
+}
 
+impl Drop for Running {
     /// Stops the script, and waits until it has.
-    fn end(&mut self) {
+    fn drop(&mut self) {
         self.is_stopped.store(true, Ordering::Relaxed);
-        (self.parts, self.first) = (None, None);
+        // The thread may wait for its part to be taken: it finds that nobody is there.
+        drop(std::mem::replace(&mut self.parts, sync_channel(0).1));
         if let Some(thread) = self.thread.take() {
             // It has nothing to say but a panic, which was shown when it came.
             let _ = thread.join();
@@ -91,10 +92,13 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
-    }
+/// Where a stream stands. No lock is held while a part is waited for: a signal's handler may close the stream.
+enum State {
+    Ready(Running),
+    /// A call waits for a part.
+    Busy,
+    /// At its end, closed, or handed over to Arrow.
+    Done,
 }
 
 /// Parts of a result, as of the moment the script began.
@@ -102,8 +106,8 @@ impl Drop for Running {
 pub(crate) struct ResultStream {
     columns: Vec<String>,
     schema: Arc<Schema>,
-    /// Nothing once it was handed over to Arrow.
-    running: Mutex<Option<Running>>,
+    is_stopped: Arc<AtomicBool>,
+    state: Mutex<State>,
 }
 
 /// Begins to run a script. Its mistakes are told here.
@@ -127,7 +131,26 @@ pub(crate) fn stream(
     let schema = first.to_batch().map_err(arrow_error)?.schema();
     let columns = first.columns().to_vec();
     running.first = Some(first);
-    Ok(ResultStream { columns, schema, running: Mutex::new(Some(running)) })
+    let is_stopped = Arc::clone(&running.is_stopped);
+    Ok(ResultStream { columns, schema, is_stopped, state: Mutex::new(State::Ready(running)) })
+}
+
+impl ResultStream {
+    /// What runs, which is nobody else's then; `None` at the end. `next`: where the stream stands now.
+    fn take(&self, next: State) -> PyResult<Option<Running>> {
+        let mut state = self.state.lock();
+        match std::mem::replace(&mut *state, next) {
+            State::Ready(running) => Ok(Some(running)),
+            State::Done => {
+                *state = State::Done;
+                Ok(None)
+            }
+            State::Busy => {
+                *state = State::Busy;
+                Err(invalid("another call waits for a part of the stream"))
+            }
+        }
+    }
 }
 
 #[pymethods]
@@ -142,15 +165,28 @@ impl ResultStream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Answer>> {
-        let part = crate::import::interruptible(py, |go_on| match &mut *self.running.lock() {
-            Some(running) => running.next(Some(go_on)),
-            None => Ok(None),
-        })?;
-        Ok(part.map(Answer::new))
+        let Some(mut running) = self.take(State::Busy)? else { return Ok(None) };
+        let part = crate::import::interruptible(py, |go_on| running.next(Some(go_on)));
+        let ended = {
+            let mut state = self.state.lock();
+            // It may have been closed meanwhile.
+            let goes_on = matches!((&part, &*state), (Ok(Some(_)), State::Busy));
+            match goes_on {
+                true => std::mem::replace(&mut *state, State::Ready(running)),
+                false => {
+                    *state = State::Done;
+                    State::Ready(running)
+                }
+            }
+        };
+        py.detach(|| drop(ended));
+        Ok(part?.map(Answer::new))
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.running.lock().take()));
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let state = std::mem::replace(&mut *self.state.lock(), State::Done);
+        py.detach(|| drop(state));
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -174,7 +210,7 @@ impl ResultStream {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema; // as in `Table`
-        let running = py.detach(|| self.running.lock().take());
+        let running = self.take(State::Done)?;
         let mut running = running.ok_or_else(|| invalid("the stream was handed out already"))?;
         let mut next = move || -> Result<Option<RecordBatch>, ArrowError> {
             let part = running.next(None);

@@ -125,8 +125,7 @@ impl Answer {
             let seen = answer.seen(column);
             if !kind.takes(&seen) {
                 let (name, found) = (&answer.columns()[column], seen.kind());
-                let what =
-                    format!("column `{name}` holds {found} here, and {kind} in earlier rows");
+                let what = format!("column `{name}` holds {found} here, and was to hold {kind}");
                 let hint =
                     "to_int(…), to_float(…), to_string(…) and to_bool(…) make all of one type";
                 let what = format!("{what}\nhint: {hint}");

@@ -63,6 +63,9 @@ impl Answer {
     }
 }
 
+/// Why nothing more is written.
+const BROKEN: &str = "an earlier part could not be written";
+
 /// Writes the parts of a result as one Parquet file, compressed with Zstandard.
 pub struct ParquetParts<W: Write + Send>(ParquetState<W>);
 
@@ -86,7 +89,7 @@ impl<W: Write + Send> ParquetParts<W> {
         let batch = part.to_batch().map_err(failed)?;
         let mut writer = match std::mem::replace(&mut self.0, ParquetState::Failed) {
             ParquetState::Begun(writer) => writer,
-            ParquetState::Failed => return Err(failed("an earlier part could not be written")),
+            ParquetState::Failed => return Err(failed(BROKEN)),
             ParquetState::Empty(out) => {
                 let compression = Compression::ZSTD(ZstdLevel::default());
                 let properties = WriterProperties::builder()
@@ -106,11 +109,12 @@ impl<W: Write + Send> ParquetParts<W> {
     /// Writes what a file ends with. Without a part, nothing is written.
     ///
     /// # Errors
-    /// A failed write.
+    /// A failed write, also of a part before.
     pub fn finish(self) -> Result<()> {
         match self.0 {
             ParquetState::Begun(writer) => writer.close().map(drop).map_err(failed),
-            ParquetState::Empty(_) | ParquetState::Failed => Ok(()),
+            ParquetState::Empty(_) => Ok(()),
+            ParquetState::Failed => Err(failed(BROKEN)),
         }
     }
 }
@@ -144,7 +148,7 @@ impl<W: Write> ArrowParts<W> {
         let batch = part.to_batch().map_err(failed)?;
         let mut writer = match std::mem::replace(&mut self.0, ArrowState::Failed) {
             ArrowState::Begun(writer) => writer,
-            ArrowState::Failed => return Err(failed("an earlier part could not be written")),
+            ArrowState::Failed => return Err(failed(BROKEN)),
             ArrowState::Empty(out) => {
                 Box::new(FileWriter::try_new(out, &batch.schema()).map_err(failed)?)
             }
@@ -162,11 +166,12 @@ impl<W: Write> ArrowParts<W> {
     /// Writes what a file ends with. Without a part, nothing is written.
     ///
     /// # Errors
-    /// A failed write.
+    /// A failed write, also of a part before.
     pub fn finish(self) -> Result<()> {
         match self.0 {
             ArrowState::Begun(mut writer) => writer.finish().map_err(failed),
-            ArrowState::Empty(_) | ArrowState::Failed => Ok(()),
+            ArrowState::Empty(_) => Ok(()),
+            ArrowState::Failed => Err(failed(BROKEN)),
         }
     }
 }

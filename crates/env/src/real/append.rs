@@ -4,9 +4,9 @@
 //! 1. What is in the buffer is not in the file yet; the file's own position is at its end.
 //! 2. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
 //! 3. The kernel is asked to begin writing as the file grows: the sync at its end then waits for the last piece and not
-//!    for all of it. A sync stays what makes bytes durable; an error of the writing before it is the sync's to report.
+//!    for all of it. A sync stays what makes bytes durable; an error of the writing before it is told by the next wait or sync.
 //! 4. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
-//!    `strict_bytes_per_sync`.) An error that is met in this wait is reported here, for the sync will not say it again.
+//!    `strict_bytes_per_sync`.) The kernel tells an error once: after one that this wait has met, every later call fails.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -33,6 +33,8 @@ pub(crate) struct RealAppendFile {
     begun_bytes: u64,
     /// Of those, how many were waited for.
     settled_bytes: u64,
+    /// A wait has met an error, which no sync would tell again.
+    has_failed: bool,
 }
 
 impl RealAppendFile {
@@ -60,10 +62,23 @@ impl RealAppendFile {
             written_bytes: len_bytes,
             begun_bytes: len_bytes,
             settled_bytes: len_bytes,
+            has_failed: false,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.has_failed {
+            false => Ok(()),
+            true => Err(EnvError::io(
+                "write",
+                &self.path,
+                io::Error::other("an earlier write to the device failed"),
+            )),
         }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check()?;
         let needed = bytes.len() as u64;
         let written = self.file.write_all(bytes);
         written.map_err(|e| super::write_error("write", &self.path, needed, e))?;
@@ -85,7 +100,10 @@ impl RealAppendFile {
         let waiting = settled.saturating_sub(self.settled_bytes);
         if waiting > 0 {
             let waited = super::sys::wait_written(&self.file, self.settled_bytes, waiting);
-            waited.map_err(|e| super::write_error("write", &self.path, waiting, e))?;
+            if let Err(error) = waited {
+                self.has_failed = true;
+                return Err(super::write_error("write", &self.path, waiting, error));
+            }
             self.settled_bytes = settled;
         }
         Ok(())
@@ -114,6 +132,7 @@ impl AppendFile for RealAppendFile {
 
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
+        self.check()?;
         self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
     }
 
@@ -123,5 +142,44 @@ impl AppendFile for RealAppendFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_file_little_waits_for_the_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table");
+        let piece = vec![7; 1 << 20];
+        let mut file = RealAppendFile::create(&path).unwrap();
+        for written in 1..=20_u64 {
+            file.append(&piece).unwrap();
+            assert_eq!(file.settled_bytes, (written << 20).saturating_sub(WRITING_BYTES_MAX));
+        }
+        file.sync().unwrap();
+        drop(file);
+        // What was there before is nobody's to wait for.
+        let mut file = RealAppendFile::open(&path, 15 << 20).unwrap();
+        assert_eq!(file.settled_bytes, 15 << 20);
+        for _ in 0..9 {
+            file.append(&piece).unwrap();
+        }
+        assert_eq!(file.settled_bytes, 16 << 20);
+        file.sync().unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 24 << 20);
+    }
+
+    #[test]
+    fn after_a_wait_that_failed_nothing_succeeds() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = RealAppendFile::create(&folder.path().join("table")).unwrap();
+        file.append(b"some").unwrap();
+        file.has_failed = true;
+        assert!(file.flush().is_err());
+        assert!(file.sync().is_err());
+        assert!(file.append(&vec![0; BUFFER_BYTES]).is_err());
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn will_need(file: &File, offset: u64, bytes: u64) {
 }
 
 /// Asks the kernel to begin writing these bytes of its cache to the device, and does not wait. Best effort: it promises
-/// nothing about durability, and leaves errors of the writing to the next sync.
+/// nothing about durability, and leaves errors of the writing to the next wait or sync.
 pub(crate) fn begin_writing(file: &File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
     if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {
@@ -104,11 +104,12 @@ pub(crate) fn wait_written(file: &File, offset: u64, bytes: u64) -> io::Result<(
         // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
         if unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, all) } != 0 {
             let error = io::Error::last_os_error();
-            // File systems that do not have it write as they like.
-            return match error.raw_os_error() {
-                Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE) => Ok(()),
-                _ => Err(error),
-            };
+            // Where it is not there, or not allowed, the kernel writes as it likes.
+            let is_missing = matches!(
+                error.raw_os_error(),
+                Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE | libc::EPERM | libc::EOPNOTSUPP)
+            );
+            return if is_missing { Ok(()) } else { Err(error) };
         }
     }
     #[cfg(not(target_os = "linux"))]

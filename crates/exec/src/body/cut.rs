@@ -66,7 +66,7 @@ impl Body<'_> {
                 cut.waiting_rows += batch.rows;
                 cut.waiting.push(batch);
                 if cut.waiting_rows >= 2 * cut.rows_min {
-                    self.spread_waiting(query, emit)?;
+                    return self.spread_waiting(query, emit);
                 }
                 return Ok(true);
             }
@@ -75,13 +75,13 @@ impl Body<'_> {
     }
 
     /// Hands what waits to all threads.
-    pub(super) fn spread_waiting(&mut self, query: &Query<'_>, emit: Emit<'_>) -> Result<()> {
+    pub(super) fn spread_waiting(&mut self, query: &Query<'_>, emit: Emit<'_>) -> Result<Wanted> {
         match &mut self.cut {
             Some(Cut { level: Some(level), waiting, waiting_rows, .. }) if *waiting_rows > 0 => {
                 *waiting_rows = 0;
                 emit.spread(query, *level, std::mem::take(waiting))
             }
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 

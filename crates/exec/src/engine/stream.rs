@@ -1,11 +1,9 @@
 //! Scripts whose rows are handed out while they are found.
 
 use super::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::Run;
-use crate::outlet::{Part, TakePart};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use store::ErrorKind;
+use crate::outlet::{Part, TakePart, Taker};
 
 impl Engine {
     /// Runs a script in a transaction of its own; `take` gets its rows in parts, one at least.
@@ -16,24 +14,10 @@ impl Engine {
     /// # Errors
     /// As [`Engine::run_with`], and those of `take`. Parts may have been handed out before.
     pub fn stream(&self, text: &str, run: &Run<'_>, take: TakePart<'_>) -> Result<()> {
-        let has_begun = AtomicBool::new(false);
-        let noting = |part: Part<'_>| {
-            has_begun.store(true, Relaxed);
-            take(part)
-        };
-        let run = Run { take: Some(&noting), brief: None, ..*run };
-        let output = match self.run_with(text, &run) {
-            // A relation may have gone since the plan was made.
-            Err(Error::Store(error))
-                if error.kind() == ErrorKind::InvalidInput && !has_begun.load(Relaxed) =>
-            {
-                self.plans.remove(text);
-                self.run_with(text, &run)?
-            }
-            output => output?,
-        };
-        if !has_begun.load(Relaxed) {
-            take(Part { output, types: None })?;
+        let taker = Taker::new(take);
+        let output = self.run_with(text, &Run { take: Some(&taker), brief: None, ..*run })?;
+        if !taker.has_begun() {
+            taker.hand(Part { output, types: None })?;
         }
         Ok(())
     }
