@@ -14,6 +14,10 @@ import quipu
 ROWS = 300_000
 
 
+# Much at the begin, and then nothing for longer than a test waits.
+SLOW = "?[a, b, c] := *facts{a}, *facts{a: b}, *facts{a: c}, a == 0 && b < 4 || a + b + c < 0"
+
+
 def long(a: Any) -> Any:
     return [f"a text that no cell holds: {one}" for one in a]
 
@@ -159,5 +163,34 @@ def test_a_signal_ends_the_wait_for_a_part(facts: quipu.Database) -> None:
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         facts.stream(endless)
+    timer.join()
+    assert running(facts) == 1
+
+
+def test_a_handler_of_a_signal_may_close_the_stream(facts: quipu.Database) -> None:
+    stream = facts.stream("?[a, b] := *facts{a, b}")
+    assert len(next(stream)) > 0
+    before = signal.signal(signal.SIGALRM, lambda *_: stream.close())
+    try:
+        stream = facts.stream(SLOW, timeout=60)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(quipu.CancelledError):
+            for _ in stream:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert running(facts) == 1
+    assert list(stream) == []
+
+
+def test_another_thread_closes_a_stream_that_waits(facts: quipu.Database) -> None:
+    stream = facts.stream(SLOW, timeout=60)
+    next(stream)
+    timer = threading.Timer(0.3, stream.close)
+    timer.start()
+    with pytest.raises(quipu.CancelledError):
+        for _ in stream:
+            pass
     timer.join()
     assert running(facts) == 1

@@ -35,6 +35,9 @@ const ROW_BYTES: u64 = 256;
 /// ... and for each of them: stored ones are packed, and what is read is a value, a cell and a part of a batch.
 const BYTES_A_BYTE: u64 = 6;
 
+/// Microseconds after which what was found goes out, however little it is.
+const PATIENCE_US: u64 = 500_000;
+
 /// Ranges of each thread that are read before anything goes out, at most.
 pub(crate) const WAVE_MAX: usize = 64;
 
@@ -185,6 +188,8 @@ pub(crate) struct Flow<'q> {
     pub range_rows: u64,
     /// Bytes of values that stay when rows go out.
     pub lasting_bytes: u64,
+    /// When rows went out last, or the first came.
+    pub since_us: u64,
 }
 
 impl Flow<'_> {
@@ -195,7 +200,14 @@ impl Flow<'_> {
     pub(crate) fn hand_on(&mut self, query: &Query<'_>) -> Result<Wanted> {
         let (mut columns, rows) = self.let_go();
         let interner = query.interner.copied(&mut columns);
-        self.outlet.hand(columns, rows, interner)
+        let wanted = self.outlet.hand(columns, rows, interner);
+        self.since_us = query.watch.now_us();
+        wanted
+    }
+
+    /// Whether there are rows that have waited for long.
+    fn is_late(&self, query: &Query<'_>) -> bool {
+        self.rows > 0 && query.watch.now_us().saturating_sub(self.since_us) > PATIENCE_US
     }
 
     /// The rows, which are no longer here.
@@ -213,7 +225,8 @@ impl Sink for Flow<'_> {
         self.rows += found.rows;
         self.taken = self.taken.saturating_add(found.rows);
         query.check(self.bytes())?;
-        if self.rows as u64 >= self.range_rows * MORE && !self.hand_on(query)? {
+        let is_much = self.rows as u64 >= self.range_rows * MORE || self.is_late(query);
+        if is_much && !self.hand_on(query)? {
             return Ok(false);
         }
         Ok(self.taken < self.enough)
@@ -229,6 +242,9 @@ impl Sink for Flow<'_> {
 
     /// There are so many rows, or so many values besides.
     fn is_full(&self, query: &Query<'_>) -> bool {
+        if self.is_late(query) {
+            return true;
+        }
         let values = VALUES_BYTES.min(query.watch.memory_bytes_max() / MEMORY_SHARE);
         self.rows as u64 >= self.range_rows / FEWER
             || query.interner.bytes() > self.lasting_bytes + values

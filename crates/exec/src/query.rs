@@ -444,6 +444,7 @@ impl<'a> Query<'a> {
                     taken: 0,
                     range_rows,
                     lasting_bytes,
+                    since_us: self.watch.now_us(),
                 };
                 self.run_flow(body, rule.rule, flow)?;
                 self.loose = Vec::new();
@@ -657,6 +658,7 @@ impl<'a> Query<'a> {
                 if rows > 0 && !flow.outlet.hand(columns, rows, interner)? {
                     return Ok(());
                 }
+                flow.since_us = self.watch.now_us();
             }
         }
     }
