@@ -160,7 +160,7 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         }
         let rows_min = self.helpers.rows_min();
         match body.ranges(query, 2 * rows_min as u64, SHARES * (free + 1))? {
-            Some(ranges) => drop(self.scan(query, ranges)?),
+            Some(ranges) => drop(self.scan(query, ranges, false)?),
             None => {
                 body.cut_from(rows_min);
                 body.run(query, &mut self)?;
@@ -180,7 +180,7 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         query: &mut Query<'_>,
     ) -> Result<(Wanted, Vec<KeyRange>)> {
         if self.sink.is_joinable() {
-            let unread = self.scan(query, ranges)?;
+            let unread = self.scan(query, ranges, true)?;
             let is_done = self.sink.is_done();
             self.finish(query)?;
             return Ok((!is_done, unread));
@@ -214,8 +214,13 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         Ok(())
     }
 
-    /// Reads these ranges by the first step; those that were not read come back.
-    fn scan(&mut self, query: &Query<'_>, ranges: Vec<KeyRange>) -> Result<Vec<KeyRange>> {
+    /// Reads these ranges by the first step. `pauses`: only until the sinks are full; those that were not read come back.
+    fn scan(
+        &mut self,
+        query: &Query<'_>,
+        ranges: Vec<KeyRange>,
+        pauses: bool,
+    ) -> Result<Vec<KeyRange>> {
         self.begin(query)?;
         let variables = self.variables;
         let shares = dealt(ranges, self.workers.len());
@@ -224,7 +229,7 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
             for range in ranges.by_ref() {
                 body.read_only(range);
                 if !body.step(0, Bindings::unit(variables), query, &mut Alone(sink))?
-                    || sink.is_full(query)
+                    || (pauses && sink.is_full(query))
                 {
                     break;
                 }

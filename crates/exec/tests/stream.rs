@@ -184,6 +184,14 @@ fn much_after_little_goes_out_in_parts_too() {
 }
 
 #[test]
+fn a_relation_of_one_range_is_read_to_its_end_by_several_threads() {
+    let engine = engine(2, 1 << 30, 47);
+    engine.set_range_rows(48);
+    let found = streamed(&engine, "?[a, s, b] := *r{a, s, b}");
+    assert_eq!(found.len(), 47);
+}
+
+#[test]
 fn no_part_comes_after_one_that_was_refused() {
     let engine = engine(3, 1 << 30, 3000);
     engine.set_range_rows(100);
