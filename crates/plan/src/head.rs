@@ -153,7 +153,6 @@ mod tests {
             ("to_float(x)", Some("Float")),
             ("to_int(x)", None),
             ("to_int(s)", Some("Int")),
-            ("y + 1", None),
             ("a == 1", Some("Bool")),
             ("null", None),
         ] {
