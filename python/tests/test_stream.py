@@ -159,11 +159,19 @@ def test_a_slow_reader_does_not_run_into_the_timeout(facts: quipu.Database) -> N
 
 def test_a_signal_ends_the_wait_for_a_part(facts: quipu.Database) -> None:
     endless = "?[a, b, c] := *facts{a}, *facts{a: b}, *facts{a: c}, a + b + c < 0"
-    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        facts.stream(endless)
-    timer.join()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # Not SIGINT: a process in the background may ignore it.
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            facts.stream(endless, timeout=60)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
     assert running(facts) == 1
 
 

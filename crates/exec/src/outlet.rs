@@ -12,13 +12,16 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::query::Query;
 use crate::sink::{Sink, head_columns};
+use crate::stored::StoredPath;
 use crate::watch::Watch;
+use base::{Batch, Keys, Projection};
 use env::sync::Mutex;
 use model::Type;
 use plan::Var;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use store::Estimate;
+use store::Read;
 
 /// Rows of the first relation in a range.
 pub(crate) const RANGE_ROWS: u64 = 1 << 16;
@@ -29,11 +32,14 @@ pub(crate) const RANGES_MAX: u64 = 1 << 12;
 /// What is found in the ranges that are read at once takes this part of what a query may hold.
 const MEMORY_SHARE: u64 = 8;
 
-/// Bytes of a row besides those that it takes in the store, ...
+/// Bytes of a row besides those of its texts, ...
 const ROW_BYTES: u64 = 256;
 
-/// ... and for each of them: stored ones are packed, and what is read is a value, a cell and a part of a batch.
-const BYTES_A_BYTE: u64 = 6;
+/// ... and for each of these: what is read is a part of a batch, then a value, and rows that were drawn may be shorter than others.
+const BYTES_A_BYTE: u64 = 3;
+
+/// Rows that are drawn to see how long they are.
+const DRAWN: usize = 32;
 
 /// Microseconds after which what was found goes out, however little it is.
 const PATIENCE_US: u64 = 500_000;
@@ -53,11 +59,34 @@ const MORE: u64 = 4;
 /// Bytes of values that are worth being forgotten.
 const VALUES_BYTES: u64 = 8 << 20;
 
-/// How many rows of a relation, which holds so much, are read at once by each of some threads.
-pub(crate) fn range_rows(holds: Estimate, threads: usize, wanted: u64, memory_bytes: u64) -> u64 {
-    let row = ROW_BYTES + BYTES_A_BYTE * (holds.bytes / holds.rows.max(1));
+/// How many rows of a relation are read at once by each of some threads, `wanted` at most.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) fn range_rows(
+    path: &StoredPath,
+    read: &dyn Read,
+    threads: usize,
+    wanted: u64,
+    memory_bytes: u64,
+) -> Result<u64> {
+    let mut drawn = Batch::new(&path.shape);
+    let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
+    let mut random = || {
+        draws += 1;
+        hasher.hash_one(draws)
+    };
+    // What is stored tells little: a page of text may be a tenth of its length there, or a hundredth.
+    read.sample_into(path.keyspace, DRAWN, &mut random, Projection::ALL, &mut drawn)?;
+    let key_bytes = match &drawn.keys {
+        Keys::Words(_) => 0,
+        Keys::Bytes(keys) => keys.heap.len(),
+    };
+    let columns = drawn.values.iter().filter_map(|column| column.as_bytes());
+    let texts = key_bytes + columns.map(|column| column.heap.len()).sum::<usize>();
+    let row = ROW_BYTES + BYTES_A_BYTE * (texts / drawn.rows.max(1)) as u64;
     let fit = memory_bytes / MEMORY_SHARE / threads as u64 / row;
-    wanted.min(fit.max(RANGE_ROWS_MIN))
+    Ok(wanted.min(fit.max(RANGE_ROWS_MIN)))
 }
 
 /// Rows of a result.

@@ -29,7 +29,7 @@ use model::Value;
 use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Var};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use store::{Estimate, Read};
+use store::Read;
 use syntax::Span;
 
 /// A stored relation and the orders in which it is found.
@@ -601,19 +601,16 @@ impl<'a> Query<'a> {
         let variables = self.plan.program.rules[rule].variables.len();
         let plan = body;
         let threads = self.helpers.map_or(1, |helpers| helpers.free() + 1);
-        let holds = match plan.steps.first().map(|planned| &planned.step) {
-            Some(Step::Stored { stored, .. }) => match &self.relations[*stored] {
-                Relation::Stored(relation) => {
-                    let path = &relation.paths[0];
-                    self.read.estimate(path.keyspace, &path.all())?
-                }
-                Relation::Memory(_) => Estimate::default(),
-            },
-            _ => Estimate::default(),
-        };
-        let memory_bytes = self.watch.memory_bytes_max();
-        flow.range_rows = outlet::range_rows(holds, threads, flow.range_rows, memory_bytes);
-        let ranges = holds.rows.div_ceil(flow.range_rows).clamp(1, outlet::RANGES_MAX);
+        let mut rows = 0;
+        if let Some(Step::Stored { stored, .. }) = plan.steps.first().map(|planned| &planned.step)
+            && let Relation::Stored(relation) = &self.relations[*stored]
+        {
+            let (path, memory) = (&relation.paths[0], self.watch.memory_bytes_max());
+            flow.range_rows =
+                outlet::range_rows(path, self.read, threads, flow.range_rows, memory)?;
+            rows = self.read.estimate(path.keyspace, &path.all())?.rows;
+        }
+        let ranges = rows.div_ceil(flow.range_rows).clamp(1, outlet::RANGES_MAX);
         // One that is thrown away, so that what its expressions hold is there before the mark.
         let body = Body::new(plan, variables, &self.computer())?;
         let ranges = body.ranges(self, flow.range_rows, ranges as usize)?;
