@@ -3,7 +3,7 @@
 //! # How
 //! Where no two rows of the entry's rule can be equal ([`plan::BodyPlan::unequal`]) and no order is asked for, nothing has to be known of a row but itself. The
 //! relation that the body reads first is cut into ranges of keys; once the rows of as many ranges as there are threads are found, they go out, and the
-//! values that were met on the way are forgotten. Rows that one range makes many of go out before.
+//! values that were met on the way are forgotten. Rows that one range makes many of go out before, and so does what was found half a second ago.
 
 use crate::bindings::Bindings;
 use crate::body::Wanted;
@@ -18,7 +18,6 @@ use base::{Batch, Keys, Projection};
 use env::sync::Mutex;
 use model::Type;
 use plan::Var;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use store::Read;
@@ -71,11 +70,7 @@ pub(crate) fn range_rows(
     memory_bytes: u64,
 ) -> Result<u64> {
     let mut drawn = Batch::new(&path.shape);
-    let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
-    let mut random = || {
-        draws += 1;
-        hasher.hash_one(draws)
-    };
+    let mut random = crate::stored::words_to_draw_by();
     // What is stored tells little: a page of text may be a tenth of its length there, or a hundredth.
     read.sample_into(path.keyspace, DRAWN, &mut random, Projection::ALL, &mut drawn)?;
     let key_bytes = match &drawn.keys {

@@ -9,6 +9,7 @@ use crate::stored_cells::Picked;
 use base::{Batch, Key, KeyRange, KeyShape, Keys, KeyspaceId, Projection, Shape};
 use model::{Type, Value, encode_value};
 use relation::Schema;
+use std::hash::BuildHasher;
 use store::{Error, Read, Result};
 
 /// Rows that are read at once.
@@ -16,6 +17,15 @@ pub(crate) const CHUNK_ROWS: usize = 8192;
 
 /// Rows of a range that is read in one piece.
 pub(crate) const SHORT_ROWS: usize = 256;
+
+/// Words for [`Read::sample_into`] that are the same each time, so that what follows from the rows drawn is.
+pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
+    let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
+    move || {
+        draws += 1;
+        hasher.hash_one(draws)
+    }
+}
 
 /// One order in which rows are stored.
 #[derive(Clone, Debug)]

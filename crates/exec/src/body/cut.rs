@@ -6,7 +6,6 @@ use crate::error::Result;
 use crate::query::{Query, Relation};
 use base::{Batch, Key, KeyRange, Projection};
 use plan::Step;
-use std::hash::BuildHasher;
 
 /// A step whose batches wait has made this part of the rows after which any do, at least.
 const LEAST_SHARE: usize = 16;
@@ -141,12 +140,7 @@ impl Body<'_> {
         }
         let path = main;
         let mut drawn = Batch::new(&path.shape);
-        // Drawn the same each time, so that the ranges are.
-        let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
-        let mut random = || {
-            draws += 1;
-            hasher.hash_one(draws)
-        };
+        let mut random = crate::stored::words_to_draw_by();
         let keys = Projection { values: 0, ..Projection::ALL };
         query.read.sample_into(path.keyspace, DRAWN * count, &mut random, keys, &mut drawn)?;
         let mut bounds: Vec<Key> = (0..drawn.rows).map(|row| drawn.keys.get(row)).collect();
