@@ -2,8 +2,8 @@
 
 use crate::cell::{Cell, Interner};
 use crate::stored::{Columns, StoredPath};
-use base::{Batch, Column, Keys, word_to_float, word_to_int};
-use model::{Type, Value, decode_tuple};
+use base::{Batch, BytesColumn, Column, Keys, word_to_float, word_to_int};
+use model::{Lent, Type, Value, decode_next};
 use store::{Error, ErrorKind, Result};
 
 /// Rows of a batch.
@@ -40,25 +40,12 @@ impl StoredPath {
         interner: &Interner,
     ) -> Result<Columns> {
         let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
-        let mut decoded = Vec::new();
-        if let Keys::Bytes(keys) = &batch.keys
-            && places.iter().any(|&place| place < self.keys())
-        {
-            decoded.reserve(rows.len());
-            rows.each(|i| {
-                let values = match self.has_raw_keys {
-                    true => vec![Value::Str(self.text(keys.get(i))?.to_owned())],
-                    false => {
-                        decode_tuple(keys.get(i)).map_err(|error| self.wrong(&error.to_string()))?
-                    }
-                };
-                if values.len() != self.keys() {
-                    return Err(self.wrong("the key has another number of columns"));
-                }
-                decoded.push(values);
-                Ok(())
-            })?;
-        }
+        let keyed = match &batch.keys {
+            Keys::Bytes(keys) if places.iter().any(|&place| place < self.keys()) => {
+                self.key_cells(keys, rows, places, interner)?
+            }
+            _ => Vec::new(),
+        };
         for (column, &place) in out.columns.iter_mut().zip(places) {
             column.reserve(rows.len());
             match place.checked_sub(self.keys()) {
@@ -76,9 +63,8 @@ impl StoredPath {
                             }
                         }
                     }
-                    Keys::Bytes(_) => {
-                        column.extend(decoded.iter().map(|values| interner.cell(&values[place])));
-                    }
+                    // A place may be asked for twice.
+                    Keys::Bytes(_) => column.extend_from_slice(&keyed[place]),
                 },
                 Some(value) => match (&batch.values[value], rows) {
                     (Column::Words(found), Picked::Range(rows))
@@ -122,6 +108,46 @@ impl StoredPath {
             }
         }
         Ok(out)
+    }
+
+    /// Of each key column, the cells of some rows; none where no place asks for it.
+    fn key_cells(
+        &self,
+        keys: &BytesColumn,
+        rows: &Picked<'_>,
+        places: &[usize],
+        interner: &Interner,
+    ) -> Result<Vec<Vec<Cell>>> {
+        let mut columns = vec![Vec::new(); self.keys()];
+        let wanted: Vec<bool> = (0..self.keys()).map(|place| places.contains(&place)).collect();
+        for (column, _) in columns.iter_mut().zip(&wanted).filter(|(_, wanted)| **wanted) {
+            column.reserve(rows.len());
+        }
+        rows.each(|i| {
+            let mut key = keys.get(i);
+            if self.has_raw_keys {
+                columns[0].push(interner.text(self.text(key)?));
+                return Ok(());
+            }
+            for (column, &wanted) in columns.iter_mut().zip(&wanted) {
+                if key.is_empty() {
+                    return Err(self.wrong("the key has another number of columns"));
+                }
+                let value =
+                    decode_next(&mut key).map_err(|error| self.wrong(&error.to_string()))?;
+                if wanted {
+                    column.push(match value {
+                        Lent::Text(text) => interner.text(text),
+                        Lent::Value(value) => interner.take(value),
+                    });
+                }
+            }
+            match key.is_empty() {
+                true => Ok(()),
+                false => Err(self.wrong("the key has another number of columns")),
+            }
+        })?;
+        Ok(columns)
     }
 
     /// Cells of words of the column at a place.

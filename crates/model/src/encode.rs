@@ -128,6 +128,32 @@ pub fn decode_text(mut bytes: &[u8]) -> Result<String, DecodeError> {
     }
 }
 
+/// A value of an encoded tuple.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lent<'b> {
+    /// A text, which stands there as it is.
+    Text(&'b str),
+    /// Any other value.
+    Value(Value),
+}
+
+/// Takes the first value of an encoded tuple. Most texts need no copy.
+///
+/// # Errors
+/// [`DecodeError`] where the bytes begin with no value.
+pub fn decode_next<'b>(bytes: &mut &'b [u8]) -> Result<Lent<'b>, DecodeError> {
+    if bytes.first() == Some(&STRING) {
+        let mut rest = &bytes[1..];
+        let text = before_zero(&mut rest)?;
+        if let [0, 0, ..] = *rest {
+            *bytes = &rest[2..];
+            let text = std::str::from_utf8(text);
+            return text.map(Lent::Text).map_err(|_| wrong(bytes, "a string is not UTF-8"));
+        }
+    }
+    decode(bytes, 0).map(Lent::Value)
+}
+
 fn escape(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
     for &byte in bytes {
@@ -240,6 +266,7 @@ fn text(bytes: &mut &[u8]) -> Result<String, DecodeError> {
 fn unescape(bytes: &mut &[u8]) -> Result<Vec<u8>, DecodeError> {
     let mut out = Vec::new();
     loop {
+        out.extend_from_slice(before_zero(bytes)?);
         match **bytes {
             [0, 0, ..] => {
                 *bytes = &bytes[2..];
@@ -249,13 +276,20 @@ fn unescape(bytes: &mut &[u8]) -> Result<Vec<u8>, DecodeError> {
                 out.push(0);
                 *bytes = &bytes[2..];
             }
-            [0, ..] => return Err(wrong(bytes, "a zero is not escaped")),
-            [byte, ..] => {
-                out.push(byte);
-                *bytes = &bytes[1..];
-            }
-            [] => return Err(wrong(bytes, "a string does not end")),
+            _ => return Err(wrong(bytes, "a zero is not escaped")),
         }
+    }
+}
+
+/// Takes what stands before the first zero.
+fn before_zero<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], DecodeError> {
+    match bytes.iter().position(|&byte| byte == 0) {
+        Some(zero) => {
+            let (before, rest) = bytes.split_at(zero);
+            *bytes = rest;
+            Ok(before)
+        }
+        None => Err(wrong(bytes, "a string does not end")),
     }
 }
 
@@ -385,11 +419,26 @@ mod tests {
         fn tuples_come_back(values in proptest::collection::vec(value(), 0..4)) {
             let found = decode_tuple(&encoded(&values)).unwrap();
             prop_assert_eq!(encoded(&found), encoded(&values));
-            prop_assert_eq!(found, values);
+            prop_assert_eq!(&found, &values);
+            let (bytes, mut one_by_one) = (encoded(&values), Vec::new());
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                one_by_one.push(match decode_next(&mut rest).unwrap() {
+                    Lent::Text(text) => Value::Str(text.to_owned()),
+                    Lent::Value(value) => value,
+                });
+            }
+            prop_assert_eq!(one_by_one, values);
         }
 
         #[test]
         fn any_bytes_are_a_value_or_an_error(bytes in proptest::collection::vec(0..14_u8, 0..24)) {
+            let mut rest = &bytes[..];
+            let next = decode_next(&mut rest);
+            let mut other = &bytes[..];
+            // The same bytes are a value, and end at the same place.
+            prop_assert_eq!(next.is_ok(), decode_value(&mut other).is_ok());
+            prop_assert!(next.is_err() || rest == other);
             if let Ok(values) = decode_tuple(&bytes) {
                 prop_assert_eq!(decode_tuple(&encoded(&values)).unwrap(), values);
             }

@@ -14,7 +14,8 @@ mod value;
 mod words;
 
 pub use encode::{
-    DecodeError, decode_text, decode_tuple, decode_value, encode_text, encode_tuple, encode_value,
+    DecodeError, Lent, decode_next, decode_text, decode_tuple, decode_value, encode_text,
+    encode_tuple, encode_value,
 };
 pub use series::{Frame, FrameError, Series, Values};
 pub use types::{Type, TypeError, VectorKind};
