@@ -123,7 +123,7 @@ impl Groups {
         for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
             let cells = columns[*place];
             let numbered = self.numbers.iter().map(|&number| number as usize).enumerate();
-            if is_one_group && states.add_all(cells, rows, span)? {
+            if is_one_group && states.add_all(cells, rows, interner, span)? {
                 continue;
             }
             match states {
@@ -336,24 +336,31 @@ impl Groups {
 
 impl States {
     /// Adds all cells of a batch to the only group, where that is quicker than one by one: they are small integers. Whether it did.
-    fn add_all(&mut self, cells: &[Cell], rows: usize, span: Span) -> Result<bool> {
+    fn add_all(
+        &mut self,
+        cells: &[Cell],
+        rows: usize,
+        interner: &Interner,
+        span: Span,
+    ) -> Result<bool> {
         let add = |to: &mut Sum, of: &str| {
             let Some(sum) = small_sum(cells) else { return Ok(false) };
             to.rows = to.rows.saturating_add(rows as u64);
             to.add_ints(sum, 1, of, span).map(|()| true)
         };
-        let keep = |best: &mut Cell, better: &dyn Fn((i64, i64), i64) -> i64| {
-            let (Some(range), Some(there)) = (small_range(cells), best.as_small_int()) else {
-                return false;
-            };
-            *best = Cell::small_int(better(range, there)).unwrap_or(*best);
+        let keep = |best: &mut Cell, found: Option<i64>, better| {
+            let Some(cell) = found.and_then(Cell::small_int) else { return false };
+            keep_better(best, cell, interner, better);
             true
         };
+        let range = || small_range(cells);
         Ok(match self {
             Self::Sum(sums) => add(&mut sums[0], "sum")?,
             Self::Mean(sums) => add(&mut sums[0], "mean")?,
-            Self::Least(best) => keep(&mut best[0], &|(least, _), there| there.min(least)),
-            Self::Greatest(best) => keep(&mut best[0], &|(_, greatest), there| there.max(greatest)),
+            Self::Least(best) => keep(&mut best[0], range().map(|range| range.0), Ordering::Less),
+            Self::Greatest(best) => {
+                keep(&mut best[0], range().map(|range| range.1), Ordering::Greater)
+            }
             Self::Count(_) | Self::Other { .. } => false,
         })
     }
