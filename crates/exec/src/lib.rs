@@ -16,6 +16,7 @@ mod error;
 mod explain;
 mod expr;
 mod fixed;
+mod flow;
 mod history;
 mod host;
 mod imperative;

@@ -14,7 +14,7 @@ use crate::body::{Body, Marks};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
-use crate::outlet::{self, Flow, Outlet};
+use crate::outlet::Outlet;
 use crate::profile::{Clock, Profile};
 use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
 use crate::sink_list::{First, RowList};
@@ -27,7 +27,6 @@ use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
 use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Var};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use store::Read;
 use syntax::Span;
@@ -429,27 +428,12 @@ impl<'a> Query<'a> {
             && let Some(body) = &rule.first
             && let Some(told) = body.unequal
         {
-            let columns = vec![Vec::new(); aggregates.len()];
-            let head = &plan.program.rules[rule.rule].head;
             if let Some(outlet) = self.outlet {
-                self.loose = body.loose.clone();
-                let range_rows = outlet.range_rows;
-                let lasting_bytes = self.interner.bytes();
-                let flow = Flow {
-                    outlet,
-                    columns,
-                    rows: 0,
-                    head,
-                    enough,
-                    taken: 0,
-                    range_rows,
-                    lasting_bytes,
-                    since_us: self.watch.now_us(),
-                };
-                self.run_flow(body, rule.rule, flow)?;
+                self.run_flow(body, rule.rule, outlet, enough)?;
                 self.loose = Vec::new();
                 return Ok(());
             }
+            let head = &plan.program.rules[rule.rule].head;
             let first = self.first.take();
             if let Some(order) = self.goes_out.take() {
                 let is_ordered = |var: &Var| order.iter().any(|&column| head[column] == *var);
@@ -459,10 +443,11 @@ impl<'a> Query<'a> {
                 let var = head[first.order[0].0];
                 (first, var)
             });
-            let mut sink = RowList { columns, rows: 0, head, told, enough, first };
+            let list = Columns::of(aggregates.len());
+            let mut sink = RowList { list, head, told, enough, first };
             self.run_body(body, rule.rule, &mut sink)?;
             (self.loose, self.by) = (Vec::new(), None);
-            self.listed = Some((Columns { rows: sink.rows, columns: sink.columns }, told));
+            self.listed = Some((sink.list, told));
             return Ok(());
         }
         let mut sink =
@@ -548,7 +533,15 @@ impl<'a> Query<'a> {
     }
 
     /// Runs a body, with the indexes that its joins need.
-    fn run_body<S: Sink>(&mut self, body: &BodyPlan, rule: usize, sink: &mut S) -> Result<()> {
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_body<S: Sink>(
+        &mut self,
+        body: &BodyPlan,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<()> {
         self.index_for(body)?;
         let variables = self.plan.program.rules[rule].variables.len();
         let plan = body;
@@ -570,7 +563,10 @@ impl<'a> Query<'a> {
     }
 
     /// Makes the indexes that a body's joins need.
-    fn index_for(&mut self, body: &BodyPlan) -> Result<()> {
+    ///
+    /// # Errors
+    /// What stops the query.
+    pub(crate) fn index_for(&mut self, body: &BodyPlan) -> Result<()> {
         let (watch, interner) = (self.watch, self.interner);
         let check = || watch.check(interner.bytes());
         for planned in &body.steps {
@@ -594,70 +590,6 @@ impl<'a> Query<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Runs the entry's body, whose rows go out while they are found; see `outlet.rs`.
-    fn run_flow(&mut self, body: &BodyPlan, rule: usize, mut flow: Flow<'a>) -> Result<()> {
-        let variables = self.plan.program.rules[rule].variables.len();
-        let plan = body;
-        let threads = self.helpers.map_or(1, |helpers| helpers.free() + 1);
-        let mut rows = 0;
-        if let Some(Step::Stored { stored, .. }) = plan.steps.first().map(|planned| &planned.step)
-            && let Relation::Stored(relation) = &self.relations[*stored]
-        {
-            let (path, memory) = (&relation.paths[0], self.watch.memory_bytes_max());
-            flow.range_rows =
-                outlet::range_rows(path, self.read, threads, flow.range_rows, memory)?;
-            rows = self.read.estimate(path.keyspace, &path.all())?.rows;
-        }
-        let ranges = rows.div_ceil(flow.range_rows).clamp(1, outlet::RANGES_MAX);
-        // One that is thrown away, so that what its expressions hold is there before the mark.
-        let body = Body::new(plan, variables, &self.computer())?;
-        let ranges = body.ranges(self, flow.range_rows, ranges as usize)?;
-        let (Some(ranges), Some(helpers)) = (ranges, self.helpers) else {
-            self.run_body(plan, rule, &mut flow)?;
-            return flow.hand_on(self).map(drop);
-        };
-        self.index_for(plan)?;
-        let mut mark = self.interner.mark();
-        let mut tries_bytes = self.tries.bytes();
-        let mut ranges = VecDeque::from(ranges);
-        let mut in_wave = threads;
-        loop {
-            let wave: Vec<_> = ranges.drain(..in_wave.min(ranges.len())).collect();
-            if wave.is_empty() {
-                return flow.hand_on(self).map(drop);
-            }
-            flow.lasting_bytes = mark.bytes();
-            let mut body = Body::new(plan, variables, &self.computer())?;
-            body.set_enough(flow.enough);
-            let spread = Spread::new(helpers, self.stands(), plan, variables, &mut flow);
-            let (wanted, unread) = spread.run_over(wave, &mut body, self)?;
-            unread.into_iter().rev().for_each(|range| ranges.push_front(range));
-            if self.tries.bytes() != tries_bytes {
-                // They may hold values that were met in this wave.
-                tries_bytes = self.tries.bytes();
-                mark = self.interner.mark();
-            }
-            if !wanted {
-                return flow.hand_on(self).map(drop);
-            }
-            // A wave costs threads their start: one that gives little is followed by a longer one, which ends when it gives much.
-            let is_full = flow.is_full(self);
-            in_wave = match is_full {
-                true => threads,
-                false => (2 * in_wave).min(outlet::WAVE_MAX * threads),
-            };
-            if is_full {
-                let (mut columns, rows) = flow.let_go();
-                let interner = self.interner.split_off(&mark, &mut columns);
-                // A part without rows would say nothing of its columns, and only the last may.
-                if rows > 0 && !flow.outlet.hand(columns, rows, interner)? {
-                    return Ok(());
-                }
-                flow.since_us = self.watch.now_us();
-            }
-        }
     }
 
     /// # Errors

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::query::Query;
 use crate::sink::{Sink, head_columns};
 use crate::sort;
+use crate::stored::Columns;
 use crate::table::ROWS_MAX;
 use env::sync::Mutex;
 use plan::Var;
@@ -58,9 +59,7 @@ impl First {
 /// Rows none of which can be equal ([`plan::BodyPlan::unequal`]).
 pub(crate) struct RowList<'q> {
     /// The rows.
-    pub columns: Vec<Vec<Cell>>,
-    /// How many.
-    pub rows: usize,
+    pub list: Columns,
     /// The variable of each column.
     pub head: &'q [Var],
     /// So many of the first columns tell the rows apart. Others never decide which comes first, and need not have one cell for each value.
@@ -76,21 +75,21 @@ impl RowList<'_> {
     fn prune(&mut self, spare: usize, query: &Query<'_>) -> Result<()> {
         let Some(first) = &self.first else { return Ok(()) };
         let First { order, rows: wanted, .. } = &**first;
-        if self.rows <= wanted.saturating_add(spare.max(*wanted)) {
+        if self.list.rows <= wanted.saturating_add(spare.max(*wanted)) {
             return Ok(());
         }
         let by = order.iter().copied().chain((0..self.told).map(|column| (column, false)));
         let by: Vec<(&[Cell], bool)> =
-            by.map(|(column, descends)| (self.columns[column].as_slice(), descends)).collect();
-        let mut sorted = sort::order(&by, self.rows, query.interner, &|| query.check(0))?;
+            by.map(|(column, descends)| (self.list.columns[column].as_slice(), descends)).collect();
+        let mut sorted = sort::order(&by, self.list.rows, query.interner, &|| query.check(0))?;
         sorted.truncate(*wanted);
         if let Some(&row) = sorted.last() {
-            first.note(self.columns[order[0].0][row as usize], query.interner);
+            first.note(self.list.columns[order[0].0][row as usize], query.interner);
         }
-        for column in &mut self.columns {
+        for column in &mut self.list.columns {
             *column = sorted.iter().map(|&row| column[row as usize]).collect();
         }
-        self.rows = sorted.len();
+        self.list.rows = sorted.len();
         Ok(())
     }
 }
@@ -102,23 +101,23 @@ impl Sink for RowList<'_> {
         let kept =
             first.and_then(|first| first.kept(found_columns[first.order[0].0], query.interner));
         if let Some(kept) = kept {
-            for (column, found) in self.columns.iter_mut().zip(&found_columns) {
+            for (column, found) in self.list.columns.iter_mut().zip(&found_columns) {
                 column.extend(kept.iter().map(|&row| found[row as usize]));
             }
-            self.rows += kept.len();
+            self.list.rows += kept.len();
         } else {
-            let rows = found.rows.min(self.enough - self.rows);
-            for (column, found) in self.columns.iter_mut().zip(&found_columns) {
+            let rows = found.rows.min(self.enough - self.list.rows);
+            for (column, found) in self.list.columns.iter_mut().zip(&found_columns) {
                 column.extend_from_slice(&found[..rows]);
             }
-            self.rows += rows;
+            self.list.rows += rows;
         }
         self.prune(SPARE_ROWS, query)?;
-        if self.rows >= ROWS_MAX / 2 {
+        if self.list.rows >= ROWS_MAX / 2 {
             return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
         }
         query.check(self.bytes())?;
-        Ok(self.rows < self.enough)
+        Ok(self.list.rows < self.enough)
     }
 
     fn enough(&self) -> usize {
@@ -130,24 +129,17 @@ impl Sink for RowList<'_> {
     }
 
     fn fork(&self) -> Self {
-        Self {
-            columns: vec![Vec::new(); self.columns.len()],
-            rows: 0,
-            first: self.first.clone(),
-            ..*self
-        }
+        let list = Columns::of(self.list.columns.len());
+        Self { list, first: self.first.clone(), ..*self }
     }
 
     fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
-        for (column, more) in self.columns.iter_mut().zip(other.columns) {
-            if column.is_empty() { *column = more } else { column.extend(more) }
-        }
-        self.rows += other.rows;
+        self.list.append(other.list);
         self.prune(SPARE_ROWS, query)?;
         query.check(self.bytes())
     }
 
     fn bytes(&self) -> u64 {
-        self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
+        self.list.bytes()
     }
 }

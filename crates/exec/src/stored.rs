@@ -53,6 +53,26 @@ pub(crate) struct Columns {
     pub columns: Vec<Vec<Cell>>,
 }
 
+impl Columns {
+    /// So many without rows.
+    pub(crate) fn of(count: usize) -> Self {
+        Self { rows: 0, columns: vec![Vec::new(); count] }
+    }
+
+    /// Adds the rows of others of as many columns.
+    pub(crate) fn append(&mut self, other: Self) {
+        for (column, more) in self.columns.iter_mut().zip(other.columns) {
+            if column.is_empty() { *column = more } else { column.extend(more) }
+        }
+        self.rows += other.rows;
+    }
+
+    /// About how many bytes they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
+    }
+}
+
 impl StoredPath {
     /// A path whose columns are the relation's own, in order.
     pub(crate) fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
