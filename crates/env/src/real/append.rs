@@ -66,6 +66,7 @@ impl RealAppendFile {
         }
     }
 
+    /// Refuses what comes after a wait that met an error.
     fn check(&self) -> Result<()> {
         match self.has_failed {
             false => Ok(()),
@@ -91,9 +92,7 @@ impl RealAppendFile {
         }
         Ok(())
     }
-}
 
-impl RealAppendFile {
     /// Waits while too much is being written.
     fn settle(&mut self) -> Result<()> {
         let settled = self.begun_bytes.saturating_sub(WRITING_BYTES_MAX);
