@@ -115,16 +115,15 @@ impl Answer {
         Self { output, kinds: None }
     }
 
-    /// Rows of a result that has more, as columns of these kinds.
+    /// The same rows as columns of these kinds, which those of other parts of the result are.
     ///
     /// # Errors
     /// A column that holds something else.
-    pub(crate) fn part(output: Output, kinds: &Arc<[Kind]>) -> Result<Self> {
-        let answer = Self::new(output);
+    pub(crate) fn part(self, kinds: &Arc<[Kind]>) -> Result<Self> {
         for (column, kind) in kinds.iter().enumerate() {
-            let seen = answer.seen(column);
+            let seen = self.seen(column);
             if !kind.takes(&seen) {
-                let (name, found) = (&answer.columns()[column], seen.kind());
+                let (name, found) = (&self.columns()[column], seen.kind());
                 let what = format!("column `{name}` holds {found} here, and was to hold {kind}");
                 let hint =
                     "to_int(…), to_float(…), to_string(…) and to_bool(…) make all of one type";
@@ -132,7 +131,7 @@ impl Answer {
                 return Err(Error::new(ErrorKind::InvalidInput, what));
             }
         }
-        Ok(Self { kinds: Some(Arc::clone(kinds)), ..answer })
+        Ok(Self { kinds: Some(Arc::clone(kinds)), ..self })
     }
 
     /// Some of its rows, as columns of these kinds, which those of all rows are.

@@ -63,22 +63,60 @@ impl Answer {
     }
 }
 
-/// Why nothing more is written.
-const BROKEN: &str = "an earlier part could not be written";
-
-/// Writes the parts of a result as one Parquet file, compressed with Zstandard.
-pub struct ParquetParts<W: Write + Send>(ParquetState<W>);
-
-enum ParquetState<W: Write + Send> {
+/// A file that is written in parts.
+enum Parts<W, F> {
+    /// No part was written.
     Empty(W),
-    Begun(Box<ArrowWriter<W>>),
+    /// Parts were.
+    Begun(Box<F>),
+    /// One could not be.
     Failed,
 }
+
+impl<W, F> Parts<W, F> {
+    /// Writes a part.
+    ///
+    /// # Errors
+    /// What the two say; then nothing more can be written.
+    fn write(
+        &mut self,
+        begin: impl FnOnce(W) -> Made<F>,
+        write: impl FnOnce(&mut F) -> Made<()>,
+    ) -> Result<()> {
+        let mut file = match std::mem::replace(self, Self::Failed) {
+            Self::Empty(out) => Box::new(begin(out).map_err(failed)?),
+            Self::Begun(file) => file,
+            Self::Failed => return Err(Self::broken()),
+        };
+        write(&mut file).map_err(failed)?;
+        *self = Self::Begun(file);
+        Ok(())
+    }
+
+    /// Writes what a file ends with, if there is a part.
+    ///
+    /// # Errors
+    /// What `end` says, and that of a part before.
+    fn finish(self, end: impl FnOnce(F) -> Made<()>) -> Result<()> {
+        match self {
+            Self::Empty(_) => Ok(()),
+            Self::Begun(file) => end(*file).map_err(failed),
+            Self::Failed => Err(Self::broken()),
+        }
+    }
+
+    fn broken() -> Error {
+        failed("an earlier part could not be written")
+    }
+}
+
+/// Writes the parts of a result as one Parquet file, compressed with Zstandard.
+pub struct ParquetParts<W: Write + Send>(Parts<W, ArrowWriter<W>>);
 
 impl<W: Write + Send> ParquetParts<W> {
     /// Nothing is written yet.
     pub fn new(out: W) -> Self {
-        Self(ParquetState::Empty(out))
+        Self(Parts::Empty(out))
     }
 
     /// Writes a part, whose columns are those of the first.
@@ -87,23 +125,14 @@ impl<W: Write + Send> ParquetParts<W> {
     /// A failed write, and columns that Parquet does not take. Nothing more can be written then.
     pub fn write(&mut self, part: &Answer) -> Result<()> {
         let batch = part.to_batch().map_err(failed)?;
-        let mut writer = match std::mem::replace(&mut self.0, ParquetState::Failed) {
-            ParquetState::Begun(writer) => writer,
-            ParquetState::Failed => return Err(failed(BROKEN)),
-            ParquetState::Empty(out) => {
-                let compression = Compression::ZSTD(ZstdLevel::default());
-                let properties = WriterProperties::builder()
-                    .set_compression(compression)
-                    .set_max_row_group_row_count(Some(ROWS_A_GROUP))
-                    .build();
-                Box::new(
-                    ArrowWriter::try_new(out, batch.schema(), Some(properties)).map_err(failed)?,
-                )
-            }
+        let begin = |out| {
+            let properties = WriterProperties::builder()
+                .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                .set_max_row_group_row_count(Some(ROWS_A_GROUP))
+                .build();
+            Ok(ArrowWriter::try_new(out, batch.schema(), Some(properties))?)
         };
-        writer.write(&batch).map_err(failed)?;
-        self.0 = ParquetState::Begun(writer);
-        Ok(())
+        self.0.write(begin, |file| Ok(file.write(&batch)?))
     }
 
     /// Writes what a file ends with. Without a part, nothing is written.
@@ -111,11 +140,7 @@ impl<W: Write + Send> ParquetParts<W> {
     /// # Errors
     /// A failed write, also of a part before.
     pub fn finish(self) -> Result<()> {
-        match self.0 {
-            ParquetState::Begun(writer) => writer.close().map(drop).map_err(failed),
-            ParquetState::Empty(_) => Ok(()),
-            ParquetState::Failed => Err(failed(BROKEN)),
-        }
+        self.0.finish(|file| Ok(file.close().map(drop)?))
     }
 }
 
@@ -126,18 +151,12 @@ impl<W: Write + Send> fmt::Debug for ParquetParts<W> {
 }
 
 /// Writes the parts of a result as one Arrow file, also known as Feather.
-pub struct ArrowParts<W: Write>(ArrowState<W>);
-
-enum ArrowState<W: Write> {
-    Empty(W),
-    Begun(Box<FileWriter<W>>),
-    Failed,
-}
+pub struct ArrowParts<W: Write>(Parts<W, FileWriter<W>>);
 
 impl<W: Write> ArrowParts<W> {
     /// Nothing is written yet.
     pub fn new(out: W) -> Self {
-        Self(ArrowState::Empty(out))
+        Self(Parts::Empty(out))
     }
 
     /// Writes a part, whose columns are those of the first.
@@ -146,21 +165,12 @@ impl<W: Write> ArrowParts<W> {
     /// A failed write. Nothing more can be written then.
     pub fn write(&mut self, part: &Answer) -> Result<()> {
         let batch = part.to_batch().map_err(failed)?;
-        let mut writer = match std::mem::replace(&mut self.0, ArrowState::Failed) {
-            ArrowState::Begun(writer) => writer,
-            ArrowState::Failed => return Err(failed(BROKEN)),
-            ArrowState::Empty(out) => {
-                Box::new(FileWriter::try_new(out, &batch.schema()).map_err(failed)?)
-            }
-        };
-        let mut row = 0;
-        while row < batch.num_rows() {
-            let rows = ROWS_A_GROUP.min(batch.num_rows() - row);
-            writer.write(&batch.slice(row, rows)).map_err(failed)?;
-            row += rows;
-        }
-        self.0 = ArrowState::Begun(writer);
-        Ok(())
+        let begin = |out| FileWriter::try_new(out, &batch.schema());
+        self.0.write(begin, |file| {
+            let rows = batch.num_rows();
+            let mut groups = (0..rows).step_by(ROWS_A_GROUP);
+            groups.try_for_each(|row| file.write(&batch.slice(row, ROWS_A_GROUP.min(rows - row))))
+        })
     }
 
     /// Writes what a file ends with. Without a part, nothing is written.
@@ -168,11 +178,7 @@ impl<W: Write> ArrowParts<W> {
     /// # Errors
     /// A failed write, also of a part before.
     pub fn finish(self) -> Result<()> {
-        match self.0 {
-            ArrowState::Begun(mut writer) => writer.finish().map_err(failed),
-            ArrowState::Empty(_) => Ok(()),
-            ArrowState::Failed => Err(failed(BROKEN)),
-        }
+        self.0.finish(|mut file| file.finish())
     }
 }
 

@@ -45,8 +45,8 @@ impl Database {
         take: impl FnMut(Answer) -> Result<bool> + Send,
     ) -> Result<()> {
         // Parts come one at a time, but not by one thread.
-        let taker = Mutex::new(Taker { take, kinds: None });
-        let each = |part: Part<'_>| Ok(taker.lock().take(part)?);
+        let typed = Mutex::new(Typed { take, kinds: None });
+        let each = |part: Part<'_>| Ok(typed.lock().take(part)?);
         with_debug(run_of(parameters, options), options, |run| {
             self.engine().stream(script, run, &each).map_err(|error| said(error, Some(script)))
         })
@@ -54,16 +54,17 @@ impl Database {
 }
 
 /// Hands parts on as columns of the same types.
-struct Taker<T> {
+struct Typed<T> {
     take: T,
     kinds: Option<Arc<[Kind]>>,
 }
 
-impl<T: FnMut(Answer) -> Result<bool>> Taker<T> {
+impl<T: FnMut(Answer) -> Result<bool>> Typed<T> {
     fn take(&mut self, Part { output, types }: Part<'_>) -> Result<bool> {
-        let Some(types) = types else { return self.take_whole(&Answer::new(output)) };
+        let answer = Answer::new(output);
+        let Some(types) = types else { return self.take_whole(&answer) };
         let kinds = self.kinds.get_or_insert_with(|| {
-            let shown = Answer::new(output.clone()).kinds();
+            let shown = answer.kinds();
             let known = types.iter().map(|one| one.as_ref().map(Kind::of));
             known
                 .chain(std::iter::repeat(None))
@@ -71,7 +72,7 @@ impl<T: FnMut(Answer) -> Result<bool>> Taker<T> {
                 .map(|(known, shown)| known.unwrap_or(shown))
                 .collect()
         });
-        (self.take)(Answer::part(output, kinds)?)
+        (self.take)(answer.part(kinds)?)
     }
 
     fn take_whole(&mut self, answer: &Answer) -> Result<bool> {
