@@ -85,11 +85,11 @@ pub(crate) fn slice<'a, T: numpy::Element>(
 /// or `__arrow_c_stream__`, or a list.
 pub(crate) fn as_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
-    let known = value.hasattr("__array__")? || !crate::table::speaks_arrow(value)?;
+    let known = value.hasattr("__array__")? || !crate::capsule::speaks_arrow(value)?;
     if known {
         return py.import("numpy")?.call_method1("asarray", (value,));
     }
-    crate::table::arrow_to_numpy(value)
+    crate::capsule::arrow_to_numpy(value)
 }
 
 /// A column of values of this type.

@@ -1,8 +1,8 @@
 //! Rows on the way in: anything Arrow, columns by name, lists of rows, `{"headers": …, "rows": …}`.
 
+use crate::capsule::{arrow_arrays, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
 use crate::result::Answer;
-use crate::table::{arrow_arrays, schema_and_batches, speaks_arrow};
 use crate::values::{Called, value};
 use arrow_array::ArrayRef;
 use numpy::{PyArray1, PyArrayMethods};

@@ -246,7 +246,7 @@ pub(crate) fn arrow(
     table: &Bound<'_, PyAny>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
-    let mut batches = crate::table::batches(table)?
+    let mut batches = crate::capsule::batches(table)?
         .map(|batch| batch.map_err(|error| quipu::Error::caused(ErrorKind::InvalidInput, error)));
     run(py, graph, ImportOptions::default(), progress, |options, progress| {
         graph.graph.import_arrow(graph.database.env(), &mut batches, "the table", options, progress)

@@ -78,9 +78,9 @@ pub(crate) fn with_bytes<R>(
 /// A column of values: any iterable of bytes, or an Arrow array of binary or text.
 pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
     let mut column = BytesColumn::default();
-    if crate::table::speaks_arrow(value)? {
+    if crate::capsule::speaks_arrow(value)? {
         let arrays = if value.hasattr("__arrow_c_array__")? {
-            crate::table::arrow_arrays(value)?
+            crate::capsule::arrow_arrays(value)?
         } else {
             // A chunked array hands its chunks out.
             let chunks = value
@@ -90,12 +90,12 @@ pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
                 Ok(chunks) => chunks,
                 Err(_) => vec![value.call_method0("to_arrow")?],
             };
-            let arrays = combined.iter().map(crate::table::arrow_arrays);
+            let arrays = combined.iter().map(crate::capsule::arrow_arrays);
             arrays.collect::<PyResult<Vec<_>>>()?.into_iter().flatten().collect()
         };
         for array in arrays {
             let array = arrow_cast::cast(&array, &DataType::LargeBinary)
-                .map_err(crate::table::arrow_error)?;
+                .map_err(crate::capsule::arrow_error)?;
             let array = array.as_binary::<i64>();
             if array.null_count() > 0 {
                 return Err(invalid("the column holds nulls\nhint: a blob may be empty, not null"));

@@ -14,6 +14,7 @@ mod blob_items;
 mod blob_stream;
 mod blobs;
 mod callback;
+mod capsule;
 mod columns;
 mod counters;
 mod database;

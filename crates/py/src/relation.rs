@@ -1,9 +1,10 @@
 //! `Relation`: a relation by its name, from and to columns.
 
+use crate::capsule::{NextBatch, arrow_error, schema_of, speaks_arrow};
 use crate::error::{OrRaise, invalid};
 use crate::frames::frame;
 use crate::libraries;
-use crate::table::{NextBatch, Table, TableStream, arrow_error, schema_of, speaks_arrow};
+use crate::table::{Table, TableStream};
 use crate::values::object;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};

@@ -1,8 +1,9 @@
 //! `Result`: what a script answers.
 
+use crate::capsule::arrow_error;
 use crate::error::{OrRaise, invalid};
 use crate::libraries;
-use crate::table::{Table, arrow_error};
+use crate::table::Table;
 use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;

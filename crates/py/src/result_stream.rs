@@ -3,13 +3,10 @@
 //! # How
 //! The script runs on a thread of its own, which never touches the interpreter, and waits where parts are not taken: one lies ready at most.
 
+use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
 use crate::error::invalid;
 use crate::result::{Answer, run_options};
-use crate::table::arrow_error;
-use arrow_array::ffi::FFI_ArrowSchema;
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::Schema;
 use env::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -151,6 +148,22 @@ impl ResultStream {
             }
         }
     }
+
+    /// Takes back what runs where `goes_on` says that there may be more, and where nobody has closed the stream meanwhile; otherwise the caller has to drop it, which
+    /// waits for a thread.
+    fn put_back(&self, running: Running, goes_on: bool) -> Option<Running> {
+        let mut state = self.state.lock();
+        match *state {
+            State::Busy if goes_on => {
+                *state = State::Ready(running);
+                None
+            }
+            _ => {
+                *state = State::Done;
+                Some(running)
+            }
+        }
+    }
 }
 
 #[pymethods]
@@ -167,18 +180,7 @@ impl ResultStream {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Answer>> {
         let Some(mut running) = self.take(State::Busy)? else { return Ok(None) };
         let part = crate::import::interruptible(py, |go_on| running.next(Some(go_on)));
-        let ended = {
-            let mut state = self.state.lock();
-            // It may have been closed meanwhile.
-            let goes_on = matches!((&part, &*state), (Ok(Some(_)), State::Busy));
-            match goes_on {
-                true => std::mem::replace(&mut *state, State::Ready(running)),
-                false => {
-                    *state = State::Done;
-                    State::Ready(running)
-                }
-            }
-        };
+        let ended = self.put_back(running, matches!(part, Ok(Some(_))));
         py.detach(|| drop(ended));
         Ok(part?.map(Answer::new))
     }
@@ -199,8 +201,7 @@ impl ResultStream {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(arrow_error)?;
-        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+        schema_capsule(py, &self.schema)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -212,14 +213,11 @@ impl ResultStream {
         let _ = requested_schema; // as in `Table`
         let running = self.take(State::Done)?;
         let mut running = running.ok_or_else(|| invalid("the stream was handed out already"))?;
-        let mut next = move || -> Result<Option<RecordBatch>, ArrowError> {
-            let part = running.next(None);
-            let part = part.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
-            part.map(|part| part.to_batch()).transpose()
+        let next = move || {
+            let part = running.next(None)?;
+            let batch = part.map(|part| part.to_batch()).transpose();
+            batch.map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
         };
-        let batches = std::iter::from_fn(move || next().transpose());
-        let reader: Box<dyn RecordBatchReader + Send> =
-            Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+        stream_capsule(py, &self.schema, Box::new(next))
     }
 }

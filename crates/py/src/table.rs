@@ -1,15 +1,14 @@
-//! Many rows as an object that speaks Arrow: the PyCapsule interface, without needing pyarrow.
+//! Many rows as an object that speaks Arrow.
 
+use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
 use crate::error::{OrRaise, invalid};
 use crate::libraries;
 use arrow_array::builder::StringBuilder;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, LargeBinaryArray, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, StringArray, StructArray, UInt64Array,
+    Array, ArrayRef, Float64Array, Int64Array, LargeBinaryArray, RecordBatch, StringArray,
+    UInt64Array,
 };
-use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_schema::{DataType, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 use quipu::{Edges, VertexColumn, Weights};
@@ -129,8 +128,7 @@ impl Table {
         &self,
         py: Python<'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(arrow_error)?;
-        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+        schema_capsule(py, &self.schema)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -141,11 +139,8 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface lets a producer ignore the request where it cannot meet it.
         let _ = requested_schema;
-        let batches: Vec<Result<RecordBatch, ArrowError>> =
-            self.batches.iter().cloned().map(Ok).collect();
-        let reader: Box<dyn RecordBatchReader + Send> =
-            Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+        let mut batches = self.batches.clone().into_iter();
+        stream_capsule(py, &self.schema, Box::new(move || Ok(batches.next())))
     }
 
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -294,121 +289,6 @@ impl TableRows {
     }
 }
 
-pub(crate) fn arrow_error(error: ArrowError) -> PyErr {
-    invalid(&error.to_string())
-}
-
-/// Whether an object speaks the Arrow PyCapsule interface.
-pub(crate) fn speaks_arrow(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(value.hasattr("__arrow_c_array__")? || value.hasattr("__arrow_c_stream__")?)
-}
-
-/// A column of numbers that speaks Arrow but not NumPy, as a NumPy array.
-pub(crate) fn arrow_to_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    use arrow_array::cast::AsArray;
-    let py = value.py();
-    let array = arrow_arrays(value)?;
-    let mut words = Vec::new();
-    for array in array {
-        if array.null_count() > 0 {
-            return Err(invalid("the column holds nulls"));
-        }
-        let array = arrow_cast::cast(&array, &DataType::UInt64).map_err(arrow_error)?;
-        words.extend_from_slice(array.as_primitive::<arrow_array::types::UInt64Type>().values());
-    }
-    Ok(numpy::PyArray1::from_vec(py, words).into_any())
-}
-
-/// The array of a column that speaks Arrow.
-pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
-    if value.hasattr("__arrow_c_array__")? {
-        return Ok(vec![array_of(value)?]);
-    }
-    Err(invalid("a column is an array, not a stream of tables"))
-}
-
-#[allow(unsafe_code)]
-// SAFETY of this module's three blocks: the capsules' contents follow the Arrow C data interface by
-// the name they were asked for under; each is taken (replaced by an empty, released one) once.
-fn array_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
-    let pair = value.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
-    let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
-    let schema = schema.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_schema"))?;
-    let array = array.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array"))?;
-    // SAFETY: see above.
-    let data = unsafe {
-        let schema = FFI_ArrowSchema::from_raw(schema.as_ptr().cast());
-        let array = FFI_ArrowArray::from_raw(array.as_ptr().cast());
-        from_ffi(array, &schema).map_err(arrow_error)?
-    };
-    Ok(arrow_array::make_array(data))
-}
-
-/// The record batches of a table, a stream, or a struct array.
-pub(crate) fn batches(
-    table: &Bound<'_, PyAny>,
-) -> PyResult<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>> {
-    if table.hasattr("__arrow_c_stream__")? {
-        return Ok(Box::new(stream_of(table)?));
-    }
-    if table.hasattr("__arrow_c_array__")? {
-        let array = array_of(table)?;
-        let batch = array
-            .as_any()
-            .downcast_ref::<StructArray>()
-            .map(RecordBatch::from)
-            .ok_or_else(|| invalid("a table of edges is needed, not a single column"))?;
-        return Ok(Box::new(std::iter::once(Ok(batch))));
-    }
-    Err(invalid(
-        "import_arrow takes anything with the Arrow PyCapsule interface: a pyarrow or Polars table, a \
-         pandas frame of version 2.2 or later, a record batch reader",
-    ))
-}
-
-#[allow(unsafe_code)]
-fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
-    let capsule = value.call_method0("__arrow_c_stream__")?;
-    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: see `array_of`.
-    unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
-}
-
-/// The columns of a table, and its record batches.
-pub(crate) fn schema_and_batches(
-    table: &Bound<'_, PyAny>,
-) -> PyResult<(Arc<Schema>, Vec<RecordBatch>)> {
-    let all = match table.hasattr("__arrow_c_stream__")? {
-        true => {
-            let stream = stream_of(table)?;
-            let schema = stream.schema();
-            (schema, stream.collect::<Result<Vec<_>, _>>().map_err(arrow_error)?)
-        }
-        false => {
-            let batches = batches(table)?.collect::<Result<Vec<_>, _>>().map_err(arrow_error)?;
-            let schema = batches.first().map(RecordBatch::schema);
-            (schema.unwrap_or_else(|| Arc::new(Schema::empty())), batches)
-        }
-    };
-    Ok(all)
-}
-
-/// The columns of a schema, or of a table.
-#[allow(unsafe_code)]
-pub(crate) fn schema_of(value: &Bound<'_, PyAny>) -> PyResult<Schema> {
-    if !value.hasattr("__arrow_c_schema__")? {
-        return Ok(stream_of(value)?.schema().as_ref().clone());
-    }
-    let capsule = value.call_method0("__arrow_c_schema__")?;
-    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_schema"))?;
-    // SAFETY: see `array_of`.
-    let schema = unsafe { FFI_ArrowSchema::from_raw(pointer.as_ptr().cast()) };
-    Schema::try_from(&schema).map_err(arrow_error)
-}
-
-/// What hands out the next batch.
-pub(crate) type NextBatch = Box<dyn FnMut() -> quipu::Result<Option<RecordBatch>> + Send>;
-
 /// Tables one after another, as of the moment the stream began.
 #[pyclass(module = "quipu", frozen)]
 pub(crate) struct TableStream {
@@ -443,8 +323,7 @@ impl TableStream {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(arrow_error)?;
-        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+        schema_capsule(py, &self.schema)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -455,13 +334,7 @@ impl TableStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema; // as in `Table`
         let next = self.next.lock().take();
-        let mut next = next.ok_or_else(|| invalid("the stream was handed out already"))?;
-        let batches = std::iter::from_fn(move || {
-            let batch = next().transpose()?;
-            Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
-        });
-        let reader: Box<dyn RecordBatchReader + Send> =
-            Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema)));
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+        let next = next.ok_or_else(|| invalid("the stream was handed out already"))?;
+        stream_capsule(py, &self.schema, next)
     }
 }
