@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -32,3 +33,22 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return write_file
+
+
+@pytest.fixture
+def alarm() -> Iterator[Callable[[float, Callable[[], object]], None]]:
+    """Call something as a signal's handler, after so many seconds.
+
+    The signal is a timer's and not Ctrl-C's, which a process in the background may ignore.
+    """
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("needs a timer's signal")
+
+    def set_alarm(after_s: float, handler: Callable[[], object]) -> None:
+        signal.signal(signal.SIGALRM, lambda *_: handler())
+        signal.setitimer(signal.ITIMER_REAL, after_s)
+
+    before = signal.getsignal(signal.SIGALRM)
+    yield set_alarm
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)

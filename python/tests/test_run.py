@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import math
-import signal
 import threading
 import time
 import types
 import uuid
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -385,18 +385,13 @@ def test_threads_run_short_scripts_beside_an_index_that_comes_and_goes(
     db.close()
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer's signal")
-def test_a_signal_stops_a_query(db: quipu.Database) -> None:
-    def interrupt(*_: object) -> None:
+def test_a_signal_stops_a_query(db: quipu.Database, alarm: Callable[[float, Callable[[], object]], None]) -> None:
+    def interrupt() -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with pytest.raises(KeyboardInterrupt):
-            db.run(ENDLESS, timeout=60)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    alarm(0.05, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        db.run(ENDLESS, timeout=60)
     assert db.run("?[x] := x = 1").rows() == [(1,)]
 
 
