@@ -499,6 +499,7 @@ impl Engine {
                 if let Some(outlet) = &outlet
                     && outlet.has_begun()
                 {
+                    // All rows went out; what is returned beside them nobody looks at.
                     return Ok(Output::status("OK"));
                 }
                 running.take_result()
