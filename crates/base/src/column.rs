@@ -8,28 +8,42 @@ use crate::{ColumnShape, Key, KeyRef, KeyShape, Shape};
 pub struct Validity(pub Option<Vec<u64>>);
 
 impl Validity {
-    /// Appends rows from row `first` on, which is as many as there are; `is_valid` is asked for each, from 0.
-    pub fn extend(&mut self, first: usize, rows: usize, is_valid: impl Fn(usize) -> bool) {
-        let mut done = 0;
-        if self.0.is_none() {
-            done = (0..rows).position(|row| !is_valid(row)).unwrap_or(rows);
-            if done == rows {
-                return;
-            }
-            self.push(first + done, false);
-            done += 1;
+    /// Appends rows from row `first` on, which is as many as there are; `bits` is asked, from 0, which of 64 rows hold a value, one bit each, and may say
+    /// anything of rows past the last.
+    pub fn extend(&mut self, first: usize, rows: usize, bits: impl Fn(usize) -> u64) {
+        for from in (0..rows).step_by(64) {
+            let some = (rows - from).min(64);
+            self.extend_some(first + from, some, bits(from) & (u64::MAX >> (64 - some)));
         }
-        let Some(words) = &mut self.0 else { return };
+    }
+
+    /// The same of 1 to 64 rows; bits past them are zero.
+    fn extend_some(&mut self, first: usize, rows: usize, bits: u64) {
+        if self.0.is_none() && bits.count_ones() as usize == rows {
+            return;
+        }
+        let (word, bit) = (first / 64, first % 64);
+        let words = self.0.get_or_insert_with(|| {
+            // All rows before were valid.
+            let mut words = vec![u64::MAX; word];
+            words.push((1 << bit) - 1);
+            words
+        });
         words.resize((first + rows).div_ceil(64), 0);
-        while done < rows {
-            let bit = (first + done) % 64;
-            let end = rows.min(done + 64 - bit);
-            let word = (done..end)
-                .enumerate()
-                .fold(0_u64, |word, (i, row)| word | u64::from(is_valid(row)) << (bit + i));
-            words[(first + done) / 64] |= word;
-            done = end;
+        words[word] |= bits << bit;
+        if let Some(next) = words.get_mut(word + 1) {
+            // In two steps: a shift by 64 is none.
+            *next |= bits >> 1 >> (63 - bit);
         }
+    }
+
+    /// Which of the 64 rows from `first` on hold a value, one bit each; rows that there are not may count as any.
+    #[must_use]
+    pub fn bits(&self, first: usize) -> u64 {
+        let Some(words) = &self.0 else { return u64::MAX };
+        let (word, bit) = (first / 64, first % 64);
+        let at = |word: usize| words.get(word).copied().unwrap_or(0);
+        at(word) >> bit | at(word + 1) << 1 << (63 - bit)
     }
 
     /// Whether row `i` holds a value.
@@ -394,8 +408,11 @@ mod tests {
                     extended.push(row, row != before);
                 }
                 (first..first + rows).for_each(|row| pushed.push(row, is_valid(row)));
-                extended.extend(first, rows, |row| is_valid(first + row));
-                extended.extend(first + rows, 3, |row| row == 1);
+                let bits_from = |from: usize| {
+                    (0..64).fold(0, |bits, i| bits | u64::from(is_valid(first + from + i)) << i)
+                };
+                extended.extend(first, rows, bits_from);
+                extended.extend(first + rows, 3, |_| 0b010);
                 (0..3).for_each(|row| pushed.push(first + rows + row, row == 1));
                 for row in 0..first + rows + 3 {
                     assert_eq!(
@@ -403,6 +420,10 @@ mod tests {
                         pushed.is_valid(row),
                         "{first} {rows} {hole} {row}"
                     );
+                    let bits = extended.bits(row);
+                    (row..first + rows + 3).take(64).enumerate().for_each(|(i, row)| {
+                        assert_eq!(bits >> i & 1 == 1, pushed.is_valid(row), "{row}");
+                    });
                 }
             }
         }

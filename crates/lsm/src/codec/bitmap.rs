@@ -12,8 +12,14 @@ const SOME: u8 = 2;
 
 /// Appends the validity of `rows`.
 pub fn encode(validity: &Validity, rows: Range<usize>, out: &mut Vec<u8>) {
-    let Some(words) = &validity.0 else { return out.push(ALL) };
-    let words: Vec<u64> = (0..rows.len()).step_by(64).map(|i| window(words, &rows, i)).collect();
+    if validity.0.is_none() {
+        return out.push(ALL);
+    }
+    let words: Vec<u64> = rows
+        .clone()
+        .step_by(64)
+        .map(|row| validity.bits(row) & (u64::MAX >> (64 - (rows.end - row).min(64))))
+        .collect();
     let set: usize = words.iter().map(|word| word.count_ones() as usize).sum();
     if set == rows.len() {
         out.push(ALL);
@@ -23,16 +29,6 @@ pub fn encode(validity: &Validity, rows: Range<usize>, out: &mut Vec<u8>) {
         out.push(SOME);
         words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     }
-}
-
-/// The 64 bits from bit `rows.start + skip` on, those past `rows` cleared.
-fn window(words: &[u64], rows: &Range<usize>, skip: usize) -> u64 {
-    let bit = rows.start + skip;
-    let word = |at: usize| words.get(at).copied().unwrap_or(0);
-    let low = word(bit / 64) >> (bit % 64);
-    let high = if bit.is_multiple_of(64) { 0 } else { word(bit / 64 + 1) << (64 - bit % 64) };
-    let left = rows.end - bit;
-    (low | high) & if left >= 64 { u64::MAX } else { (1 << left) - 1 }
 }
 
 /// The validity of a column of known length.
@@ -75,6 +71,24 @@ impl<'a> BitmapReader<'a> {
             _ => self.words[row / 8] >> (row % 8) & 1 == 1,
         }
     }
+
+    /// Which of the 64 rows from `row` on have a value, one bit each; rows that there are not may count as any.
+    #[inline]
+    pub fn bits(&self, row: usize) -> u64 {
+        match self.kind {
+            ALL => u64::MAX,
+            NONE => 0,
+            _ => {
+                let word = |at: usize| match self.words.get(8 * at..).and_then(<[u8]>::first_chunk)
+                {
+                    Some(word) => u64::from_le_bytes(*word),
+                    None => 0,
+                };
+                // In two steps: a shift by 64 is none.
+                word(row / 64) >> (row % 64) | word(row / 64 + 1) << 1 << (63 - row % 64)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +116,10 @@ mod tests {
             prop_assert_eq!(reader.is_all(), bits.iter().all(|&b| b));
             for (i, &bit) in bits.iter().enumerate() {
                 prop_assert_eq!(reader.get(i), bit);
+                let window = reader.bits(i);
+                for (j, &bit) in bits[i..].iter().take(64).enumerate() {
+                    prop_assert_eq!(window >> j & 1 == 1, bit);
+                }
             }
             prop_assert!(!reader.get(bits.len()));
         }
@@ -111,6 +129,7 @@ mod tests {
             if let Ok(reader) = BitmapReader::parse(&bytes, rows) {
                 for row in 0..=rows {
                     reader.get(row);
+                    reader.bits(row);
                 }
             }
         }

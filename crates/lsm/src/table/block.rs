@@ -265,7 +265,7 @@ impl Block {
         if let Some(apart) = &self.apart {
             let value = &self.columns().values[apart.column];
             let all = value.validity.is_none();
-            append_validity(&mut out.validity, before, rows, all, |row| value.is_valid(row));
+            append_validity(&mut out.validity, before, rows, all, |row| value.bits(row));
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn append_rows(to: &mut Rows, from: &Rows, range: Range<usize>) {
                 to.words.extend_from_slice(&from.words[range.clone()]);
                 let all = from.validity.0.is_none();
                 append_validity(&mut to.validity, before, range.clone(), all, |row| {
-                    from.validity.is_valid(row)
+                    from.validity.bits(row)
                 });
             }
             (Column::Bytes(to), Column::Bytes(from)) => append_bytes(to, from, range.clone()),
@@ -59,20 +59,20 @@ fn append_bytes(to: &mut BytesColumn, from: &BytesColumn, range: Range<usize>) {
     to.heap.extend_from_slice(&from.heap[first as usize..last as usize]);
     to.offsets.extend(offsets[1..].iter().map(|offset| offset - first + base));
     let all = from.validity.0.is_none();
-    append_validity(&mut to.validity, before, range, all, |row| from.validity.is_valid(row));
+    append_validity(&mut to.validity, before, range, all, |row| from.validity.bits(row));
 }
 
-/// Appends the validity of `rows` to that of the `before` rows of a column; `all`: each is valid.
+/// Appends the validity of `rows` to that of the `before` rows of a column; `bits` says which of 64 rows are valid, and `all` that each is.
 pub(super) fn append_validity(
     to: &mut Validity,
     before: usize,
     rows: Range<usize>,
     all: bool,
-    is_valid: impl Fn(usize) -> bool,
+    bits: impl Fn(usize) -> u64,
 ) {
     if all && to.0.is_none() {
         return;
     }
     let first = rows.start;
-    to.extend(before, rows.len(), |i| is_valid(first + i));
+    to.extend(before, rows.len(), |i| bits(first + i));
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Appends which rows of a range hold a value; `before` rows are there already.
 fn extend_validity(to: &mut Validity, before: usize, from: &Validity, range: Range<usize>) {
     if to.0.is_some() || from.0.is_some() {
-        to.extend(before, range.len(), |i| from.is_valid(range.start + i));
+        to.extend(before, range.len(), |i| from.bits(range.start + i));
     }
 }
 

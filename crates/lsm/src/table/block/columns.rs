@@ -275,26 +275,34 @@ impl ValueColumn<'_> {
         self.validity.as_ref().is_none_or(|validity| validity.get(row))
     }
 
+    /// Which of the 64 rows from `row` on hold a value, one bit each.
+    #[inline]
+    pub(super) fn bits(&self, row: usize) -> u64 {
+        self.validity.as_ref().map_or(u64::MAX, |validity| validity.bits(row))
+    }
+
     pub(super) fn append(&self, rows: Range<usize>, out: &mut Column) {
         let all = self.validity.is_none();
         match (&self.data, out) {
             (Data::Words(reader), Column::Words(out)) => {
                 let before = out.words.len();
                 reader.read(rows.clone(), &mut out.words);
-                append_validity(&mut out.validity, before, rows.clone(), all, |row| {
-                    self.is_valid(row)
-                });
+                append_validity(&mut out.validity, before, rows.clone(), all, |row| self.bits(row));
                 if !all {
                     // What stands there is a neighbour's word.
-                    for (word, row) in out.words[before..].iter_mut().zip(rows) {
-                        *word = if self.is_valid(row) { *word } else { 0 };
+                    let pieces = out.words[before..].chunks_mut(64);
+                    for (words, first) in pieces.zip(rows.step_by(64)) {
+                        let bits = self.bits(first);
+                        for (i, word) in words.iter_mut().enumerate() {
+                            *word &= 0_u64.wrapping_sub(bits >> i & 1);
+                        }
                     }
                 }
             }
             (Data::Bytes(strings), Column::Bytes(out)) => {
                 let before = out.len();
                 strings.append(rows.clone(), out);
-                append_validity(&mut out.validity, before, rows, all, |row| self.is_valid(row));
+                append_validity(&mut out.validity, before, rows, all, |row| self.bits(row));
             }
             (Data::Apart(_), _) => unreachable!("{NOT_READ}"),
             _ => unreachable!("columns of one position have one shape"),
