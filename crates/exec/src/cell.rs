@@ -18,6 +18,10 @@
 //! below 0xFFF8 …          a float
 //! ```
 
+mod small;
+
+pub(crate) use small::{push_small_ints, select_small_ints, small_range, small_sum};
+
 use env::sync::RwLock;
 use function::{Ambient, Failure};
 use hashbrown::{HashMap, HashTable};
@@ -149,32 +153,6 @@ impl ShortText {
         // It was made of a whole text.
         std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
     }
-}
-
-/// The least and the greatest of cells that are all small integers; `None` where one is not, or there are none.
-pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
-    let mut range: Option<(i64, i64)> = None;
-    for cell in cells {
-        let int = cell.as_small_int()?;
-        let (least, greatest) = range.unwrap_or((int, int));
-        range = Some((least.min(int), greatest.max(int)));
-    }
-    range
-}
-
-/// The sum of cells that are all small integers; `None` where one is not.
-pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
-    // So many integers of 50 bits have a sum of 63.
-    let sums = cells.chunks(1 << 13).map(|cells| {
-        let mut least_word = u64::MAX;
-        let mut sum = 0_i64;
-        for cell in cells {
-            least_word = least_word.min(cell.0);
-            sum = sum.wrapping_add((cell.0 << (64 - INT_BITS)).cast_signed() >> (64 - INT_BITS));
-        }
-        (least_word >= INT).then_some(i128::from(sum))
-    });
-    sums.sum()
 }
 
 /// Texts of a batch that [`Interner::loosely`] remembers.
@@ -569,7 +547,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn value() -> impl Strategy<Value = Value> {
+    pub(super) fn value() -> impl Strategy<Value = Value> {
         let edge = [i64::MIN, i64::MAX, -(1 << 49), (1 << 49) - 1, 1 << 49, -(1 << 49) - 1, 0, -1];
         prop_oneof![
             Just(Value::Null),
@@ -600,25 +578,6 @@ mod tests {
                     prop_assert_eq!(interner.text(text), cell);
                     prop_assert_eq!(Interner::default().text(text), Interner::default().cell(value));
                 }
-            }
-        }
-
-        #[test]
-        fn sums_of_small_integers_are_exact(
-            ints in prop::collection::vec(-(1_i64 << 49)..1 << 49, 0..40),
-            times in 1_usize..1000,
-            other in prop::option::of(value()),
-        ) {
-            let interner = Interner::default();
-            let mut cells: Vec<Cell> = ints.iter().map(|&int| interner.int(int)).collect();
-            cells = cells.repeat(times);
-            let all: i128 = ints.iter().map(|&int| i128::from(int)).sum();
-            prop_assert_eq!(small_sum(&cells), Some(all * times as i128));
-            if let Some(other) = other {
-                let cell = interner.cell(&other);
-                cells.insert(cells.len() / 2, cell);
-                let int = cell.as_small_int().map(i128::from);
-                prop_assert_eq!(small_sum(&cells), int.map(|int| all * times as i128 + int));
             }
         }
 

@@ -5,7 +5,7 @@
 //! with quick ways for numbers costs some ten nanoseconds a node; what is worth more was pushed into ranges of keys.
 
 use crate::bindings::Bindings;
-use crate::cell::{Cell, Interner};
+use crate::cell::{Cell, Interner, select_small_ints};
 use crate::error::{Error, Result};
 use function::{Ambient, Function};
 use model::Value;
@@ -240,6 +240,11 @@ impl Computer<'_> {
             },
             _ => None,
         };
+        if let Some((by, a, b)) = &quick
+            && select_small(*by, a, b, input.rows, &mut kept)
+        {
+            return Ok(kept);
+        }
         for row in 0..input.rows {
             let known =
                 quick.as_ref().and_then(|(by, a, b)| compare(*by, a.cell(row), b.cell(row)));
@@ -343,6 +348,49 @@ impl Compiled {
             Self::Call { span, .. } => *span,
             _ => otherwise,
         }
+    }
+}
+
+/// Appends the rows for which a comparison holds, where all that is compared are small integers; whether it did.
+fn select_small(
+    by: Comparison,
+    a: &Operand<'_>,
+    b: &Operand<'_>,
+    rows: usize,
+    kept: &mut Vec<u32>,
+) -> bool {
+    /// Looks at the operands once, so that the loop does not look at them for each row.
+    fn by_operands(
+        a: &Operand<'_>,
+        b: &Operand<'_>,
+        rows: usize,
+        holds: impl Fn(i64, i64) -> bool,
+        kept: &mut Vec<u32>,
+    ) -> bool {
+        let or = |cell: Cell, other: Cell| if cell == Cell::NULL { other } else { cell };
+        match (a, b) {
+            (Operand::Column(a), &Operand::Known(b)) => {
+                select_small_ints(a.iter().map(|&a| (a, b)), holds, rows, kept)
+            }
+            (&Operand::Known(a), Operand::Column(b)) => {
+                select_small_ints(b.iter().map(|&b| (a, b)), holds, rows, kept)
+            }
+            (&Operand::Otherwise(a, other), &Operand::Known(b)) => {
+                select_small_ints(a.iter().map(|&a| (or(a, other), b)), holds, rows, kept)
+            }
+            _ => {
+                let cells = (0..rows).map(|row| (a.cell(row), b.cell(row)));
+                select_small_ints(cells, holds, rows, kept)
+            }
+        }
+    }
+    match by {
+        Comparison::Eq => by_operands(a, b, rows, |a, b| a == b, kept),
+        Comparison::Neq => by_operands(a, b, rows, |a, b| a != b, kept),
+        Comparison::Lt => by_operands(a, b, rows, |a, b| a < b, kept),
+        Comparison::Le => by_operands(a, b, rows, |a, b| a <= b, kept),
+        Comparison::Gt => by_operands(a, b, rows, |a, b| a > b, kept),
+        Comparison::Ge => by_operands(a, b, rows, |a, b| a >= b, kept),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows of the store as cells.
 
-use crate::cell::{Cell, Interner};
+use crate::cell::{Cell, Interner, push_small_ints};
 use crate::stored::{Columns, StoredPath};
 use base::{Batch, BytesColumn, Column, Keys, word_to_float, word_to_int};
 use model::{Lent, Type, Value, decode_next};
@@ -54,8 +54,8 @@ impl StoredPath {
                         let words = &words[place];
                         match rows {
                             Picked::Range(rows) => {
-                                let words = words[rows.clone()].iter().map(|&word| Some(word));
-                                self.word_cells(place, words, interner, column)?;
+                                let words = &words[rows.clone()];
+                                self.piece_cells(place, words, |_| u64::MAX, interner, column)?;
                             }
                             Picked::Rows(rows) => {
                                 let words = rows.iter().map(|&row| Some(words[row as usize]));
@@ -70,20 +70,9 @@ impl StoredPath {
                     (Column::Words(found), Picked::Range(rows))
                         if self.schema.values[value].merge.is_none() =>
                     {
-                        let words = found.words[rows.clone()].iter();
-                        match &found.validity.0 {
-                            None => {
-                                let words = words.map(|&word| Some(word));
-                                self.word_cells(place, words, interner, column)?;
-                            }
-                            Some(_) => {
-                                let words = words.zip(rows.clone());
-                                let words = words.map(|(&word, row)| {
-                                    found.validity.is_valid(row).then_some(word)
-                                });
-                                self.word_cells(place, words, interner, column)?;
-                            }
-                        }
+                        let words = &found.words[rows.clone()];
+                        let valid = |row| found.validity.bits(rows.start + row);
+                        self.piece_cells(place, words, valid, interner, column)?;
                     }
                     (Column::Bytes(texts), rows)
                         if self.schema.values[value].column_type == Type::String
@@ -148,6 +137,29 @@ impl StoredPath {
             }
         })?;
         Ok(columns)
+    }
+
+    /// Cells of words of the column at a place, which stand one after the other; `valid` says of 64 rows which of them are not null.
+    fn piece_cells(
+        &self,
+        place: usize,
+        words: &[u64],
+        valid: impl Fn(usize) -> u64,
+        interner: &Interner,
+        out: &mut Vec<Cell>,
+    ) -> Result<()> {
+        let is_int = *self.column_type(place) == Type::Int;
+        for (words, from) in words.chunks(64).zip((0..).step_by(64)) {
+            let valid = valid(from);
+            let ints = words.iter().map(|&word| word_to_int(word));
+            if is_int && push_small_ints(ints, valid, out) {
+                continue;
+            }
+            let words = words.iter().enumerate();
+            let words = words.map(|(i, &word)| (valid >> i & 1 == 1).then_some(word));
+            self.word_cells(place, words, interner, out)?;
+        }
+        Ok(())
     }
 
     /// Cells of words of the column at a place.
