@@ -119,16 +119,25 @@ impl Groups {
         let is_one_group = self.plain.is_empty() && weights.is_empty();
         self.find(columns, rows);
         self.begin()?;
+        // The range of a column, which `min` and `max` may both ask for.
+        let mut seen = None;
         let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
         for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
             let cells = columns[*place];
             let numbered = self.numbers.iter().map(|&number| number as usize).enumerate();
-            if is_one_group && states.add_all(cells, rows, interner, span)? {
+            let range = || match seen {
+                Some((of, range)) if of == *place => range,
+                _ => seen.insert((*place, small_range(cells))).1,
+            };
+            if is_one_group && states.add_all(cells, rows, range, interner, span)? {
                 continue;
             }
             match states {
                 States::Count(counts) if weights.is_empty() && counts.len() == 1 => {
                     counts[0] = counts[0].saturating_add(rows as u64);
+                }
+                States::Count(counts) if weights.is_empty() => {
+                    self.numbers.iter().for_each(|&group| counts[group as usize] += 1);
                 }
                 States::Count(counts) => {
                     for (row, group) in numbered {
@@ -170,27 +179,29 @@ impl Groups {
     /// Writes the group of each row into `numbers`.
     fn find(&mut self, columns: &[&[Cell]], rows: usize) {
         let Self { keys, plain, remembered, numbers, .. } = self;
-        numbers.clear();
         match plain.as_slice() {
             [] => {
                 keys.find_or_insert(&[], 0);
+                // What stands there are zeros.
                 numbers.resize(rows, 0);
             }
             &[only] => {
                 let key = [columns[only]];
-                for (row, &cell) in columns[only].iter().enumerate().take(rows) {
+                numbers.clear();
+                numbers.extend(columns[only][..rows].iter().enumerate().map(|(row, &cell)| {
                     // Fibonacci hashing: the product's high bits depend on all bits of the cell.
                     let mixed = cell.word().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
                     let slot = &mut remembered[mixed as usize % REMEMBERED];
                     if slot.0 != cell || slot.1 == u32::MAX {
                         *slot = (cell, keys.find_or_insert(&key, row) as u32);
                     }
-                    numbers.push(slot.1);
-                }
+                    slot.1
+                }));
             }
             several => {
                 let key: Vec<&[Cell]> = several.iter().map(|&i| columns[i]).collect();
                 let mut last = 0;
+                numbers.clear();
                 for row in 0..rows {
                     let is_same =
                         row > 0 && key.iter().all(|column| column[row] == column[row - 1]);
@@ -335,11 +346,13 @@ impl Groups {
 }
 
 impl States {
-    /// Adds all cells of a batch to the only group, where that is quicker than one by one: they are small integers. Whether it did.
+    /// Adds all cells of a batch to the only group, where that is quicker than one by one: they are small integers, whose `range` can be asked for. Whether it
+    /// did.
     fn add_all(
         &mut self,
         cells: &[Cell],
         rows: usize,
+        range: impl FnOnce() -> Option<(i64, i64)>,
         interner: &Interner,
         span: Span,
     ) -> Result<bool> {
@@ -353,7 +366,6 @@ impl States {
             keep_better(best, cell, interner, better);
             true
         };
-        let range = || small_range(cells);
         Ok(match self {
             Self::Sum(sums) => add(&mut sums[0], "sum")?,
             Self::Mean(sums) => add(&mut sums[0], "mean")?,
@@ -439,7 +451,8 @@ impl Sum {
 
     #[inline]
     fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
-        let more = int.checked_mul(i128::from(weight));
+        // A product of 128 bits that is looked at is a call.
+        let more = if weight == 1 { Some(int) } else { int.checked_mul(i128::from(weight)) };
         match more.and_then(|more| self.ints.checked_add(more)) {
             Some(ints) => {
                 self.ints = ints;

@@ -6,6 +6,11 @@
 
 use super::{Cell, INT, INT_BITS};
 
+// Of words that are all small integers, and of no others, the bits that all have are those of `INT` at least.
+
+/// The first number that is too large.
+const HALF: u64 = 1 << (INT_BITS - 1);
+
 /// Appends the cells of up to 64 integers, null where a bit of `valid` is not set; `false`, and nothing done, where one of them is not small.
 #[inline]
 pub(crate) fn push_small_ints(
@@ -13,11 +18,10 @@ pub(crate) fn push_small_ints(
     valid: u64,
     out: &mut Vec<Cell>,
 ) -> bool {
-    const HALF: i64 = 1 << (INT_BITS - 1);
     let before = out.len();
     let mut past = 0;
     let small = |int: i64, past: &mut u64| {
-        *past |= int.wrapping_add(HALF).cast_unsigned() >> INT_BITS;
+        *past |= int.cast_unsigned().wrapping_add(HALF) >> INT_BITS;
         INT | (int.cast_unsigned() & (u64::MAX >> (64 - INT_BITS)))
     };
     // A loop without a branch each: of words alone a compiler makes several at once.
@@ -48,15 +52,15 @@ pub(crate) fn select_small_ints(
 ) -> bool {
     // The integers stand where their signs are those of the whole word: they need not be told from their tags to be compared.
     let high = |cell: Cell| (cell.0 << (64 - INT_BITS)).cast_signed();
-    let (before, mut count, mut least_word) = (kept.len(), kept.len(), u64::MAX);
+    let (before, mut count, mut all) = (kept.len(), kept.len(), u64::MAX);
     kept.resize(before + rows, 0);
     for (row, (a, b)) in cells.take(rows).enumerate() {
-        least_word = least_word.min(a.0).min(b.0);
+        all &= a.0 & b.0;
         // A branch a row would be guessed wrong as often as the condition is hard to guess.
         kept[count] = row as u32;
         count += usize::from(holds(high(a), high(b)));
     }
-    let are_small = least_word >= INT;
+    let are_small = all >= INT;
     kept.truncate(if are_small { count } else { before });
     are_small
 }
@@ -64,29 +68,33 @@ pub(crate) fn select_small_ints(
 /// The least and the greatest of cells that are all small integers; `None` where one is not, or there are none.
 pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
     let high = |cell: &Cell| (cell.0 << (64 - INT_BITS)).cast_signed();
-    let (mut least_word, mut least, mut greatest) = (u64::MAX, i64::MAX, i64::MIN);
+    let (mut all, mut least, mut greatest) = (u64::MAX, i64::MAX, i64::MIN);
     for cell in cells {
-        least_word = least_word.min(cell.0);
+        all &= cell.0;
         least = least.min(high(cell));
         greatest = greatest.max(high(cell));
     }
-    let are_small = least_word >= INT && !cells.is_empty();
+    let are_small = all >= INT && !cells.is_empty();
     are_small.then_some((least >> (64 - INT_BITS), greatest >> (64 - INT_BITS)))
 }
 
 /// The sum of cells that are all small integers; `None` where one is not.
 pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
-    // So many integers of 50 bits have a sum of 63.
-    let sums = cells.chunks(1 << 13).map(|cells| {
-        let mut least_word = u64::MAX;
-        let mut sum = 0_i64;
+    // With a half added each is a word without a sign, of which so many have a sum of 63 bits; vectors have no shift that keeps a sign.
+    const CHUNK: usize = 1 << 13;
+    let mut sum = 0;
+    for cells in cells.chunks(CHUNK) {
+        let (mut all, mut words) = (u64::MAX, 0_u64);
         for cell in cells {
-            least_word = least_word.min(cell.0);
-            sum = sum.wrapping_add((cell.0 << (64 - INT_BITS)).cast_signed() >> (64 - INT_BITS));
+            all &= cell.0;
+            words = words.wrapping_add((cell.0 & (u64::MAX >> (64 - INT_BITS))) ^ HALF);
         }
-        (least_word >= INT).then_some(i128::from(sum))
-    });
-    sums.sum()
+        if all < INT {
+            return None;
+        }
+        sum += i128::from(words) - i128::from(HALF) * cells.len() as i128;
+    }
+    Some(sum)
 }
 
 #[cfg(test)]
