@@ -26,7 +26,7 @@ pub(crate) const ROWS_MAX: usize = NONE as usize;
 /// Rows that room is made for at once.
 const EXPECTED_ROWS_MAX: usize = 1024;
 
-/// The same of the hash table: a single column of numbers that lie close together leaves it soon.
+/// The same of the hash table, where a single column may hold numbers that lie close together: those leave it soon.
 const EXPECTED_KEYS_MAX: usize = 112;
 
 /// Rows of a table from which on its hash table grows while somebody asks whether to go on.
@@ -146,6 +146,7 @@ impl Table {
 
     /// Makes room for these rows, or for some of them where they are many: they may be the same again and again.
     pub(crate) fn expect(&mut self, columns: &[&[Cell]], rows: usize) {
+        let mut may_be_close = self.keys == 1;
         if let ([column], [own], None) = (columns, &self.columns[..], &self.bits)
             && self.is_set
             && !self.is_spread
@@ -160,13 +161,14 @@ impl Table {
             if self.bits.is_some() {
                 self.set = HashTable::new();
             }
+            may_be_close = false;
         }
         let rows = rows.min(EXPECTED_ROWS_MAX);
         self.columns.iter_mut().for_each(|column| column.reserve(rows));
         if self.bits.is_some() || self.dense.is_some() {
             return;
         }
-        let keys = if self.keys == 1 { rows.min(EXPECTED_KEYS_MAX) } else { rows };
+        let keys = if may_be_close { rows.min(EXPECTED_KEYS_MAX) } else { rows };
         let Self { columns, set, hasher, keys: key_columns, .. } = self;
         set.reserve(keys, |&there| {
             hash_cells(hasher, (0..*key_columns).map(|i| columns[i][there as usize]))
