@@ -1,4 +1,4 @@
-"""The nine patterns of LSQB as scripts, SQL and Cypher, over the relations of `lsqb.py`."""
+"""The nine patterns of LSQB as scripts, SQL and Cypher, over the relations of `lsqb.py`; the seventh in two writings."""
 
 QUERIES: dict[str, tuple[str, str, str]] = {
     "q1": (
@@ -58,6 +58,16 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "replies[m, k] := *reply[k, m]\n"
         "replies[m, k] := *tagged[m, _], not *reply[_, m], k = null\n"
         "?[count(m)] := *tagged[m, t], *created[m, p], likers[m, l], replies[m, k]",
+        "select count(*) from tagged t join created c on c.message = t.message "
+        "left join liked l on l.message = t.message left join reply r on r.message = t.message",
+        "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person) OPTIONAL MATCH (m)"
+        "-[:liked]->(l:person) OPTIONAL MATCH (m)<-[:reply]-(k:message) RETURN count(*)",
+    ),
+    "q7_rules": (
+        "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], *reply[k, m]\n"
+        "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], not *reply[_, m]\n"
+        "?[count(m)] := *tagged[m, t], *created[m, p], not *liked[m, _], *reply[k, m]\n"
+        "?[count(m)] := *tagged[m, t], *created[m, p], not *liked[m, _], not *reply[_, m]",
         "select count(*) from tagged t join created c on c.message = t.message "
         "left join liked l on l.message = t.message left join reply r on r.message = t.message",
         "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person) OPTIONAL MATCH (m)"
