@@ -1,4 +1,4 @@
-"""The nine patterns of LSQB as scripts, SQL and Cypher, over the relations of `lsqb.py`; the seventh in two writings."""
+"""The nine patterns of LSQB as scripts, SQL and Cypher, over the relations of `lsqb.py`; the seventh written twice."""
 
 QUERIES: dict[str, tuple[str, str, str]] = {
     "q1": (

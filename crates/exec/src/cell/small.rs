@@ -6,10 +6,13 @@
 
 use super::{Cell, INT, INT_BITS};
 
-// Of words that are all small integers, and of no others, the bits that all have are those of `INT` at least.
-
 /// The first number that is too large.
 const HALF: u64 = 1 << (INT_BITS - 1);
+
+/// Whether words are all small integers, by the bits that all have: those are no less than `INT`, whose upper bits are all set.
+fn are_small(common: u64) -> bool {
+    common >= INT
+}
 
 /// Appends the cells of up to 64 integers, null where a bit of `valid` is not set; `false`, and nothing done, where one of them is not small.
 #[inline]
@@ -60,9 +63,8 @@ pub(crate) fn select_small_ints(
         kept[count] = row as u32;
         count += usize::from(holds(high(a), high(b)));
     }
-    let are_small = all >= INT;
-    kept.truncate(if are_small { count } else { before });
-    are_small
+    kept.truncate(if are_small(all) { count } else { before });
+    are_small(all)
 }
 
 /// The least and the greatest of cells that are all small integers; `None` where one is not, or there are none.
@@ -74,8 +76,8 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
         least = least.min(high(cell));
         greatest = greatest.max(high(cell));
     }
-    let are_small = all >= INT && !cells.is_empty();
-    are_small.then_some((least >> (64 - INT_BITS), greatest >> (64 - INT_BITS)))
+    let is_range = are_small(all) && !cells.is_empty();
+    is_range.then_some((least >> (64 - INT_BITS), greatest >> (64 - INT_BITS)))
 }
 
 /// The sum of cells that are all small integers; `None` where one is not.
@@ -89,7 +91,7 @@ pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
             all &= cell.0;
             words = words.wrapping_add((cell.0 & (u64::MAX >> (64 - INT_BITS))) ^ HALF);
         }
-        if all < INT {
+        if !are_small(all) {
             return None;
         }
         sum += i128::from(words) - i128::from(HALF) * cells.len() as i128;
