@@ -110,18 +110,28 @@ impl KeyRange {
     /// Every key that starts with these bytes.
     #[must_use]
     pub fn prefix_bytes(prefix: &[u8]) -> Self {
-        let mut upper = prefix.to_vec();
-        while upper.last() == Some(&0xff) {
-            upper.pop();
-        }
-        let upper = match upper.last_mut() {
-            Some(last) => {
-                *last += 1;
-                Some(Key::Bytes(upper))
-            }
-            None => None,
+        let mut range = Self::all_bytes();
+        range.set_prefix_bytes(prefix);
+        range
+    }
+
+    /// Makes it the range of every key that starts with these bytes. A range of byte strings keeps the memory that it has.
+    pub fn set_prefix_bytes(&mut self, prefix: &[u8]) {
+        let own = |key: &mut Key| match key {
+            Key::Bytes(bytes) => std::mem::take(bytes),
+            Key::Words { .. } => Vec::new(),
         };
-        Self { lower: Key::bytes(prefix), upper }
+        let mut lower = own(&mut self.lower);
+        lower.clear();
+        lower.extend_from_slice(prefix);
+        let upper = prefix.iter().rposition(|&byte| byte != 0xff).map(|last| {
+            let mut upper = self.upper.as_mut().map(own).unwrap_or_default();
+            upper.clear();
+            upper.extend_from_slice(&prefix[..=last]);
+            upper[last] += 1;
+            upper
+        });
+        (self.lower, self.upper) = (Key::Bytes(lower), upper.map(Key::Bytes));
     }
 
     /// Whether `key` lies inside.

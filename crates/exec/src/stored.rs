@@ -131,27 +131,42 @@ impl StoredPath {
 
     /// The range of keys whose first columns are these cells; `None` where no stored row can be.
     pub(crate) fn prefix(&self, prefix: &[Cell], interner: &Interner) -> Option<KeyRange> {
-        match self.shape.key {
+        let mut range = self.all();
+        self.set_prefix(&mut range, prefix, interner, &mut Vec::new()).then_some(range)
+    }
+
+    /// Makes a range that of the keys whose first columns are these cells; `false` where no stored row can be. A range of this path keeps its memory, and
+    /// `encoded` is nothing but memory.
+    fn set_prefix(
+        &self,
+        range: &mut KeyRange,
+        prefix: &[Cell],
+        interner: &Interner,
+        encoded: &mut Vec<u8>,
+    ) -> bool {
+        let found = match self.shape.key {
             KeyShape::Words(_) => {
                 let words: Option<Vec<u64>> = prefix
                     .iter()
                     .enumerate()
                     .map(|(i, &cell)| word_of(self.column_type(i), cell, interner))
                     .collect();
-                Some(KeyRange::prefix_words(&words?))
+                words.map(|words| KeyRange::prefix_words(&words))
             }
             KeyShape::Bytes if self.has_raw_keys => match prefix {
                 [] => Some(self.all()),
                 [cell, ..] => interner.with(*cell, raw_key),
             },
             KeyShape::Bytes => {
-                let mut bytes = Vec::new();
+                encoded.clear();
                 for &cell in prefix {
-                    interner.with(cell, |value| encode_value(value, &mut bytes));
+                    interner.with(cell, |value| encode_value(value, encoded));
                 }
-                Some(KeyRange::prefix_bytes(&bytes))
+                range.set_prefix_bytes(encoded);
+                return true;
             }
-        }
+        };
+        found.map(|found| *range = found).is_some()
     }
 
     /// Narrows a range that [`StoredPath::prefix`] made of `prefix` to values of the next column from `lower` to `upper`.
@@ -418,10 +433,13 @@ impl StoredPath {
             return self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner);
         }
         let mut key = Vec::with_capacity(keys.len());
+        let (mut range, mut encoded) = (self.all(), Vec::new());
         for row in 0..rows {
             key.clear();
             key.extend(keys.iter().map(|column| column[row]));
-            let Some(range) = self.prefix(&key, interner) else { continue };
+            if !self.set_prefix(&mut range, &key, interner, &mut encoded) {
+                continue;
+            }
             let before = batch.rows;
             read.scan_into(self.keyspace, &range, projection, usize::MAX, &mut batch)?;
             found.extend(std::iter::repeat_n(row as u32, batch.rows - before));

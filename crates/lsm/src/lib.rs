@@ -20,6 +20,7 @@ pub mod manifest;
 pub mod memtable;
 pub mod rows;
 pub mod run_writer;
+mod search;
 pub mod table;
 pub mod tree;
 pub mod version;

@@ -348,9 +348,13 @@ impl Block {
             return found.rows;
         }
         let start = self.lower_bound(range.lower.as_ref());
-        let end = match &range.upper {
-            Some(upper) => self.lower_bound(upper.as_ref()),
-            None => self.rows(),
+        let end = match (&range.upper, &self.columns().keys) {
+            (None, _) => self.rows(),
+            // Few rows begin with the same bytes.
+            (Some(Key::Bytes(upper)), KeyColumn::Bytes(strings)) => {
+                strings.lower_bound_near(upper, start, self.rows())
+            }
+            (Some(upper), _) => self.lower_bound(upper.as_ref()),
         };
         start..end.max(start)
     }

@@ -9,12 +9,14 @@
 //! 2. Blocks lie one behind the other from byte 0 on.
 //! 3. A block whose values stand apart begins with its head, whose length is here and which its checksum covers.
 
+use super::fence_words::FenceWords;
 use super::layout::{take_bytes, take_u64, take_varint};
 use crate::codec::words::WordReader;
 use crate::codec::{Malformed, bytes, words};
+use crate::search::{self, lower_bound_near};
 use base::{BytesColumn, Key, KeyRange, KeyRef, KeyShape, Keys, varint};
-use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Where each block lies, what it holds, and between which keys.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(super) struct Index {
     heads: Vec<u64>,
     first: Keys,
     last: Keys,
+    /// Of the last keys, where they are byte strings and all are there.
+    last_words: OnceLock<FenceWords>,
 }
 
 impl Index {
@@ -38,6 +42,7 @@ impl Index {
             heads: Vec::new(),
             first: Keys::new(shape),
             last: Keys::new(shape),
+            last_words: OnceLock::new(),
         }
     }
 
@@ -60,6 +65,7 @@ impl Index {
         self.checksums.push(checksum);
         self.first.push(first);
         self.last.push(last);
+        self.last_words.take();
     }
 
     pub(super) fn blocks(&self) -> usize {
@@ -126,13 +132,29 @@ impl Index {
             + self.rows.capacity()
             + self.checksums.capacity()
             + self.heads.capacity();
-        (8 * fixed + keys(&self.first) + keys(&self.last)) as u64
+        let words = match &self.last {
+            Keys::Words(_) => 0,
+            // Whether they were asked for or not: who counts does so once.
+            Keys::Bytes(column) => 8 * column.len(),
+        };
+        (8 * fixed + keys(&self.first) + keys(&self.last) + words) as u64
+    }
+
+    /// The first block whose last key is at least `key`, which may be a prefix.
+    #[inline]
+    fn first_ending_from(&self, key: KeyRef<'_>) -> usize {
+        match (&self.last, key) {
+            (Keys::Bytes(last), KeyRef::Bytes(key)) => {
+                self.last_words.get_or_init(|| FenceWords::of(last)).lower_bound(last, key)
+            }
+            (last, key) => lower_bound(last, key),
+        }
     }
 
     /// The first block that can hold `key` or, for a prefix, a key that begins with it.
     #[inline]
     pub(super) fn block_for(&self, key: KeyRef<'_>) -> Option<usize> {
-        let block = lower_bound(&self.last, key);
+        let block = self.first_ending_from(key);
         (block < self.blocks() && !self.begins_past(block, key)).then_some(block)
     }
 
@@ -165,10 +187,14 @@ impl Index {
 
     /// Blocks that can hold keys of `range`.
     pub(super) fn overlapping(&self, range: &KeyRange) -> Range<usize> {
-        let start = lower_bound(&self.last, range.lower.as_ref());
-        let end = match &range.upper {
-            Some(upper) => lower_bound(&self.first, upper.as_ref()),
-            None => self.blocks(),
+        let start = self.first_ending_from(range.lower.as_ref());
+        let end = match (&range.upper, &self.first) {
+            (None, _) => self.blocks(),
+            // Mostly the next block.
+            (Some(Key::Bytes(upper)), Keys::Bytes(first)) => {
+                lower_bound_near(start..self.blocks(), |i| first.get(i) < upper.as_slice())
+            }
+            (Some(upper), first) => lower_bound(first, upper.as_ref()),
         };
         start..end.max(start)
     }
@@ -232,7 +258,8 @@ impl Index {
         if heads.iter().zip(offsets.windows(2)).any(|(&head, block)| head > block[1] - block[0]) {
             return Err(Malformed("a head longer than its block"));
         }
-        Ok(Self { offsets, rows, checksums, heads, first, last })
+        let last_words = OnceLock::new();
+        Ok(Self { offsets, rows, checksums, heads, first, last, last_words })
     }
 }
 
@@ -281,13 +308,7 @@ fn lower_bound(keys: &Keys, key: KeyRef<'_>) -> usize {
             equal.start
         }
         (Keys::Bytes(column), KeyRef::Bytes(key)) => {
-            let (mut low, mut high) = (0, column.len());
-            while low < high {
-                let middle = low.midpoint(high);
-                let right = column.get(middle).cmp(key) == Ordering::Less;
-                if right { low = middle + 1 } else { high = middle }
-            }
-            low
+            search::lower_bound(0..column.len(), |i| column.get(i) < key)
         }
         _ => unreachable!("keys of one tree have one shape"),
     }

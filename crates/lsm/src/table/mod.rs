@@ -29,6 +29,7 @@ mod block;
 mod builder;
 mod cache;
 mod encode;
+mod fence_words;
 mod guess;
 mod index;
 mod layout;

@@ -11,6 +11,7 @@ use crate::codec::bitmap::BitmapReader;
 use crate::codec::bytes::{ApartReader, BytesReader};
 use crate::codec::runs::KeyReader;
 use crate::codec::words::WordReader;
+use crate::search;
 use crate::table::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, IS_APART, Sections};
 use crate::table::pending::append_validity;
 use base::sabotage::{Switch, is_on};
@@ -94,13 +95,14 @@ impl<'a> Strings<'a> {
         }
     }
 
+    /// The first of the first `rows` that is at least `key`.
     pub(super) fn lower_bound(&self, key: &[u8], rows: usize) -> usize {
-        let (mut low, mut high) = (0, rows);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.get(middle) < key { low = middle + 1 } else { high = middle }
-        }
-        low
+        search::lower_bound(0..rows, |row| self.get(row) < key)
+    }
+
+    /// The same, which is mostly near to row `from`, and not before it.
+    pub(super) fn lower_bound_near(&self, key: &[u8], from: usize, rows: usize) -> usize {
+        search::lower_bound_near(from..rows, |row| self.get(row) < key)
     }
 
     /// Appends strings without validity.
