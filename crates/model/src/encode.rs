@@ -156,11 +156,12 @@ pub fn decode_next<'b>(bytes: &mut &'b [u8]) -> Result<Lent<'b>, DecodeError> {
 
 fn escape(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
-    for &byte in bytes {
-        out.push(byte);
-        if byte == 0 {
-            out.push(0xff);
+    // Most hold no zero.
+    for (i, piece) in bytes.split(|&byte| byte == 0).enumerate() {
+        if i > 0 {
+            out.extend_from_slice(&[0, 0xff]);
         }
+        out.extend_from_slice(piece);
     }
     out.extend_from_slice(&[0, 0]);
 }

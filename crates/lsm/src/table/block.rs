@@ -292,7 +292,7 @@ impl Block {
             BlockBytes::Part(_, part) => part.len(),
         };
         let apart = self.apart.as_ref().map_or(0, Apart::memory_bytes);
-        (bytes + columns.inflated_bytes + fixed + apart) as u64
+        (bytes + columns.beside_bytes + fixed + apart) as u64
     }
 
     /// Number of row versions.
@@ -334,9 +334,7 @@ impl Block {
         let columns = self.columns();
         match (&columns.keys, key) {
             (KeyColumn::Words(reader), KeyRef::Words(key)) => reader.lower_bound(key),
-            (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => {
-                strings.lower_bound(key, columns.rows)
-            }
+            (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => strings.lower_bound(key),
             _ => unreachable!("keys of one tree have one shape"),
         }
     }
@@ -390,7 +388,7 @@ impl Block {
         match (&columns.keys, key) {
             (KeyColumn::Words(reader), KeyRef::Words(key)) => reader.find_first(key),
             (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => {
-                let row = strings.lower_bound(key, columns.rows);
+                let row = strings.lower_bound(key);
                 (row < columns.rows && strings.get(row) == key).then_some(row)
             }
             _ => unreachable!("keys of one tree have one shape"),

@@ -9,8 +9,8 @@
 //! 2. Blocks lie one behind the other from byte 0 on.
 //! 3. A block whose values stand apart begins with its head, whose length is here and which its checksum covers.
 
-use super::fence_words::FenceWords;
 use super::layout::{take_bytes, take_u64, take_varint};
+use super::sampled_words::SampledWords;
 use crate::codec::words::WordReader;
 use crate::codec::{Malformed, bytes, words};
 use crate::search::{self, lower_bound_near};
@@ -30,7 +30,7 @@ pub(super) struct Index {
     first: Keys,
     last: Keys,
     /// Of the last keys, where they are byte strings and all are there.
-    last_words: OnceLock<FenceWords>,
+    last_words: OnceLock<SampledWords>,
 }
 
 impl Index {
@@ -145,7 +145,9 @@ impl Index {
     fn first_ending_from(&self, key: KeyRef<'_>) -> usize {
         match (&self.last, key) {
             (Keys::Bytes(last), KeyRef::Bytes(key)) => {
-                self.last_words.get_or_init(|| FenceWords::of(last)).lower_bound(last, key)
+                let words = || SampledWords::of(last.len(), 1, |i| last.get(i));
+                let among = self.last_words.get_or_init(words).candidates(key);
+                search::lower_bound(among, |i| last.get(i) < key)
             }
             (last, key) => lower_bound(last, key),
         }

@@ -29,7 +29,6 @@ mod block;
 mod builder;
 mod cache;
 mod encode;
-mod fence_words;
 mod guess;
 mod index;
 mod layout;
@@ -37,6 +36,7 @@ mod pending;
 mod reader;
 mod run_buffer;
 mod salvage;
+mod sampled_words;
 mod verify;
 
 pub(crate) use apart::{Found, read_values};

@@ -14,6 +14,7 @@ use crate::codec::words::WordReader;
 use crate::search;
 use crate::table::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, IS_APART, Sections};
 use crate::table::pending::append_validity;
+use crate::table::sampled_words::SampledWords;
 use base::sabotage::{Switch, is_on};
 use base::{BytesColumn, Column, ColumnShape, KeyShape, Keys, Projection, Shape};
 use std::ops::Range;
@@ -30,7 +31,8 @@ pub(super) struct Columns<'a> {
     pub(super) values: Box<[ValueColumn<'a>]>,
     pub(super) seqs: Option<WordReader<'a>>,
     pub(super) kinds: Option<WordReader<'a>>,
-    pub(super) inflated_bytes: usize,
+    /// Bytes of memory besides the block's own.
+    pub(super) beside_bytes: usize,
     /// Bytes without the strings that stand apart; 0 where none do.
     pub(super) head_bytes: usize,
 }
@@ -40,7 +42,7 @@ pub(super) struct Columns<'a> {
 #[allow(clippy::large_enum_variant)]
 pub(super) enum KeyColumn<'a> {
     Words(KeyReader<'a>),
-    Bytes(Strings<'a>),
+    Bytes(SortedStrings<'a>),
 }
 
 #[derive(Debug)]
@@ -95,16 +97,6 @@ impl<'a> Strings<'a> {
         }
     }
 
-    /// The first of the first `rows` that is at least `key`.
-    pub(super) fn lower_bound(&self, key: &[u8], rows: usize) -> usize {
-        search::lower_bound(0..rows, |row| self.get(row) < key)
-    }
-
-    /// The same, which is mostly near to row `from`, and not before it.
-    pub(super) fn lower_bound_near(&self, key: &[u8], from: usize, rows: usize) -> usize {
-        search::lower_bound_near(from..rows, |row| self.get(row) < key)
-    }
-
     /// Appends strings without validity.
     pub(super) fn append(&self, rows: Range<usize>, out: &mut BytesColumn) {
         match self {
@@ -123,6 +115,44 @@ impl<'a> Strings<'a> {
         }
     }
 }
+
+/// Strings that ascend.
+#[derive(Debug)]
+pub(super) struct SortedStrings<'a> {
+    strings: Strings<'a>,
+    words: SampledWords,
+}
+
+impl<'a> SortedStrings<'a> {
+    fn parse(bytes: &'a [u8], rows: usize) -> Result<Self, Malformed> {
+        let strings = Strings::parse(bytes, rows)?;
+        let words = SampledWords::of(rows, SAMPLED_STEP, |row| strings.get(row));
+        Ok(Self { strings, words })
+    }
+
+    /// Bytes of memory besides the block's own.
+    fn memory_bytes(&self) -> usize {
+        self.strings.inflated_bytes() + self.words.memory_bytes()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, row: usize) -> &[u8] {
+        self.strings.get(row)
+    }
+
+    /// The first that is at least `key`.
+    pub(super) fn lower_bound(&self, key: &[u8]) -> usize {
+        search::lower_bound(self.words.candidates(key), |row| self.get(row) < key)
+    }
+
+    /// The same, which is mostly near to row `from`, and not before it.
+    pub(super) fn lower_bound_near(&self, key: &[u8], from: usize, rows: usize) -> usize {
+        search::lower_bound_near(from..rows, |row| self.get(row) < key)
+    }
+}
+
+/// Keys of which one has a word: half a byte of memory a key, and four keys that are compared.
+const SAMPLED_STEP: usize = 16;
 
 /// No block has more rows, whatever the options it was written with.
 pub(in crate::table) const BLOCK_ROWS_LIMIT: usize = 1 << 16;
@@ -149,7 +179,7 @@ impl<'a> Columns<'a> {
             KeyShape::Words(words) => {
                 KeyColumn::Words(KeyReader::parse(keys, usize::from(words), rows)?)
             }
-            KeyShape::Bytes => KeyColumn::Bytes(Strings::parse(keys, rows)?),
+            KeyShape::Bytes => KeyColumn::Bytes(SortedStrings::parse(keys, rows)?),
         };
         let optional = |stored: bool, section: &'a [u8]| match section {
             _ if stored => WordReader::parse(section, rows).map(Some),
@@ -194,13 +224,13 @@ impl<'a> Columns<'a> {
             },
             None => global_seq,
         };
-        let mut inflated_bytes = 0;
+        let mut beside_bytes = 0;
         if let KeyColumn::Bytes(strings) = &keys {
-            inflated_bytes += strings.inflated_bytes();
+            beside_bytes += strings.memory_bytes();
         }
         for value in &values {
             if let Data::Bytes(strings) = &value.data {
-                inflated_bytes += strings.inflated_bytes();
+                beside_bytes += strings.inflated_bytes();
             }
         }
         let values = values.into_boxed_slice();
@@ -213,7 +243,7 @@ impl<'a> Columns<'a> {
             values,
             seqs,
             kinds,
-            inflated_bytes,
+            beside_bytes,
             head_bytes,
         })
     }
@@ -249,7 +279,7 @@ impl<'a> Columns<'a> {
             }
             (KeyColumn::Bytes(strings), Keys::Bytes(out)) => {
                 if projection.key(0) {
-                    strings.append(rows, out);
+                    strings.strings.append(rows, out);
                 }
             }
             _ => unreachable!("keys of one tree have one shape"),
