@@ -168,6 +168,19 @@ pub fn next_words(prefix: &[u64]) -> Option<Key> {
     Some(Key::Words { words, len: len as u8 })
 }
 
+/// The first eight bytes as a word, so that the order of words is that of the bytes as far as they go; shorter ones count as if zeros followed.
+#[must_use]
+pub fn leading_word(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(padded)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

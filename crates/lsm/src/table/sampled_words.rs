@@ -5,6 +5,7 @@
 //! begin with, eight tell most of them apart. (As the poor man's normalised keys of Graefe and Larson, ICDE 2001.)
 
 use crate::search::{lower_bound, lower_bound_near};
+use base::leading_word;
 use std::ops::Range;
 
 /// The words of each so many of ascending strings.
@@ -28,7 +29,7 @@ impl SampledWords {
         };
         let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let words = (0..len).step_by(step);
-        let words = words.map(|i| word(get(i).get(shared..).unwrap_or_default())).collect();
+        let words = words.map(|i| leading_word(get(i).get(shared..).unwrap_or_default())).collect();
         Self { len, step, shared: first[..shared].into(), words }
     }
 
@@ -40,23 +41,11 @@ impl SampledWords {
     /// Where the first string that is at least `key` may be, or the end of that: those before are less, and those behind are not.
     pub(super) fn candidates(&self, key: &[u8]) -> Range<usize> {
         let Some(rest) = key.strip_prefix(&*self.shared) else { return 0..self.len };
-        let (word, end) = (word(rest), self.words.len());
+        let (word, end) = (leading_word(rest), self.words.len());
         let less = lower_bound(0..end, |i| self.words[i] < word);
         let not_more = lower_bound_near(less..end, |i| self.words[i] <= word);
         let start = less.checked_sub(1).map_or(0, |last| last * self.step + 1);
         start..self.len.min(not_more * self.step)
-    }
-}
-
-/// The first eight bytes, so that their order is that of the strings; shorter ones as if zeros followed.
-fn word(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            u64::from_be_bytes(padded)
-        }
     }
 }
 
