@@ -9,7 +9,8 @@
 //! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` for what an input ends in) and
 //! collects their fences (`index`) and the filters; `layout` is all that stands behind the blocks,
 //! and `docs/formats/sstable.md` is its page. [`Table`] opens that again; it hands out [`Block`]s
-//! through the [`BlockCache`], whole or as heads whose long values stand apart (`apart`; `guess` reads both at once). `verify` reads a table whole, `salvage` what is left of a damaged one.
+//! through the [`BlockCache`], whole or as heads whose long values stand apart (`apart`; `guess` reads both at once). `verify` reads a table whole, `salvage` what is left of a damaged one;
+//! `sampled_words` shortens the searches among strings, in fences and in blocks.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
