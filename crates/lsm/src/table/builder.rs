@@ -20,6 +20,7 @@ use super::pending::append_rows;
 use super::{RangeTombstone, TableOptions, TableSummary};
 use crate::codec::filter::{FilterBuilder, hash_bytes, hash_words};
 use crate::rows::Rows;
+use crate::search::lower_bound;
 use crate::{Error, Result};
 use base::{Key, Keys, Kind, Shape, WORDS_MAX, checksum};
 use env::AppendFile;
@@ -157,12 +158,8 @@ impl TableBuilder {
         if fits(most) {
             return most;
         }
-        let (mut low, mut high) = (0, most);
-        while low + 1 < high {
-            let middle = low.midpoint(high);
-            if fits(middle) { low = middle } else { high = middle }
-        }
-        low.max(usize::from(taken == 0))
+        let fitting = lower_bound(1..most, fits) - 1;
+        fitting.max(usize::from(taken == 0))
     }
 
     /// Where to end the block whose rows of this input begin at `start` and could go on to `end`,

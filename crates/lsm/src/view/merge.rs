@@ -14,6 +14,7 @@ use super::columns::append_versions;
 use super::source::{RowSource, Source};
 use crate::Result;
 use crate::rows::Rows;
+use crate::search::lower_bound_near;
 use base::{KeyRef, Keys, Shape, WORDS_MAX};
 use env::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::cmp::Ordering;
@@ -222,18 +223,8 @@ impl<'a> Heads<'a> {
     pub(crate) fn run_end(&self, first: usize, second: Option<usize>) -> usize {
         let head = &self.heads[first];
         let Some(second) = second.map(|second| &self.heads[second]) else { return head.len };
-        // Doubling steps, then halving: runs are short when sources alternate.
-        let (mut low, mut step) = (head.at, 1);
-        while low + step <= head.len && head.compare(low + step - 1, second).is_lt() {
-            low += step;
-            step *= 2;
-        }
-        let mut high = head.len.min(low + step - 1);
-        while low < high {
-            let middle = low.midpoint(high);
-            if head.compare(middle, second).is_lt() { low = middle + 1 } else { high = middle }
-        }
-        low
+        // Runs are short when sources alternate.
+        lower_bound_near(head.at..head.len, |row| head.compare(row, second).is_lt())
     }
 
     /// Moves a head on to row `to` of its chunk, and past the chunk's end to the next one.
