@@ -23,18 +23,22 @@ impl Validity {
             return;
         }
         let (word, bit) = (first / 64, first % 64);
-        let words = self.0.get_or_insert_with(|| {
-            // All rows before were valid.
-            let mut words = vec![u64::MAX; word];
-            words.push((1 << bit) - 1);
-            words
-        });
+        let words = self.told(first);
         words.resize((first + rows).div_ceil(64), 0);
         words[word] |= bits << bit;
         if let Some(next) = words.get_mut(word + 1) {
             // In two steps: a shift by 64 is none.
             *next |= bits >> 1 >> (63 - bit);
         }
+    }
+
+    /// The words, also where the `rows` rows so far needed none, for all of them are valid.
+    fn told(&mut self, rows: usize) -> &mut Vec<u64> {
+        self.0.get_or_insert_with(|| {
+            let mut words = vec![u64::MAX; rows / 64];
+            words.push((1 << (rows % 64)) - 1);
+            words
+        })
     }
 
     /// Which of the 64 rows from `first` on hold a value, one bit each; rows that there are not may count as any.
@@ -60,12 +64,7 @@ impl Validity {
         if valid && self.0.is_none() {
             return;
         }
-        let words = self.0.get_or_insert_with(|| {
-            // All rows before were valid.
-            let mut words = vec![u64::MAX; i / 64];
-            words.push((1_u64 << (i % 64)) - 1);
-            words
-        });
+        let words = self.told(i);
         if words.len() <= i / 64 {
             words.resize(i / 64 + 1, 0);
         }
