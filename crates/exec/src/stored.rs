@@ -146,12 +146,7 @@ impl StoredPath {
     ) -> bool {
         let found = match self.shape.key {
             KeyShape::Words(_) => {
-                let words: Option<Vec<u64>> = prefix
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &cell)| word_of(self.column_type(i), cell, interner))
-                    .collect();
-                words.map(|words| KeyRange::prefix_words(&words))
+                self.words(prefix, interner).map(|words| KeyRange::prefix_words(&words))
             }
             KeyShape::Bytes if self.has_raw_keys => match prefix {
                 [] => Some(self.all()),
@@ -159,14 +154,18 @@ impl StoredPath {
             },
             KeyShape::Bytes => {
                 encoded.clear();
-                for &cell in prefix {
-                    interner.with(cell, |value| encode_value(value, encoded));
-                }
+                encode_cells(prefix.iter().copied(), interner, encoded);
                 range.set_prefix_bytes(encoded);
                 return true;
             }
         };
         found.map(|found| *range = found).is_some()
+    }
+
+    /// The key words that the first columns store for these cells; `None` where they hold no such values.
+    fn words(&self, prefix: &[Cell], interner: &Interner) -> Option<Vec<u64>> {
+        let words = prefix.iter().enumerate();
+        words.map(|(i, &cell)| word_of(self.column_type(i), cell, interner)).collect()
     }
 
     /// Narrows a range that [`StoredPath::prefix`] made of `prefix` to values of the next column from `lower` to `upper`.
@@ -183,21 +182,14 @@ impl StoredPath {
             match self.shape.key {
                 KeyShape::Words(_) => {
                     let word = bound_word(of, value, up)?;
-                    let words: Option<Vec<u64>> = prefix
-                        .iter()
-                        .enumerate()
-                        .map(|(i, &cell)| word_of(self.column_type(i), cell, interner))
-                        .collect();
-                    let mut words = words?;
+                    let mut words = self.words(prefix, interner)?;
                     words.push(word);
                     Some(KeyRange::prefix_words(&words))
                 }
                 KeyShape::Bytes if self.has_raw_keys => raw_key(value),
                 KeyShape::Bytes => {
                     let mut bytes = Vec::new();
-                    for &cell in prefix {
-                        interner.with(cell, |value| encode_value(value, &mut bytes));
-                    }
+                    encode_cells(prefix.iter().copied(), interner, &mut bytes);
                     let value = match value {
                         // 1 and 1.0 are equal to a comparison, and neighbours in the order.
                         Value::Int(_) | Value::Id(_) | Value::Float(_) => {
@@ -237,9 +229,7 @@ impl StoredPath {
             return;
         }
         let mut bytes = Vec::new();
-        for &cell in prefix {
-            interner.with(cell, |value| encode_value(value, &mut bytes));
-        }
+        encode_cells(prefix.iter().copied(), interner, &mut bytes);
         let mut lower = bytes.clone();
         encode_value(&Value::Str(text.to_owned()), &mut lower);
         range.lower = Key::bytes(&lower);
@@ -524,9 +514,7 @@ impl StoredPath {
                 }
                 Keys::Bytes(bytes) => {
                     encoded.clear();
-                    for column in keys {
-                        interner.with(column[row], |value| encode_value(value, &mut encoded));
-                    }
+                    encode_cells(keys.iter().map(|column| column[row]), interner, &mut encoded);
                     bytes.push(Some(&encoded));
                     true
                 }
@@ -570,6 +558,11 @@ impl StoredPath {
         }
         Ok(out)
     }
+}
+
+/// Appends the key that values stand in, or the begin of one.
+fn encode_cells(cells: impl Iterator<Item = Cell>, interner: &Interner, out: &mut Vec<u8>) {
+    cells.for_each(|cell| interner.with(cell, |value| encode_value(value, out)));
 }
 
 /// The word that a column of this type stores for the value of a cell; `None` where it holds no such value.
