@@ -63,16 +63,6 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person) OPTIONAL MATCH (m)"
         "-[:liked]->(l:person) OPTIONAL MATCH (m)<-[:reply]-(k:message) RETURN count(*)",
     ),
-    "q7_rules": (
-        "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], *reply[k, m]\n"
-        "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], not *reply[_, m]\n"
-        "?[count(m)] := *tagged[m, t], *created[m, p], not *liked[m, _], *reply[k, m]\n"
-        "?[count(m)] := *tagged[m, t], *created[m, p], not *liked[m, _], not *reply[_, m]",
-        "select count(*) from tagged t join created c on c.message = t.message "
-        "left join liked l on l.message = t.message left join reply r on r.message = t.message",
-        "MATCH (t:tag)<-[:tagged]-(m:message)-[:created]->(p:person) OPTIONAL MATCH (m)"
-        "-[:liked]->(l:person) OPTIONAL MATCH (m)<-[:reply]-(k:message) RETURN count(*)",
-    ),
     "q8": (
         "?[count(m)] := *tagged[m, s], *reply[k, m], *tagged[k, t], s != t, not *tagged[k, s]",
         "select count(*) from tagged a, reply r, tagged b where r.message = a.message "
@@ -90,3 +80,12 @@ QUERIES: dict[str, tuple[str, str, str]] = {
     ),
 }
 """Of each the script, the SQL and the Cypher."""
+
+QUERIES["q7_rules"] = (
+    "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], *reply[k, m]\n"
+    "?[count(m)] := *tagged[m, t], *created[m, p], *liked[m, l], not *reply[_, m]\n"
+    "?[count(m)] := *tagged[m, t], *created[m, p], not *liked[m, _], *reply[k, m]\n"
+    "?[count(m)] := *tagged[m, t], *created[m, p], not *liked[m, _], not *reply[_, m]",
+    *QUERIES["q7"][1:],
+)
+"""The same as rules of the answer, where `q7` joins two unions."""
