@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 import quipu
@@ -35,16 +36,28 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
     return write_file
 
 
+def interrupt() -> None:
+    """Do what Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+class Alarm(Protocol):
+    """Sets an alarm."""
+
+    def __call__(self, after_s: float, handler: Callable[[], object] = interrupt) -> None:
+        """Call something as a signal's handler, after so many seconds."""
+
+
 @pytest.fixture
-def alarm() -> Iterator[Callable[[float, Callable[[], object]], None]]:
-    """Call something as a signal's handler, after so many seconds.
+def alarm() -> Iterator[Alarm]:
+    """Set an alarm.
 
     The signal is a timer's and not Ctrl-C's, which a process in the background may ignore.
     """
     if not hasattr(signal, "setitimer"):
         pytest.skip("needs a timer's signal")
 
-    def set_alarm(after_s: float, handler: Callable[[], object]) -> None:
+    def set_alarm(after_s: float, handler: Callable[[], object] = interrupt) -> None:
         signal.signal(signal.SIGALRM, lambda *_: handler())
         signal.setitimer(signal.ITIMER_REAL, after_s)
 

@@ -10,13 +10,14 @@ import time
 import types
 import uuid
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 import quipu
+
+from conftest import Alarm
 
 # Twenty-seven thousand million rows: nothing that ends by itself while a test waits.
 ENDLESS = "c[x] := x in int_range(3000)\n?[count(x)] := c[x], c[y], c[z], x + y + z >= 0"
@@ -385,11 +386,8 @@ def test_threads_run_short_scripts_beside_an_index_that_comes_and_goes(
     db.close()
 
 
-def test_a_signal_stops_a_query(db: quipu.Database, alarm: Callable[[float, Callable[[], object]], None]) -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    alarm(0.05, interrupt)
+def test_a_signal_stops_a_query(db: quipu.Database, alarm: Alarm) -> None:
+    alarm(0.05)
     with pytest.raises(KeyboardInterrupt):
         db.run(ENDLESS, timeout=60)
     assert db.run("?[x] := x = 1").rows() == [(1,)]

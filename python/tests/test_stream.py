@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import quipu
 
+from conftest import Alarm
+
 ROWS = 300_000
 
 
 # Much at the begin, and then nothing for longer than a test waits.
 SLOW = "?[a, b, c] := *facts{a}, *facts{a: b}, *facts{a: c}, a == 0 && b < 4 || a + b + c < 0"
-
-
-Alarm = Callable[[float, Callable[[], object]], None]
 
 
 def long(a: Any) -> Any:
@@ -136,10 +134,6 @@ def test_a_stream_sees_one_moment_while_rows_change(facts: quipu.Database) -> No
     assert len(facts.run("?[a] := *facts{a}")) == 1001
 
 
-def interrupt() -> None:
-    raise KeyboardInterrupt
-
-
 def running(db: quipu.Database) -> int:
     return len(db.run("::running"))
 
@@ -170,7 +164,7 @@ def test_a_slow_reader_does_not_run_into_the_timeout() -> None:
 
 def test_a_signal_ends_the_wait_for_a_part(facts: quipu.Database, alarm: Alarm) -> None:
     endless = "?[a, b, c] := *facts{a}, *facts{a: b}, *facts{a: c}, a + b + c < 0"
-    alarm(0.3, interrupt)
+    alarm(0.3)
     with pytest.raises(KeyboardInterrupt):
         facts.stream(endless, timeout=60)
     assert running(facts) == 1
