@@ -573,8 +573,9 @@ class Transaction:
             The rows.
 
         Raises:
-            InvalidInputError: As for :meth:`Database.run`, or the transaction has ended. What the script wrote before
-                it failed, here and in the cases below, is still in the transaction: roll it back.
+            InvalidInputError: As for :meth:`Database.run`, or the transaction has ended. Here and in the cases below
+                nothing of the script is left in the transaction, which goes on; nor of what other threads wrote in it
+                meanwhile.
             CancelledError: As for :meth:`Database.run`.
             LimitError: As for :meth:`Database.run`, or the transaction has outgrown its memory.
             TypeError: A parameter is of a type that no value is.
@@ -605,8 +606,8 @@ class Transaction:
             data: Rows by relation, as there.
 
         Raises:
-            InvalidInputError: As there, or the transaction has ended. What was written before, here and in the cases
-                below, is still in the transaction: roll it back.
+            InvalidInputError: As there, or the transaction has ended. Nothing of the rows is left in the transaction
+                then, nor in the cases below.
             LimitError: The transaction has outgrown its memory.
             TypeError: A value is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it.

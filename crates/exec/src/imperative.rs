@@ -33,6 +33,14 @@ pub(crate) trait Blocks {
     /// # Errors
     /// Once the script has to stop.
     fn check(&self) -> Result<()>;
+    /// Does something of which nothing is left behind where it fails.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    fn whole(
+        &mut self,
+        act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>,
+    ) -> Result<Output>;
     /// Whether an error may come of what is kept of the script, and would not without it.
     fn may_be_stale(&self, error: &Error) -> bool;
 }
@@ -119,18 +127,20 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             let output = relation(blocks, name)?;
             blocks.debug(&name.text, &output);
         }
-        Statement::IgnoreError(block, name) => match run_block(blocks, block) {
-            Ok(output) => {
-                *last = output;
-                if let Some(name) = name {
-                    blocks.keep(&name.text, last)?;
+        Statement::IgnoreError(block, name) => {
+            match blocks.whole(&mut |blocks| run_block(blocks, block)) {
+                Ok(output) => {
+                    *last = output;
+                    if let Some(name) = name {
+                        blocks.keep(&name.text, last)?;
+                    }
                 }
+                Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
+                Err(error) if blocks.may_be_stale(&error) => return Err(error),
+                // A relation that has the name already stays as it is.
+                Err(_) => *last = Output::status("FAILED"),
             }
-            Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
-            Err(error) if blocks.may_be_stale(&error) => return Err(error),
-            // A relation that has the name already stays as it is.
-            Err(_) => *last = Output::status("FAILED"),
-        },
+        }
         Statement::Swap(a, b) => {
             if !blocks.swap(&a.text, &b.text) {
                 if let Some(stored) = [a, b].into_iter().find(|name| !name.text.starts_with('_')) {

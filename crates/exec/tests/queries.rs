@@ -384,3 +384,38 @@ fn each_row_draws_a_value_of_its_own() {
     // What is written first is drawn once.
     check("?[count(a)] := y = rand_int(0, 999), *r{a: y, b: a}", "count(a): 1");
 }
+
+#[test]
+fn what_an_ignored_block_did_before_it_failed_is_undone() {
+    let t = "{?[k, v] <- [[1, 'a'], [2, 'b']] :create t {k: Int => v: String}}";
+    let after = |ignored: &str, expected: &str| {
+        check(&format!("{t} --- %ignore_error {{{ignored}}} {{?[k, v] := *t[k, v]}}"), expected);
+    };
+    let whole = "k v: 1 \"a\", 2 \"b\"";
+    after("?[k, v] <- [['x', 'y']] :replace t {k: Int => v: String}", whole);
+    after("?[k, v] <- [['x', 'y']] :replace t {k: Int => v: Any}", whole);
+    after("?[k, v] <- [[3, 'c'], ['x', 'y']] :put t {k => v}", whole);
+    after("::remove t, nothing", whole);
+    after("::rename t -> u, nothing -> w", whole);
+    let own = "{?[k] <- [[1]] :create _own {k: Int}}";
+    check(
+        &format!("{own} %ignore_error {{?[k] <- [[2], ['x']] :put _own {{k}}}} %return _own"),
+        "k: 1",
+    );
+    // What a trigger wrote, and the rows that set it off, go with the trigger that fails.
+    let fails = "::set_triggers t on put {?[k] := _new[k, _] :put log {k}} \
+                 on put {?[k] := _new[_, k] :put log {k}}";
+    check(
+        &format!(
+            "{t} {{:create log {{k: Int}}}} --- {fails} --- \
+             %ignore_error {{?[k, v] <- [[3, 'c']] :put t {{k => v}}}} \
+             {{?[k, v] := *t[k, v] ?[k, v] := *log[k], v = 'logged'}}"
+        ),
+        whole,
+    );
+    // The name is free again, and a later change of it is kept.
+    check(
+        "%ignore_error {?[k] <- [['x']] :create u {k: Int}} {?[k] <- [[1]] :create u {k: Int}} --- ?[k] := *u[k]",
+        "k: 1",
+    );
+}

@@ -17,7 +17,8 @@ use lsm::memtable::Memtable;
 use std::borrow::Cow;
 use std::sync::Arc;
 use store::{
-    Error, ErrorKind, Isolation, Kinds, Read, Result, Scan, TableWrites, Transaction, WriteBatch,
+    Error, ErrorKind, Isolation, Kinds, Read, Result, Savepoint, Scan, TableWrites, Transaction,
+    WriteBatch,
 };
 
 /// A first write of so few rows waits to be read before it goes to a memtable: most transactions write once and commit.
@@ -25,65 +26,103 @@ const ONCE_ROWS_MAX: usize = 64;
 
 /// Own writes of one keyspace.
 enum Overlay {
-    /// The only write so far, in key order; nobody has read it.
-    Once(TableWrites),
+    /// The only write so far, in key order, and its number; nobody has read it.
+    Once(TableWrites, u64),
     /// Writes that are read through the overlay.
-    Read(Writes),
+    Read(Arc<Memtable>),
 }
 
-/// Own writes of one keyspace, to be read.
-struct Writes {
-    memtable: Arc<Memtable>,
-    /// Number of the newest write: later ones win.
+/// Own writes, by keyspace. Most transactions write to one or two: a map's node would take longer to make than what is written.
+#[derive(Default)]
+struct Overlays {
+    of: Vec<(KeyspaceId, Overlay)>,
+    /// Number of the newest write: later ones win, and a savepoint is the number of the last before it.
     newest: u64,
 }
 
-impl Writes {
-    fn new(shape: &Shape) -> Self {
-        Self { memtable: Arc::new(Memtable::new(shape)), newest: 0 }
+impl Overlays {
+    /// Where a keyspace's writes are, or would be.
+    fn place(&self, keyspace: KeyspaceId) -> std::result::Result<usize, usize> {
+        self.of.binary_search_by_key(&keyspace, |(id, _)| *id)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.of.iter().map(|(_, overlay)| overlay.bytes()).sum()
     }
 
     fn add(&mut self, table: &TableWrites, shape: &Shape) {
-        for range in &table.delete_ranges {
-            self.newest += 1;
-            self.memtable.delete_range(range.clone(), self.newest);
+        // One for its ranges and one for its rows, which are newer.
+        self.newest += 2;
+        let number = self.newest;
+        match self.place(table.keyspace) {
+            Ok(place) => add(self.of[place].1.readable(shape), table, number, shape),
+            Err(place) => {
+                let overlay = if table.rows.rows <= ONCE_ROWS_MAX {
+                    Overlay::Once(normalise(table, shape).into_owned(), number)
+                } else {
+                    let memtable = Arc::new(Memtable::new(shape));
+                    add(&memtable, table, number, shape);
+                    Overlay::Read(memtable)
+                };
+                self.of.insert(place, (table.keyspace, overlay));
+            }
         }
-        if table.rows.rows > 0 {
-            self.newest += 1;
-            let table = normalise(table, shape);
-            crate::convert::with_kinds(&table.kinds, |kinds| {
-                self.memtable.insert(&table.rows, kinds, self.newest);
-            });
-        }
+    }
+
+    /// Undoes what has a later number.
+    fn roll_back_to(&mut self, number: u64) {
+        self.of.retain_mut(|(_, overlay)| match overlay {
+            Overlay::Once(_, written) => *written <= number,
+            Overlay::Read(memtable) => {
+                if memtable.seq_max() > number {
+                    // Who reads it still has it as it was.
+                    *memtable = Arc::new(memtable.up_to(number));
+                }
+                !memtable.is_empty()
+            }
+        });
+    }
+}
+
+/// Adds a write to those that are read; its ranges have the number before its rows'.
+fn add(memtable: &Memtable, table: &TableWrites, number: u64, shape: &Shape) {
+    for range in &table.delete_ranges {
+        memtable.delete_range(range.clone(), number - 1);
+    }
+    if table.rows.rows > 0 {
+        let table = normalise(table, shape);
+        crate::convert::with_kinds(&table.kinds, |kinds| {
+            memtable.insert(&table.rows, kinds, number);
+        });
     }
 }
 
 impl Overlay {
     /// The writes where they can be read; one that waits goes there now.
-    fn readable(&mut self, shape: &Shape) -> &mut Writes {
-        if let Self::Once(table) = self {
-            let mut writes = Writes::new(shape);
-            writes.add(table, shape);
-            *self = Self::Read(writes);
+    fn readable(&mut self, shape: &Shape) -> &Arc<Memtable> {
+        if let Self::Once(table, number) = self {
+            let memtable = Arc::new(Memtable::new(shape));
+            add(&memtable, table, *number, shape);
+            *self = Self::Read(memtable);
         }
         match self {
-            Self::Read(writes) => writes,
-            Self::Once(_) => unreachable!("it waits no more"),
+            Self::Read(memtable) => memtable,
+            Self::Once(..) => unreachable!("it waits no more"),
         }
     }
 
     fn bytes(&self) -> u64 {
         match self {
-            Self::Once(table) => crate::commit::bytes(table),
-            Self::Read(writes) => writes.memtable.bytes(),
+            Self::Once(table, _) => crate::commit::bytes(table),
+            Self::Read(memtable) => memtable.bytes(),
         }
     }
 
     /// All of it, each key once, in key order.
     fn into_writes(self, keyspace: KeyspaceId) -> TableWrites {
         match self {
-            Self::Once(table) => table,
-            Self::Read(Writes { memtable, .. }) => {
+            Self::Once(table, _) => table,
+            Self::Read(memtable) => {
                 let (rows, kinds) = memtable.fold();
                 let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
                 let delete_ranges = memtable.deleted_ranges();
@@ -93,20 +132,11 @@ impl Overlay {
     }
 }
 
-/// Where a keyspace's writes are, or would be.
-fn place(
-    overlays: &[(KeyspaceId, Overlay)],
-    keyspace: KeyspaceId,
-) -> std::result::Result<usize, usize> {
-    overlays.binary_search_by_key(&keyspace, |(id, _)| *id)
-}
-
 /// A transaction of the native engine.
 pub(crate) struct KvTransaction {
     held: Held,
     isolation: Isolation,
-    /// By keyspace. Most transactions write to one or two: a map's node would take longer to make than what is written.
-    overlays: RwLock<Vec<(KeyspaceId, Overlay)>>,
+    overlays: RwLock<Overlays>,
     reads: RwLock<Vec<(KeyspaceId, KeyRange)>>,
 }
 
@@ -136,13 +166,13 @@ impl KvTransaction {
     fn overlay(&self, keyspace: KeyspaceId, shape: &Shape) -> Option<Arc<Memtable>> {
         {
             let overlays = self.overlays.read();
-            if let Overlay::Read(writes) = &overlays[place(&overlays, keyspace).ok()?].1 {
-                return Some(Arc::clone(&writes.memtable));
+            if let Overlay::Read(memtable) = &overlays.of[overlays.place(keyspace).ok()?].1 {
+                return Some(Arc::clone(memtable));
             }
         }
         let mut overlays = self.overlays.write();
-        let place = place(&overlays, keyspace).ok()?;
-        Some(Arc::clone(&overlays[place].1.readable(shape).memtable))
+        let place = overlays.place(keyspace).ok()?;
+        Some(Arc::clone(overlays.of[place].1.readable(shape)))
     }
 
     /// A keyspace that was there when the transaction began, or was created since: one that is new held nothing then, and may be
@@ -169,7 +199,7 @@ impl KvTransaction {
 
     /// Everything written, each key once, in key order; nothing of it is left here.
     fn take_batch(&self) -> Result<WriteBatch> {
-        let overlays = std::mem::take(&mut *self.overlays.write());
+        let overlays = std::mem::take(&mut self.overlays.write().of);
         let mut batch = WriteBatch { tables: Vec::with_capacity(overlays.len()) };
         for (keyspace, overlay) in overlays {
             let table = overlay.into_writes(keyspace);
@@ -319,37 +349,36 @@ impl Transaction for KvTransaction {
         if is_on(Switch::ReadUncommitted) {
             return self.held.inner.commit(batch, None, None).map(drop);
         }
-        let mut overlays = self.overlays.write();
+        // All checks before anything is written: what is refused leaves nothing behind, and takes no memory.
+        let mut more = 0;
         for table in &batch.tables {
-            let entry = &self.entry(table.keyspace)?;
-            crate::commit::check_shape(table, entry)?;
-            let shape = &entry.info.shape;
-            match place(&overlays, table.keyspace) {
-                Ok(place) => overlays[place].1.readable(shape).add(table, shape),
-                Err(place) => {
-                    let overlay = if table.rows.rows <= ONCE_ROWS_MAX {
-                        Overlay::Once(normalise(table, shape).into_owned())
-                    } else {
-                        let mut writes = Writes::new(shape);
-                        writes.add(table, shape);
-                        Overlay::Read(writes)
-                    };
-                    overlays.insert(place, (table.keyspace, overlay));
-                }
-            }
+            crate::commit::check_shape(table, &*self.entry(table.keyspace)?)?;
+            more += crate::commit::bytes(table);
         }
-        let bytes: u64 = overlays.iter().map(|(_, overlay)| overlay.bytes()).sum();
+        let mut overlays = self.overlays.write();
+        let bytes = overlays.bytes() + more;
         let limit = self.held.inner.options.transaction_bytes_max;
         if bytes > limit {
             return Err(Error::new(
                 ErrorKind::Limit,
                 format!(
-                    "the transaction's writes take {bytes} bytes, the limit is {limit}\n\
+                    "the transaction's writes would take {bytes} bytes, the limit is {limit}\n\
                      hint: commit in smaller steps, or import in bulk"
                 ),
             ));
         }
+        for table in &batch.tables {
+            overlays.add(table, &self.entry(table.keyspace)?.info.shape);
+        }
         Ok(())
+    }
+
+    fn savepoint(&self) -> Savepoint {
+        Savepoint(self.overlays.read().newest)
+    }
+
+    fn roll_back_to(&self, savepoint: Savepoint) {
+        self.overlays.write().roll_back_to(savepoint.0);
     }
 
     fn commit(self: Box<Self>) -> Result<SeqNo> {

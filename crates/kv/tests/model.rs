@@ -41,6 +41,9 @@ enum Op {
     LetGo,
     Begin(bool),
     TxWrite(Vec<Row>),
+    TxDeleteRange(u64, u64),
+    TxSave,
+    TxRollBackTo(u8),
     TxRead(u64),
     TxScan(u64, u64),
     Commit,
@@ -66,6 +69,9 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::LetGo),
         2 => any::<bool>().prop_map(Op::Begin),
         4 => rows(4).prop_map(Op::TxWrite),
+        1 => (0..KEYS, 0..KEYS).prop_map(|(a, b)| Op::TxDeleteRange(a, b)),
+        1 => Just(Op::TxSave),
+        1 => any::<u8>().prop_map(Op::TxRollBackTo),
         2 => (0..KEYS).prop_map(Op::TxRead),
         1 => (0..KEYS, 0..KEYS).prop_map(|(a, b)| Op::TxScan(a, b)),
         2 => Just(Op::Commit),
@@ -294,6 +300,7 @@ fn run(durability: Durability, ops: &[Op]) {
     assert_eq!(ids, model.create_keyspaces(&new).unwrap());
     let mut held = Vec::new();
     let mut open_tx: Option<(Box<dyn Transaction>, Box<dyn Transaction>)> = None;
+    let mut saved = Vec::new();
     for op in ops {
         match op {
             Op::Write(rows, tell) => {
@@ -347,12 +354,37 @@ fn run(durability: Durability, ops: &[Op]) {
                 let isolation =
                     if *serializable { Isolation::Serializable } else { Isolation::Snapshot };
                 open_tx = Some((kv.begin(isolation), model.begin(isolation)));
+                saved.clear();
             }
             Op::TxWrite(rows) => {
                 if let Some((a, b)) = &open_tx {
                     let batch = WriteBatch { tables: vec![writes(ids[0], &shapes()[0], rows)] };
                     a.write(&batch).unwrap();
                     b.write(&batch).unwrap();
+                }
+            }
+            Op::TxDeleteRange(from, to) => {
+                if let Some((a, b)) = &open_tx {
+                    let table = TableWrites {
+                        delete_ranges: vec![range_of(&shapes()[0], *from, *to)],
+                        ..writes(ids[0], &shapes()[0], &[])
+                    };
+                    let batch = WriteBatch { tables: vec![table] };
+                    a.write(&batch).unwrap();
+                    b.write(&batch).unwrap();
+                }
+            }
+            Op::TxSave => {
+                saved.extend(open_tx.as_ref().map(|(a, b)| (a.savepoint(), b.savepoint())));
+            }
+            Op::TxRollBackTo(which) => {
+                if let (Some((a, b)), false) = (&open_tx, saved.is_empty()) {
+                    saved.truncate(usize::from(*which) % saved.len() + 1);
+                    let (one, other) = saved[saved.len() - 1];
+                    a.roll_back_to(one);
+                    b.roll_back_to(other);
+                    let seen = |tx: &dyn Transaction| everything(tx, &ids[..1]);
+                    assert_eq!(seen(&**a), seen(&**b), "a transaction that went back");
                 }
             }
             Op::TxRead(key) => {

@@ -77,7 +77,7 @@ impl Tx {
     /// Puts rows into relations inside of the transaction; see [`Database::import_relations`].
     ///
     /// # Errors
-    /// As [`Database::import_relations`]. What was written before an error is still in the transaction: roll it back.
+    /// As [`Database::import_relations`]. Nothing of it is left in the transaction then.
     pub fn import_relations(&self, data: &BTreeMap<String, Frame>) -> Result<()> {
         self.import_relations_with(data, &RunOptions::default())
     }

@@ -172,6 +172,49 @@ fn a_transaction_keeps_what_its_scripts_write_until_it_commits() {
 }
 
 #[test]
+fn a_script_that_fails_in_a_transaction_leaves_nothing_there() {
+    let db = memory();
+    let none = Parameters::new();
+    db.run("?[k] <- [[1]] :create t {k: Int}", &none).unwrap();
+    db.graph("g", GraphOptions::default()).unwrap();
+    let tx = db.transaction(Isolation::Snapshot);
+    tx.run("?[k] <- [[2]] :put t {k}", &none).unwrap();
+    tx.graph("g").unwrap().upsert(1, 2, None).unwrap();
+    for script in [
+        "{?[k] <- [[3]] :put t {k}} {?[k] <- [['x']] :put t {k}}",
+        "{?[k] <- [[3]] :replace t {k: Any}} {?[k] := *nothing[k]}",
+        "{?[k] <- [[3]] :create u {k: Int}} {::rename t -> v} {?[k] <- [['x']] :put v {k}}",
+        "{?[src, dst] <- [[3, 4]] :put g {src, dst}} {?[k] <- [['x']] :put t {k}}",
+    ] {
+        assert_eq!(tx.run(script, &none).unwrap_err().kind(), ErrorKind::InvalidInput, "{script}");
+    }
+    tx.run("?[k] <- [[4]] :put t {k}", &none).unwrap();
+    tx.commit().unwrap();
+    check(&db, "?[k] := *t[k]", "[[1], [2], [4]]");
+    check(&db, "?[src, dst] := *g{src, dst}", "[[1, 2]]");
+    let there = fails(&db, "?[k] := *u[k]");
+    assert!(there.to_string().contains("no relation `u`"), "{there}");
+}
+
+#[test]
+fn a_write_that_a_transaction_has_no_room_for_is_not_in_it() {
+    let options =
+        Options { threads: 1, memory_limit_bytes: 64 << 20, ..Options::default() };
+    let db = Database::in_memory(options).unwrap();
+    let blobs = db.blobs("b", quipu::BlobOptions::default()).unwrap();
+    let tx = db.transaction(Isolation::Snapshot);
+    let inside = tx.blobs("b").unwrap();
+    inside.put(1_u64, b"small").unwrap();
+    let refused = inside.put(2_u64, &vec![7; 20 << 20]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Limit);
+    assert!(!inside.contains(2_u64).unwrap());
+    inside.put(3_u64, b"small, too").unwrap();
+    tx.commit().unwrap();
+    let kept = [1_u64, 2, 3].map(|key| blobs.contains(key).unwrap());
+    assert_eq!(kept, [true, false, true]);
+}
+
+#[test]
 fn a_script_says_whether_it_may_change_something() {
     for script in ["?[a] := *t[a]", "::relations", "::explain analyze {?[] <- []}", "no script"] {
         assert!(!quipu::may_change(script), "{script}");

@@ -96,6 +96,11 @@ impl Names {
         }
     }
 
+    /// Names stand again for what they stood for in `earlier`, these names as they were. What was made since goes at the transaction's end.
+    pub fn go_back_to(&mut self, earlier: Self) {
+        self.by_name = earlier.by_name;
+    }
+
     /// `was`: the keyspace of this name, if the transaction has not changed before what it stands for.
     fn set(&mut self, name: &str, was: Option<KeyspaceId>, stored: Option<String>) {
         match self.by_name.get_mut(name) {

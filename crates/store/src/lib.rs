@@ -213,6 +213,10 @@ pub trait Snapshot: Read {
     fn changed_since(&self, keyspace: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>>;
 }
 
+/// A moment within a transaction: what [`Transaction::savepoint`] gave, in its engine's own terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint(pub u64);
+
 /// A transaction: reads its snapshot overlaid with its own writes; nothing is visible to others
 /// before [`Transaction::commit`]. Dropping it rolls back.
 pub trait Transaction: Read {
@@ -223,8 +227,15 @@ pub trait Transaction: Read {
     /// merge combines with it.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where the transaction outgrows its memory.
+    /// [`ErrorKind::Limit`] where the transaction would outgrow its memory; nothing of the batch is written then.
     fn write(&self, batch: &WriteBatch) -> Result<()>;
+
+    /// The transaction's writes as they are now, for [`Transaction::roll_back_to`]. It costs nothing.
+    fn savepoint(&self) -> Savepoint;
+
+    /// Undoes what was written, by whichever thread, since `savepoint`, which is this transaction's; savepoints that are later say
+    /// nothing any more. What was read stays read.
+    fn roll_back_to(&self, savepoint: Savepoint);
 
     /// Makes all writes visible at once.
     ///

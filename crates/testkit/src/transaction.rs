@@ -7,7 +7,7 @@ use base::{Batch, Key, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{Error, ErrorKind, Isolation, Read, Result, Scan, Snapshot, Transaction, WriteBatch};
+use store::{Error, ErrorKind, Isolation, Read, Result, Savepoint, Scan, Snapshot, Transaction, WriteBatch};
 
 /// What a transaction read.
 #[derive(Default)]
@@ -23,6 +23,8 @@ pub(crate) struct At {
     seq: Option<SeqNo>,
     isolation: Isolation,
     overlays: Mutex<Overlays>,
+    /// The overlays as they were at each savepoint.
+    saved: Mutex<Vec<Overlays>>,
     reads: Mutex<Reads>,
 }
 
@@ -37,6 +39,7 @@ impl At {
             seq,
             isolation,
             overlays: Mutex::default(),
+            saved: Mutex::default(),
             reads: Mutex::default(),
         }
     }
@@ -287,6 +290,16 @@ impl Transaction for At {
 
     fn write(&self, batch: &WriteBatch) -> Result<()> {
         self.history.lock().overlays(batch, &mut self.overlays.lock())
+    }
+
+    fn savepoint(&self) -> Savepoint {
+        let mut saved = self.saved.lock();
+        saved.push(self.overlays.lock().clone());
+        Savepoint(saved.len() as u64 - 1)
+    }
+
+    fn roll_back_to(&self, savepoint: Savepoint) {
+        *self.overlays.lock() = self.saved.lock()[savepoint.0 as usize].clone();
     }
 
     fn commit(self: Box<Self>) -> Result<SeqNo> {

@@ -24,8 +24,15 @@ use relation::{Access, Entry, Names, Schema};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use store::{ErrorKind, Read, Transaction};
+use store::{ErrorKind, Read, Savepoint, Transaction};
 use syntax::{Expr, Ident, MutationOp, Script, Span, Spec, SpecColumn, SystemOp};
+
+/// What of a script's changes was there before a part of it.
+pub(super) struct Part {
+    savepoint: Savepoint,
+    names: Names,
+    changed: usize,
+}
 
 /// A script in a transaction.
 pub(super) struct Session<'e> {
@@ -72,6 +79,19 @@ impl Session<'_> {
 
     pub(super) fn read(&self) -> &dyn Read {
         self.transaction
+    }
+
+    /// Begins a part whose changes may be undone, but for those of its own relations.
+    pub(super) fn begin_part(&self) -> Part {
+        let savepoint = self.transaction.savepoint();
+        Part { savepoint, names: self.names.clone(), changed: self.changed.len() }
+    }
+
+    /// Undoes the changes of a part that failed.
+    pub(super) fn undo(&mut self, part: Part) {
+        self.transaction.roll_back_to(part.savepoint);
+        self.names.go_back_to(part.names);
+        self.changed.truncate(part.changed);
     }
 }
 
@@ -196,6 +216,20 @@ impl Blocks for Session<'_> {
 
     fn check(&self) -> Result<()> {
         self.watch.check(self.interner.bytes())
+    }
+
+    fn whole(
+        &mut self,
+        act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>,
+    ) -> Result<Output> {
+        let ephemeral = self.ephemeral.clone();
+        let begun = self.begin_part();
+        let outcome = act(self);
+        if outcome.is_err() {
+            self.undo(begun);
+            self.ephemeral = ephemeral;
+        }
+        outcome
     }
 
     fn may_be_stale(&self, error: &Error) -> bool {

@@ -10,7 +10,6 @@ use relation::{NameChanges, Names};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{ErrorKind, Isolation, Transaction, WriteBatch};
-use syntax::Script;
 
 /// How often a script is run again where what it has a conflict with is nothing that it asked for.
 const TRIES_MAX: usize = 32;
@@ -181,7 +180,7 @@ impl Engine {
     /// Runs a script in a transaction of the caller's.
     ///
     /// # Errors
-    /// See [`Error`]. What the script wrote before it failed is still in the transaction.
+    /// See [`Error`]. Nothing of what the script wrote before it failed is left in the transaction, nor of what others wrote there meanwhile.
     pub fn run_in(
         &self,
         transaction: &dyn Transaction,
@@ -203,26 +202,18 @@ impl Engine {
             used_kept = session.used_kept.get();
             outcome
         });
-        match (&outcome, &parsed.script) {
-            // A relation may have gone since what is kept of the script was found out.
-            (Err(Error::Store(error)), script)
-                if used_kept && error.kind() == ErrorKind::InvalidInput =>
-            {
+        match outcome {
+            // A relation may have gone since what is kept of the script was found out. What it wrote was undone.
+            Err(Error::Store(error)) if used_kept && error.kind() == ErrorKind::InvalidInput => {
                 parsed.forget();
-                match script {
-                    Script::Query(query) if query.options.mutation.is_none() => {
-                        let ask = |session: &mut Session<'_>| session.run(script);
-                        self.carry(transaction, run, &cancelled, carried, ask)
-                    }
-                    // What it wrote is in the transaction, and not to be written twice.
-                    _ => outcome,
-                }
+                let again = |session: &mut Session<'_>| session.run(&parsed.script);
+                self.carry(transaction, run, &cancelled, carried, again)
             }
-            _ => outcome,
+            outcome => outcome,
         }
     }
 
-    /// Does something in a transaction of the caller's.
+    /// Does something in a transaction of the caller's, or nothing where it fails.
     pub(super) fn carry<'e, T>(
         &'e self,
         transaction: &'e dyn Transaction,
@@ -236,7 +227,11 @@ impl Engine {
         session.is_callers = true;
         session.stand = carried.stand;
         session.names = std::mem::take(&mut carried.names);
+        let begun = session.begin_part();
         let outcome = act(&mut session);
+        if outcome.is_err() {
+            session.undo(begun);
+        }
         let Session { names, mut changed, lets_plans_go, .. } = session;
         carried.names = names;
         carried.changed.append(&mut changed);

@@ -18,6 +18,7 @@ mod entry;
 mod fold;
 mod node;
 mod order;
+mod rewind;
 mod sieve;
 mod tree;
 

@@ -206,6 +206,9 @@ impl<'a> Generator<'a> {
                     1 if self.has(Habit::Counters) => Step::TxCounters(self.counted(true)),
                     _ => Step::TxWrite(self.tables(4)),
                 });
+                if self.dice.one_in(6) {
+                    steps.push(Step::TxUndone(self.tables(4)));
+                }
             }
             if self.dice.one_in(3) {
                 steps.push(Step::TxRead(self.read()));

@@ -43,6 +43,8 @@ pub enum Step {
     Begin(Isolation),
     /// Writes in the transaction.
     TxWrite(Vec<TableStep>),
+    /// Writes in the transaction and undoes that.
+    TxUndone(Vec<TableStep>),
     /// Reads in the transaction.
     TxRead(ReadStep),
     /// Commits the transaction.
@@ -406,6 +408,10 @@ impl fmt::Display for Step {
             Self::Begin(isolation) => write!(f, "begin {isolation:?}"),
             Self::TxWrite(tables) => {
                 write!(f, "in the transaction")?;
+                tables.iter().try_for_each(|table| write!(f, " {table}"))
+            }
+            Self::TxUndone(tables) => {
+                write!(f, "in the transaction, undone,")?;
                 tables.iter().try_for_each(|table| write!(f, " {table}"))
             }
             Self::TxRead(read) => write!(f, "in the transaction {read}"),

@@ -10,7 +10,7 @@ use relation::Definition;
 use std::sync::Arc;
 use store::{
     BulkLoad, BulkWritten, CheckReport, Estimate, Isolation, KeyspaceChange, KeyspaceInfo,
-    NewKeyspace, Progress, Read, Result, Scan, Snapshot, SortedRows, Store, StoreStats,
+    NewKeyspace, Progress, Read, Result, Savepoint, Scan, Snapshot, SortedRows, Store, StoreStats,
     Transaction, WriteBatch,
 };
 use views::SharedTransaction;
@@ -192,6 +192,7 @@ impl Store for Recorder {
             noted,
             teller: self.teller.clone(),
             last: self.recorded(),
+            saved: Mutex::default(),
         })
     }
 
@@ -288,6 +289,8 @@ struct Noting {
     noted: NotedBy,
     teller: Option<Teller>,
     last: Arc<Mutex<Recorded>>,
+    /// Savepoints, and how much was written before each.
+    saved: Mutex<Vec<(Savepoint, usize)>>,
 }
 
 impl Noting {
@@ -400,8 +403,24 @@ impl Transaction for Noting {
         Ok(())
     }
 
+    fn savepoint(&self) -> Savepoint {
+        let savepoint = self.inner.savepoint();
+        let written = self.noted.lock().written.len();
+        self.saved.lock().push((savepoint, written));
+        savepoint
+    }
+
+    fn roll_back_to(&self, savepoint: Savepoint) {
+        self.inner.roll_back_to(savepoint);
+        let mut saved = self.saved.lock();
+        if let Some(at) = saved.iter().position(|(one, _)| *one == savepoint) {
+            self.noted.lock().written.truncate(saved[at].1);
+            saved.truncate(at + 1);
+        }
+    }
+
     fn commit(self: Box<Self>) -> Result<SeqNo> {
-        let Self { inner, noted, teller, last } = *self;
+        let Self { inner, noted, teller, last, .. } = *self;
         match teller {
             None => inner.commit(),
             Some(teller) => {

@@ -227,7 +227,10 @@ fn without(step: &Step, part: usize) -> Option<Step> {
             return Some(step);
         }
         Step::Backup(backup) => return simpler_backup(*backup, part).map(Step::Backup),
-        Step::Write(tables, _) | Step::TxWrite(tables) | Step::Bulk(tables, _, _) => tables,
+        Step::Write(tables, _)
+        | Step::TxWrite(tables)
+        | Step::TxUndone(tables)
+        | Step::Bulk(tables, _, _) => tables,
         _ => return None,
     };
     let mut n = part;

@@ -272,6 +272,7 @@ impl World {
             Step::Write(..) => "write",
             Step::Begin(_) => "begin",
             Step::TxWrite(_) => "write in a transaction",
+            Step::TxUndone(_) => "undo in a transaction",
             Step::TxRead(_) => "read in a transaction",
             Step::Commit => "commit",
             Step::Rollback => "roll back",

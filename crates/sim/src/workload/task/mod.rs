@@ -62,6 +62,7 @@ impl Task {
             Step::Write(tables, existed) => self.write(&opened, tables, *existed),
             Step::Begin(isolation) => self.begin(&opened, *isolation),
             Step::TxWrite(tables) => self.tx_write(tables),
+            Step::TxUndone(tables) => self.tx_undone(tables),
             Step::TxRead(read) => self.tx_read(read),
             Step::Commit => self.commit(),
             Step::Rollback => {

@@ -62,15 +62,33 @@ impl Task {
                 tx.own.borrow_mut().extend(writes);
                 Ok(())
             }
-            // It began before the keyspace was made. Some of its tables may have been taken already.
-            Err(error) if is_new && error.kind() == ErrorKind::InvalidInput => {
-                self.tx = None;
-                Ok(())
-            }
+            // It began before the keyspace was made. What is refused leaves nothing behind.
+            Err(error) if is_new && error.kind() == ErrorKind::InvalidInput => Ok(()),
             Err(error) => {
                 let generation = tx.generation;
-                self.tx = None;
                 self.world.tolerate("write in a transaction", &error, &ids, generation)
+            }
+        }
+    }
+
+    pub(super) fn tx_undone(&mut self, tables: &[TableStep]) -> Outcome {
+        let Some(tx) = &mut self.tx else { return Ok(()) };
+        let Some(ids) = self.world.ids(&slots_of(tables)) else { return Ok(()) };
+        let batch = to_batch(&build(tables, &ids));
+        let is_new = ids.iter().any(|(slot, id)| tx.ids.get(slot) != Some(id));
+        let undone = tx.inner.with(|inner| {
+            let savepoint = inner.savepoint();
+            let written = inner.write(&batch);
+            inner.roll_back_to(savepoint);
+            written
+        });
+        match undone {
+            Ok(()) => Ok(()),
+            // It began before the keyspace was made.
+            Err(error) if is_new && error.kind() == ErrorKind::InvalidInput => Ok(()),
+            Err(error) => {
+                let generation = tx.generation;
+                self.world.tolerate("undo in a transaction", &error, &ids, generation)
             }
         }
     }
