@@ -150,6 +150,10 @@ impl Ambient for EnvAmbient<'_> {
         i64::try_from(self.0.env().wall_us()).unwrap_or(i64::MAX)
     }
 
+    fn moment_us(&self) -> i64 {
+        self.0.moment_us()
+    }
+
     fn random(&self) -> u64 {
         self.0.env().random_u64()
     }
@@ -277,7 +281,10 @@ impl Engine {
         if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = script {
             self.check_outside()?;
             let _alone = self.changing.write();
-            let output = crate::system::index(self, op);
+            let watch = self.watch(run, &cancelled);
+            // Of a large relation it takes as long as it takes.
+            watch.set_timeout(0.0);
+            let output = crate::system::index(self, op, &watch);
             self.plans.clear();
             self.moments.pass();
             return output;
@@ -355,6 +362,11 @@ impl Engine {
         watch
     }
 
+    /// A watch of what nobody stops.
+    pub(crate) fn patient_watch(&self) -> Watch<'static> {
+        Watch::new(Arc::clone(&self.env), Arc::default(), self.memory_bytes_max)
+    }
+
     fn register(&self, text: &Arc<str>, cancelled: &Arc<AtomicBool>) -> Registered<'_> {
         let id = self.next_id.fetch_add(1, Relaxed);
         let running = Running {
@@ -422,6 +434,29 @@ impl Engine {
         query: &syntax::Query,
         plan: &Plan,
         relations: Vec<Relation>,
+        ground: Ground<'_>,
+        interner: &Arc<Interner>,
+        parameters: &Parameters,
+        watch: &Watch<'_>,
+        analysis: Option<&mut Analysis>,
+    ) -> Result<Output> {
+        let ambient = EnvAmbient(watch);
+        let options = Options::new(&query.options, parameters, interner, &ambient)?;
+        let earlier = options.timeout_s.map(|seconds| watch.begin_part(seconds));
+        let outcome = self.run_options(
+            query, &options, plan, relations, ground, interner, parameters, watch, analysis,
+        );
+        earlier.into_iter().for_each(|earlier| watch.end_part(earlier));
+        outcome
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
+    fn run_options(
+        &self,
+        query: &syntax::Query,
+        options: &Options,
+        plan: &Plan,
+        relations: Vec<Relation>,
         Ground { read, lasting, goes_out, take }: Ground<'_>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
@@ -432,10 +467,6 @@ impl Engine {
         let given = cells_of(&plan.program.parameters, parameters, interner, |name| {
             query.place_of_parameter(name)
         })?;
-        let options = Options::new(&query.options, parameters, interner, &ambient)?;
-        if let Some(timeout) = options.timeout_s {
-            watch.set_timeout(timeout);
-        }
         if let Some(seconds) = options.sleep_s {
             watch.may_take_long()?;
             self.sleep(seconds, watch)?;
@@ -571,17 +602,6 @@ impl Engine {
     /// The store.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
-    }
-
-    /// How a query would run.
-    pub(crate) fn explain(
-        &self,
-        query: &syntax::Query,
-        read: &dyn Read,
-        names: &Names,
-    ) -> Result<Output> {
-        let (plan, _) = self.plan(query, read, &BTreeMap::new(), names)?;
-        Ok(crate::explain::rows(&plan))
     }
 
     /// Scripts that run: id, microseconds since 1970 when they began, text.

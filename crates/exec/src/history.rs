@@ -37,7 +37,7 @@ pub(crate) fn time_of(value: &Value, ambient: &dyn Ambient) -> Result<i64> {
         Value::Int(us) => Ok(*us),
         Value::Validity(validity) => Ok(validity.timestamp_us),
         Value::Str(text) => match text.as_str() {
-            "NOW" => Ok(ambient.now_us()),
+            "NOW" => Ok(ambient.moment_us()),
             "END" => Ok(i64::MAX),
             text => microseconds(text, ambient),
         },

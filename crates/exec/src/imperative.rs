@@ -37,10 +37,7 @@ pub(crate) trait Blocks {
     ///
     /// # Errors
     /// Those of `act`.
-    fn whole(
-        &mut self,
-        act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>,
-    ) -> Result<Output>;
+    fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output>;
     /// Whether an error may come of what is kept of the script, and would not without it.
     fn may_be_stale(&self, error: &Error) -> bool;
 }

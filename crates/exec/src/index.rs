@@ -1,8 +1,8 @@
 //! Secondary indexes: made of what is there, kept by whoever writes, dropped.
 //!
 //! # How an index becomes whole
-//! Its keyspace is created empty, which no reader takes notice of. Its rows and the row that says that it is whole are committed by one
-//! bulk load. No script that changes relations runs meanwhile (the engine's lock), so no change can miss it.
+//! Its keyspace is created empty, which no reader takes notice of. Its rows are loaded in bulk, as many at once as a quarter of a query's memory
+//! holds; with the last of them comes the row that says that it is whole. No script that changes relations runs meanwhile (the engine's lock), so no change can miss it.
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -10,10 +10,13 @@ use crate::mutate::index_rows;
 use crate::output::Output;
 use crate::stored::StoredPath;
 use crate::view::{columns_of, stored_paths};
-use base::{Batch, Kind, Projection};
+use crate::watch::{Check, Watch};
+use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use model::Value;
 use relation::{CombinedDef, CountersDef, Entry};
-use store::{Read, SortedRows};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use store::{Read, SortedRows, TableWrites};
 use syntax::Ident;
 
 /// Rows that are read and turned at once.
@@ -22,12 +25,13 @@ const CHUNK_ROWS: usize = 65_536;
 /// Creates an index and fills it.
 ///
 /// # Errors
-/// An index of this name, unknown columns, and failures of the store.
+/// An index of this name, unknown columns, failures of the store, and what stops it: then there is no index.
 pub(crate) fn create(
     engine: &Engine,
     entry: &Entry,
     name: &Ident,
     columns: &[Ident],
+    watch: &Watch<'_>,
 ) -> Result<Output> {
     let Entry::Relation(schema, keyspace) = entry else {
         let what = format!("`{}` is no relation of scripts, so it has no indexes", entry.name());
@@ -51,20 +55,14 @@ pub(crate) fn create(
     let snapshot = engine.store().snapshot();
     let mut scan = snapshot.scan(*keyspace, main.all(), Projection::ALL)?;
     let mut rows = Batch::new(&main.shape);
-    let mut keys = Vec::new();
+    let mut load = Load { engine, id, watch, pieces: Vec::new(), bytes: 0 };
     while scan.next_batch(CHUNK_ROWS, &mut rows)? {
         let more = index_rows(schema, &rows, &path)?;
-        keys.extend((0..more.rows).map(|row| more.keys.get(row)));
+        load.add((0..more.rows).map(|row| more.keys.get(row)).collect())?;
         rows.clear();
     }
     drop(scan);
-    keys.sort_unstable();
-    let ready = catalog.ready_row(&index.name, Kind::Put)?;
-    let ready_keys: Vec<_> = (0..ready.rows.rows).map(|row| ready.rows.keys.get(row)).collect();
-    let mut bulk = engine.store().begin_bulk()?;
-    bulk.write(id, vec![Box::new(Sorted(keys.into_iter()))])?;
-    bulk.write(ready.keyspace, vec![Box::new(Sorted(ready_keys.into_iter()))])?;
-    bulk.commit()?;
+    load.commit(Some(catalog.ready_row(&index.name, Kind::Put)?))?;
     Ok(Output::status("OK"))
 }
 
@@ -98,16 +96,132 @@ pub(crate) fn list(engine: &Engine, read: &dyn Read, entry: &Entry) -> Result<Ou
     Ok(Output::of_values(&["name", "type", "relations", "config"], rows.collect()))
 }
 
+/// Keys of an index on their way to its keyspace.
+struct Load<'e, 'w> {
+    engine: &'e Engine,
+    id: KeyspaceId,
+    watch: &'e Watch<'w>,
+    /// Each in order.
+    pieces: Vec<Vec<Key>>,
+    bytes: u64,
+}
+
+impl Load<'_, '_> {
+    fn add(&mut self, mut piece: Vec<Key>) -> Result<()> {
+        piece.sort_unstable();
+        self.bytes += piece.iter().map(bytes_of).sum::<u64>();
+        self.pieces.push(piece);
+        self.watch.check(0)?;
+        // Merging takes as much again.
+        match self.bytes > self.watch.memory_bytes_max() / 4 {
+            true => self.commit(None),
+            false => Ok(()),
+        }
+    }
+
+    /// Loads what there is, with a row that says that it was the last.
+    fn commit(&mut self, last: Option<TableWrites>) -> Result<()> {
+        let pieces = std::mem::take(&mut self.pieces);
+        let keys = merged(pieces, &|| self.watch.check(0))?.into_iter();
+        self.bytes = 0;
+        let mut bulk = self.engine.store().begin_bulk()?;
+        let cancelled = Some(Arc::clone(self.watch.cancelled()));
+        let written = bulk.write(self.id, vec![Box::new(Sorted { keys, cancelled })]);
+        // Whoever was told to stop says so himself.
+        self.watch.check(0)?;
+        written?;
+        if let Some(TableWrites { keyspace, rows, .. }) = last {
+            let keys: Vec<Key> = (0..rows.rows).map(|row| rows.keys.get(row)).collect();
+            let keys = keys.into_iter();
+            bulk.write(keyspace, vec![Box::new(Sorted { keys, cancelled: None })])?;
+        }
+        bulk.commit()?;
+        Ok(())
+    }
+}
+
+/// Memory that a key takes, about.
+fn bytes_of(key: &Key) -> u64 {
+    let heap = match key {
+        Key::Words { .. } => 0,
+        Key::Bytes(bytes) => bytes.len(),
+    };
+    (size_of::<Key>() + heap) as u64
+}
+
+/// Merges pieces in order, two and two, so that it can be stopped in between.
+fn merged(mut pieces: Vec<Vec<Key>>, check: Check<'_>) -> Result<Vec<Key>> {
+    while pieces.len() > 1 {
+        let mut longer = Vec::with_capacity(pieces.len().div_ceil(2));
+        let mut shorter = pieces.into_iter();
+        while let Some(one) = shorter.next() {
+            let Some(other) = shorter.next() else {
+                longer.push(one);
+                break;
+            };
+            let mut both = Vec::with_capacity(one.len() + other.len());
+            let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
+            while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+                if both.len().is_multiple_of(CHUNK_ROWS) {
+                    check()?;
+                }
+                both.extend(if a <= b { one.next() } else { other.next() });
+            }
+            both.extend(one);
+            both.extend(other);
+            longer.push(both);
+        }
+        pieces = longer;
+    }
+    Ok(pieces.pop().unwrap_or_default())
+}
+
 /// Keys in order, as rows without values.
-struct Sorted(std::vec::IntoIter<base::Key>);
+struct Sorted {
+    keys: std::vec::IntoIter<Key>,
+    cancelled: Option<Arc<AtomicBool>>,
+}
 
 impl SortedRows for Sorted {
     fn next_rows(&mut self, out: &mut Batch) -> store::Result<bool> {
+        if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Relaxed)) {
+            return Err(store::Error::new(store::ErrorKind::Cancelled, "the index was stopped"));
+        }
         let before = out.rows;
-        for key in self.0.by_ref().take(CHUNK_ROWS) {
+        for key in self.keys.by_ref().take(CHUNK_ROWS) {
             out.keys.push(key.as_ref());
             out.rows += 1;
         }
         Ok(out.rows > before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn pieces_in_order_are_merged_in_order() {
+        for pieces in 0..9_u64 {
+            let key = |i: u64| Key::words(&[i * 7919 % 1009]);
+            let piece = |p: u64| {
+                let mut keys: Vec<Key> = (p * 100..p * 100 + 20 * p).map(key).collect();
+                keys.sort_unstable();
+                keys
+            };
+            let mut wanted: Vec<Key> = (0..pieces).flat_map(piece).collect();
+            wanted.sort_unstable();
+            let found = merged((0..pieces).map(piece).collect(), &|| Ok(()));
+            assert!(found.is_ok_and(|found| found == wanted), "{pieces} pieces");
+        }
+        let checks = Cell::new(0);
+        let stop = || {
+            checks.set(checks.get() + 1);
+            Err(crate::error::Error::Stopped("enough".to_owned()))
+        };
+        let keys = || vec![Key::words(&[1])];
+        assert!(merged(vec![keys(), keys(), keys()], &stop).is_err());
+        assert_eq!(checks.get(), 1, "it stops where it is told to");
     }
 }

@@ -72,12 +72,14 @@ impl Engine {
             }
         })?;
         let mut mended = Vec::with_capacity(wrong.len());
+        let watch = self.patient_watch();
         let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
         for (entry, index) in wrong {
             let Some((relation, name)) = index.name.split_once(':') else { continue };
             let columns: Vec<Ident> = index.keys.iter().map(|key| ident(&key.name)).collect();
             crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
-            crate::index::create(self, &entry, &ident(name), &columns).map_err(of_store)?;
+            let name = ident(name);
+            crate::index::create(self, &entry, &name, &columns, &watch).map_err(of_store)?;
             mended.push(index.name);
         }
         Ok(mended)

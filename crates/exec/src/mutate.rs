@@ -589,8 +589,8 @@ fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Val
         |timestamp_us, assert| Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })));
     match value {
         Value::Str(text) => match text.as_str() {
-            "ASSERT" => make(ambient.now_us(), true),
-            "RETRACT" => make(ambient.now_us(), false),
+            "ASSERT" => make(ambient.moment_us(), true),
+            "RETRACT" => make(ambient.moment_us(), false),
             text => match text.strip_prefix('~') {
                 Some(text) => make(crate::history::microseconds(text, ambient)?, false),
                 None => make(crate::history::microseconds(text, ambient)?, true),

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::view::columns_of;
+use crate::watch::Watch;
 use model::Value;
 use relation::{Access, Catalog, Entry, Names, Settings};
 use store::{Read, Transaction, WriteBatch};
@@ -24,7 +25,6 @@ pub(crate) fn run(
     match op {
         SystemOp::Relations => relations(catalog, names, read),
         SystemOp::Columns(name) => columns(catalog, names, name),
-        SystemOp::Explain(query) => engine.explain(query, read, names),
         SystemOp::Running => {
             let rows = engine.running().into_iter().map(|(id, started_us, text)| {
                 let seconds = started_us as f64 / 1e6;
@@ -74,6 +74,7 @@ pub(crate) fn run(
         | SystemOp::SetTriggers { .. }
         | SystemOp::AccessLevel(..)
         | SystemOp::Describe(..)
+        | SystemOp::Explain(_)
         | SystemOp::Analyze(_) => Ok(Output::status("OK")),
     }
 }
@@ -132,11 +133,11 @@ pub(crate) fn set(
 ///
 /// # Errors
 /// See [`Error`].
-pub(crate) fn index(engine: &Engine, op: &SystemOp) -> Result<Output> {
+pub(crate) fn index(engine: &Engine, op: &SystemOp, watch: &Watch<'_>) -> Result<Output> {
     match op {
         SystemOp::IndexCreate(relation, name, columns) => {
             let entry = find(engine.catalog(), &Names::default(), relation)?;
-            crate::index::create(engine, &entry, name, columns)
+            crate::index::create(engine, &entry, name, columns, watch)
         }
         SystemOp::IndexDrop(relation, name) => crate::index::remove(engine, relation, name),
         _ => Ok(Output::status("OK")),

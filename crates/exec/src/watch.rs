@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::host::GoOn;
 use env::Env;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// Asks whether to go on, once in [`base::STEPS`] steps.
 pub(crate) type Check<'c> = &'c dyn Fn() -> Result<()>;
@@ -19,6 +19,16 @@ pub(crate) struct Watch<'w> {
     last_us: u64,
     memory_bytes_max: u64,
     is_brief: bool,
+    /// See [`Watch::moment_us`].
+    moment_us: OnceLock<i64>,
+}
+
+/// The deadline before that of a part.
+#[derive(Clone, Copy)]
+pub(crate) struct Earlier {
+    deadline_us: u64,
+    /// When the part began.
+    at_us: u64,
 }
 
 impl<'w> Watch<'w> {
@@ -38,6 +48,7 @@ impl<'w> Watch<'w> {
             last_us,
             memory_bytes_max,
             is_brief: false,
+            moment_us: OnceLock::new(),
         }
     }
 
@@ -60,6 +71,7 @@ impl<'w> Watch<'w> {
             last_us: self.last_us,
             memory_bytes_max: self.memory_bytes_max,
             is_brief: self.is_brief,
+            moment_us: OnceLock::new(),
         }
     }
 
@@ -85,6 +97,20 @@ impl<'w> Watch<'w> {
     /// Sets the deadline, `seconds` from now; 0 is none.
     pub(crate) fn set_timeout(&self, seconds: f64) {
         self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
+    }
+
+    /// Sets the deadline of a part, which [`Watch::end_part`] ends.
+    pub(crate) fn begin_part(&self, seconds: f64) -> Earlier {
+        let deadline_us = self.deadline_us.load(Relaxed);
+        self.set_timeout(seconds);
+        Earlier { deadline_us, at_us: self.now_us() }
+    }
+
+    /// The deadline before the part holds again, but for the time that the part took.
+    pub(crate) fn end_part(&self, earlier: Earlier) {
+        let took_us = self.now_us().saturating_sub(earlier.at_us);
+        let later_us = earlier.deadline_us.saturating_add(took_us);
+        self.deadline_us.store(later_us.min(self.last_us), Relaxed);
     }
 
     /// Moves the deadline: somebody else took so long.
@@ -128,6 +154,12 @@ impl<'w> Watch<'w> {
         self.check(0).is_err()
     }
 
+    /// Microseconds since 1970-01-01 UTC when this was asked first: of all that is watched one moment.
+    pub(crate) fn moment_us(&self) -> i64 {
+        let now = || i64::try_from(self.env.wall_us()).unwrap_or(i64::MAX);
+        *self.moment_us.get_or_init(now)
+    }
+
     /// Microseconds of a clock that only moves on.
     pub(crate) fn now_us(&self) -> u64 {
         self.env.monotonic_us()
@@ -136,6 +168,11 @@ impl<'w> Watch<'w> {
     /// Most bytes that the query may hold.
     pub(crate) fn memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max
+    }
+
+    /// Set where somebody kills it.
+    pub(crate) fn cancelled(&self) -> &Arc<AtomicBool> {
+        &self.cancelled
     }
 
     /// The machine.

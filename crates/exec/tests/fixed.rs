@@ -820,6 +820,7 @@ fn files_become_rows() {
             "{\"a\": 1, \"b\": [1, {\"c\": null}], \"d\": {\"z\": 1.5}}\n\n{\"a\": 12345678901234567890, \"b\": true}\n",
         ),
         ("/a.json", "[{\"a\": 1, \"b\": \"x\"}, {\"a\": 2}]"),
+        ("/unclosed.csv", "id,name\n1,\"a\nb\"\n2,\"open, \"\"all\"\"\n3,c\n"),
     ];
     for (path, text) in files {
         let mut file = env.create(Path::new(path)).unwrap();
@@ -843,6 +844,10 @@ fn files_become_rows() {
     assert_eq!(
         csv("types: ['Int?', 'String'], has_headers: false, prepend_index: true"),
         "0 null name|1 1 a, \"b\"|2 2 two\nlines|3 3 d"
+    );
+    assert_eq!(
+        run("?[] <~ CsvReader(url: 'file:///unclosed.csv', types: ['Int', 'String'])"),
+        "line 4 of the file has a quote that nothing closes"
     );
     assert_eq!(
         csv("types: ['Int', 'Bool']"),

@@ -419,3 +419,21 @@ fn what_an_ignored_block_did_before_it_failed_is_undone() {
         "k: 1",
     );
 }
+
+/// Found by an audit: each row had its own.
+#[test]
+fn now_is_one_moment_in_a_script() {
+    let rows = "?[k, at] := k in int_range(20000), at = 'ASSERT' :create t {k: Int, at: Validity}";
+    check(&format!("{rows} --- t[at] := *t{{at}} ?[count(at)] := t[at]"), "count(at): 1");
+    // What a script has written now, it reads as what holds now.
+    let seen = "?[count(k)] := *t{k, at @ 'NOW'}";
+    check(&format!("{{{rows}}} {{{seen}}}"), "count(k): 20000");
+}
+
+#[test]
+fn a_plan_is_told_of_a_query_over_the_relations_of_the_script() {
+    check(
+        "{?[a] <- [[1]]} as _own {::explain {?[a] := *_own[a]}} as _plan {?[n] := n = 1}",
+        "n: 1",
+    );
+}

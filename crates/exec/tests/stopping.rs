@@ -84,3 +84,72 @@ fn sorts_sets_and_indexes_of_many_rows_end_soon_after_their_timeout() {
         }
     }
 }
+
+/// Found by an audit: a block's timeout held for the blocks behind it, too.
+#[test]
+fn a_timeout_holds_for_its_own_block() {
+    let engine = engine();
+    let parameters = Parameters::new();
+    let run = |script: &str, timeout_s: Option<f64>| {
+        engine.run_with(script, &Run { timeout_s, ..Run::new(&parameters) })
+    };
+    let waits = "?[x] <- [[2]] :sleep 0.3";
+    let done = run(&format!("{{?[x] <- [[1]] :timeout 0.1}} {{{waits}}}"), None);
+    assert_eq!(done.unwrap().rows, 1, "a time that is over is not another's");
+    let made = run(&format!("{{?[x] <- [[1]] :create a {{x}} :timeout 0.1}} {{{waits}}}"), None);
+    assert_eq!(made.unwrap().rows, 1, "nor that of a change");
+    let stopped = run("{?[x] <- [[1]] :timeout 9} {?[x] <- [[2]] :sleep 9 :timeout 0.1}", None);
+    assert!(matches!(stopped, Err(Error::Stopped(_))), "its own holds");
+    let stopped = run(
+        "{?[x] <- [[1]] :create b {x}} {?[x] := x in int_range(9000000) :put b {x} :timeout 0.1}",
+        None,
+    );
+    assert!(matches!(stopped, Err(Error::Stopped(_))), "what it writes is timed, too");
+    let stopped = run("{?[x] <- [[1]] :timeout 0} {?[x] <- [[2]] :sleep 9}", Some(0.2));
+    assert!(matches!(stopped, Err(Error::Stopped(_))), "the caller's holds for all");
+}
+
+/// Found by an audit: it went on, whatever it was told.
+#[test]
+fn an_index_that_is_stopped_is_not_there_and_can_be_made_again() {
+    let engine = engine();
+    let parameters = Parameters::new();
+    let rows = "?[a, b] := a in int_range(300000), b = a % 1009 :create t {a: Int => b: Int}";
+    engine.run(rows, &parameters).unwrap();
+    let create = "::index create t:by_b {b}";
+    let asked = AtomicU64::new(0);
+    for patience in [1, 3, 6] {
+        asked.store(0, Relaxed);
+        let go_on = || asked.fetch_add(1, Relaxed) < patience;
+        let run = Run { go_on: Some(&go_on), ..Run::new(&parameters) };
+        let ended = engine.run_with(create, &run);
+        assert!(matches!(ended, Err(Error::Stopped(_))), "asked {patience} times");
+        assert_eq!(engine.run("::indices t", &parameters).unwrap().rows, 0);
+    }
+    let late = engine.run_with(create, &Run { timeout_s: Some(0.01), ..Run::new(&parameters) });
+    assert!(matches!(late, Err(Error::Stopped(_))), "its timeout holds");
+    engine.run(create, &parameters).unwrap();
+    assert_eq!(engine.run("::indices t", &parameters).unwrap().rows, 1);
+    let found = engine.run("?[count(a)] := *t{a, b: 7}", &parameters).unwrap();
+    assert_eq!(found.row(0), [model::Value::Int(298)]);
+}
+
+/// Its keys are loaded piece by piece then.
+#[test]
+fn an_index_of_more_rows_than_memory_holds_is_whole() {
+    let engine = engine_of(2, 8 << 20);
+    let parameters = Parameters::new();
+    engine.run(":create t {a: Int => b: Int}", &parameters).unwrap();
+    for from in (0..300_000).step_by(20_000) {
+        let rows = format!(
+            "?[a, b] := a in int_range({from}, {}), b = (a * 7919) % 1009 :put t {{a => b}}",
+            from + 20_000
+        );
+        engine.run(&rows, &parameters).unwrap();
+    }
+    engine.run("::index create t:by_b {b}", &parameters).unwrap();
+    let (sound, problems) = engine.check_indexes().unwrap();
+    assert_eq!((sound.len(), problems.len()), (1, 0));
+    let rows = sound.first().map(|index| index.rows);
+    assert_eq!(rows, Some(300_000));
+}

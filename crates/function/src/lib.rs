@@ -54,6 +54,10 @@ pub const TEXT_BYTES_MAX: usize = 1 << 28;
 pub trait Ambient: Sync {
     /// Microseconds since 1970-01-01 UTC.
     fn now_us(&self) -> i64;
+    /// The same when what asks began: one moment for all of it.
+    fn moment_us(&self) -> i64 {
+        self.now_us()
+    }
     /// 64 random bits.
     fn random(&self) -> u64;
     /// Asked once in some ten thousand steps by what may take many more.

@@ -198,8 +198,7 @@ fn a_script_that_fails_in_a_transaction_leaves_nothing_there() {
 
 #[test]
 fn a_write_that_a_transaction_has_no_room_for_is_not_in_it() {
-    let options =
-        Options { threads: 1, memory_limit_bytes: 64 << 20, ..Options::default() };
+    let options = Options { threads: 1, memory_limit_bytes: 64 << 20, ..Options::default() };
     let db = Database::in_memory(options).unwrap();
     let blobs = db.blobs("b", quipu::BlobOptions::default()).unwrap();
     let tx = db.transaction(Isolation::Snapshot);

@@ -7,7 +7,9 @@ use base::{Batch, Key, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{Error, ErrorKind, Isolation, Read, Result, Savepoint, Scan, Snapshot, Transaction, WriteBatch};
+use store::{
+    Error, ErrorKind, Isolation, Read, Result, Savepoint, Scan, Snapshot, Transaction, WriteBatch,
+};
 
 /// What a transaction read.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! A script in its transaction: its queries, its changes, its own relations, and what is done when it has succeeded.
 
-use super::options::{cells_of, known};
+use super::options::{Options, cells_of, known};
 use super::parsed::{Aim, Parsed, Stand, Way};
 use super::{Engine, EnvAmbient, Ground, Parameters};
 use crate::callback::Changed;
@@ -98,54 +98,18 @@ impl Session<'_> {
 impl Blocks for Session<'_> {
     fn query(&mut self, query: &syntax::Query) -> Result<Output> {
         let Some(mutation) = &query.options.mutation else { return self.select(query) };
-        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
-        let given = match query.rules.is_empty() && is_new {
-            true => None,
-            false => Some(self.select(query)?),
-        };
-        let (headers, columns, rows) = match &given {
-            Some(given) => (given.headers.as_slice(), given.columns.as_slice(), given.rows),
-            None => (&[][..], &[][..], 0),
-        };
-        let given = Given { headers, columns, rows };
-        let said = self.with_parameters(mutation)?;
-        let mutation = &*said;
-        let name = &mutation.relation.text;
-        if name.starts_with('_') {
-            return self.change_ephemeral(mutation, &given, query.options.returning);
-        }
-        if self.engine.store.is_read_only() {
-            return Err(Error::value(
-                "the database is open for reading only",
-                mutation.relation.span,
-            ));
-        }
-        if self.read_only {
-            return Err(Error::value(crate::system::READ_ONLY, mutation.relation.span));
-        }
-        if is_new {
-            let settings = self.check_change(mutation)?;
-            if mutation.op == MutationOp::Replace && !self.in_trigger {
-                self.fire(mutation, &settings.on_replace, &[])?;
+        // What it writes, and what that sets off, is timed along with what it asks.
+        let seconds = match &query.options.timeout {
+            None => None,
+            Some(_) => {
+                let (ambient, interner) = (EnvAmbient(&self.watch), &self.interner);
+                Options::new(&query.options, self.parameters, interner, &ambient)?.timeout_s
             }
-            self.create(mutation, headers)?;
-            if headers.is_empty() || (rows == 0 && !query.options.returning) {
-                return Ok(Output::status("OK"));
-            }
-        }
-        // What depends on parameters is not the same the next time.
-        let is_as_written = matches!(said, Cow::Borrowed(_));
-        let aim = self.aim(query.span, mutation, is_new || !is_as_written)?;
-        let triggers = match self.in_trigger {
-            true => &[],
-            false => crate::trigger::of(&aim.settings, mutation.op),
         };
-        let returned = self.write(mutation, &given, &aim, triggers, query.options.returning)?;
-        if !query.options.returning {
-            return Ok(Output::status("OK"));
-        }
-        let columns = crate::view::columns_of(&aim.target.schema);
-        Ok(crate::mutate::returned_output(&columns, returned))
+        let earlier = seconds.map(|seconds| self.watch.begin_part(seconds));
+        let outcome = self.ask_and_change(query, mutation);
+        earlier.into_iter().for_each(|earlier| self.watch.end_part(earlier));
+        outcome
     }
 
     fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
@@ -162,6 +126,10 @@ impl Blocks for Session<'_> {
             SystemOp::Rename(pairs) => return self.rename(pairs),
             SystemOp::Remove(names) => return self.remove(names),
             SystemOp::Analyze(query) => return self.analyze(query),
+            SystemOp::Explain(query) => {
+                let (plan, _) = self.plan(query)?;
+                return Ok(crate::explain::rows(&plan));
+            }
             _ => {}
         }
         let catalog = &self.engine.catalog;
@@ -218,10 +186,7 @@ impl Blocks for Session<'_> {
         self.watch.check(self.interner.bytes())
     }
 
-    fn whole(
-        &mut self,
-        act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>,
-    ) -> Result<Output> {
+    fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output> {
         let ephemeral = self.ephemeral.clone();
         let begun = self.begin_part();
         let outcome = act(self);
@@ -245,6 +210,62 @@ impl Blocks for Session<'_> {
 }
 
 impl Session<'_> {
+    /// Runs a query that changes something.
+    fn ask_and_change(
+        &mut self,
+        query: &syntax::Query,
+        mutation: &syntax::Mutation,
+    ) -> Result<Output> {
+        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
+        let given = match query.rules.is_empty() && is_new {
+            true => None,
+            false => Some(self.select(query)?),
+        };
+        let (headers, columns, rows) = match &given {
+            Some(given) => (given.headers.as_slice(), given.columns.as_slice(), given.rows),
+            None => (&[][..], &[][..], 0),
+        };
+        let given = Given { headers, columns, rows };
+        let said = self.with_parameters(mutation)?;
+        let mutation = &*said;
+        let name = &mutation.relation.text;
+        if name.starts_with('_') {
+            return self.change_ephemeral(mutation, &given, query.options.returning);
+        }
+        if self.engine.store.is_read_only() {
+            return Err(Error::value(
+                "the database is open for reading only",
+                mutation.relation.span,
+            ));
+        }
+        if self.read_only {
+            return Err(Error::value(crate::system::READ_ONLY, mutation.relation.span));
+        }
+        if is_new {
+            let settings = self.check_change(mutation)?;
+            if mutation.op == MutationOp::Replace && !self.in_trigger {
+                self.fire(mutation, &settings.on_replace, &[])?;
+            }
+            self.create(mutation, headers)?;
+            if headers.is_empty() || (rows == 0 && !query.options.returning) {
+                return Ok(Output::status("OK"));
+            }
+        }
+        // What depends on parameters is not the same the next time.
+        let is_as_written = matches!(said, Cow::Borrowed(_));
+        let aim = self.aim(query.span, mutation, is_new || !is_as_written)?;
+        let triggers = match self.in_trigger {
+            true => &[],
+            false => crate::trigger::of(&aim.settings, mutation.op),
+        };
+        let returned = self.write(mutation, &given, &aim, triggers, query.options.returning)?;
+        if !query.options.returning {
+            return Ok(Output::status("OK"));
+        }
+        let columns = crate::view::columns_of(&aim.target.schema);
+        Ok(crate::mutate::returned_output(&columns, returned))
+    }
+
     /// Applies a change to a relation that is there, and runs what it sets off; what was done to each row, where somebody asks.
     pub(super) fn write(
         &mut self,

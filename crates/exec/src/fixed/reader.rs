@@ -28,10 +28,14 @@ pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     // Some programs begin a file with a byte order mark.
     let rest = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut reader = Csv { rest, delimiter, line: 1 };
+    let unclosed = |line: usize| {
+        let what = format!("line {line} of the file has a quote that nothing closes");
+        Error::hinted(what, span, "a quote within a quoted field is written twice")
+    };
     if has_headers {
-        reader.record();
+        reader.record().map_err(unclosed)?;
     }
-    while let Some((line, record)) = reader.record() {
+    while let Some((line, record)) = reader.record().map_err(unclosed)? {
         let mut fields = record.into_iter();
         rows.add((1..).zip(&types).map(|(place, of)| {
             let field = fields.next();
@@ -254,7 +258,10 @@ struct Csv<'t> {
 
 impl Csv<'_> {
     /// The next record, and the line on which it begins.
-    fn record(&mut self) -> Option<(usize, Vec<String>)> {
+    ///
+    /// # Errors
+    /// The line of a quote that nothing closes.
+    fn record(&mut self) -> std::result::Result<Option<(usize, Vec<String>)>, usize> {
         while let Some(rest) =
             self.rest.strip_prefix('\n').or_else(|| self.rest.strip_prefix("\r\n"))
         {
@@ -262,11 +269,11 @@ impl Csv<'_> {
             self.line += 1;
         }
         if self.rest.is_empty() {
-            return None;
+            return Ok(None);
         }
         let (line, mut fields) = (self.line, Vec::new());
         loop {
-            fields.push(self.field());
+            fields.push(self.field()?);
             let bytes = self.rest.as_bytes();
             match bytes.first() {
                 Some(&byte) if byte == self.delimiter => self.rest = &self.rest[1..],
@@ -274,20 +281,21 @@ impl Csv<'_> {
                     let end = if bytes[0] == b'\r' { 2 } else { 1 };
                     self.rest = self.rest.get(end..).unwrap_or_default();
                     self.line += 1;
-                    return Some((line, fields));
+                    return Ok(Some((line, fields)));
                 }
-                None => return Some((line, fields)),
+                None => return Ok(Some((line, fields))),
             }
         }
     }
 
     /// Up to a delimiter or the end of the line, which stays.
-    fn field(&mut self) -> String {
+    fn field(&mut self) -> std::result::Result<String, usize> {
         let mut field = String::new();
         if let Some(rest) = self.rest.strip_prefix('"') {
             self.rest = rest;
+            let began = self.line;
             loop {
-                let (part, rest) = self.rest.split_once('"').unwrap_or((self.rest, ""));
+                let (part, rest) = self.rest.split_once('"').ok_or(began)?;
                 self.line += part.bytes().filter(|&byte| byte == b'\n').count();
                 field.push_str(part);
                 self.rest = rest;
@@ -310,6 +318,6 @@ impl Csv<'_> {
         let end = (0..bytes.len()).find(|&place| ends(place)).unwrap_or(bytes.len());
         field.push_str(self.rest.get(..end).unwrap_or_default());
         self.rest = self.rest.get(end..).unwrap_or_default();
-        field
+        Ok(field)
     }
 }

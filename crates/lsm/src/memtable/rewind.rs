@@ -70,7 +70,9 @@ mod tests {
                         }
                         let is_there = seq % 3 > 0;
                         match &mut batch.values[0] {
-                            Column::Words(column) => column.push((is_there && row > 0).then_some(seq)),
+                            Column::Words(column) => {
+                                column.push((is_there && row > 0).then_some(seq))
+                            }
                             Column::Bytes(_) => unreachable!("words"),
                         }
                         match &mut batch.values[1] {
