@@ -640,6 +640,12 @@ class Blobs:
     transaction ended, and where a key is out of range; :class:`TypeError` where a key or a value is of another type.
     Any write raises :class:`quipu.PoisonedError` after a failed write, and :class:`quipu.LimitError` for a value past
     1 GiB. What becomes visible together, in a transaction or by ``put_many``, may take a quarter of the memory limit.
+
+    Once a value of 16 KiB or more was written, ``put``, ``delete`` and ``discard`` look at what they replace, in a
+    transaction of their own, and raise :class:`quipu.ConflictError` where other writers keep changing the same key.
+
+    What ``scan``, ``get_many`` and ``sample`` return is in memory at once, however long the values; ``items`` and
+    ``range`` go on value by value.
     """
 
     @property
@@ -724,7 +730,7 @@ class Blobs:
     def discard(self, key: _Vertex) -> None:
         """Delete a key's value if there is one.
 
-        Faster than ``delete``: nothing is looked up.
+        Faster than ``delete``: nothing is looked up, as long as no value of 16 KiB or more was written.
 
         Args:
             key: Key.
@@ -776,12 +782,15 @@ class Blobs:
     def measure(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> dict[str, int]:
         """Return about how many ``rows`` a range holds and the ``bytes`` they take, without reading them.
 
-        Values of 16 KiB and more count with their row alone.
+        Values of 16 KiB and more count with their row alone. Of what was written since the last flush the number may be
+        three times too large or too small.
 
         Args:
             start: The first key, or the one after which the first comes; ``None`` is no bound.
             stop: The key before which it ends; ``None`` is no bound.
         """
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the keys in their order, as of now; no value is read."""
     def __len__(self) -> int:
         """Exact number of blobs."""
     def reader(self, key: _Vertex) -> BlobReader:
@@ -922,7 +931,10 @@ class Counters:
     def reset(self) -> None:
         """Forget all counters at once."""
     def flush(self) -> None:
-        """Write what waits in memory under durability ``"none"``."""
+        """Put what waits beside the database, under durability ``"none"``, into it; it happens by itself within a second.
+
+        That durability has no log: what a killed process shall not lose needs :meth:`Database.flush`.
+        """
     def top(self, count: int = 10) -> Table:
         """Return the greatest counters, the greatest first; of equal ones that with the smaller key.
 
@@ -947,6 +959,8 @@ class Counters:
             start: The first key, or the one after which the first comes; ``None`` is no bound.
             stop: The key before which it ends; ``None`` is no bound.
         """
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the keys in their order, as of now."""
     def __len__(self) -> int:
         """Exact number of counters."""
 

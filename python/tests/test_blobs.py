@@ -329,3 +329,20 @@ def test_a_backup_holds_blobs_and_counters(tmp_path: Path) -> None:
     with quipu.open(tmp_path / "new") as db:
         assert db.blobs("pages")[1] == value
         assert db.counters("hits")[5] == 3
+
+
+@pytest.mark.parametrize("key", ["u64", "i64", "str"])
+def test_a_loop_is_over_the_keys_and_reads_no_values(db: quipu.Database, key: Literal["u64", "i64", "str"]) -> None:
+    b = db.blobs("pages", key=key)
+    assert list(b) == []
+    of = str if key == "str" else int
+    keys = sorted(of(i) for i in range(10_000))
+    b.put_many(keys, [b"x"] * len(keys))
+    b[keys[0]] = bytes(1 << 20)
+    assert list(b) == keys
+    del b[keys[0]]
+    with db.transaction() as tx:
+        inside = tx.blobs("pages")
+        del inside[keys[1]]
+        assert list(inside) == keys[2:]
+        assert list(b) == keys[1:]

@@ -119,7 +119,7 @@ def test_what_does_not_fit_is_refused(db: quipu.Database) -> None:
     c = db.counters("hits")
     with pytest.raises(TypeError):
         c.add(1, 0.5)
-    with pytest.raises(quipu.InvalidInputError, match="floats were given"):
+    with pytest.raises(TypeError, match="numbers must be integers, not floats"):
         c.add_many([1], [0.5])
     with pytest.raises(quipu.InvalidInputError, match="2 keys, but 1 numbers"):
         c.add_many([1, 2], [1])
@@ -127,6 +127,74 @@ def test_what_does_not_fit_is_refused(db: quipu.Database) -> None:
         db.counters("hits", number="float64")
     with pytest.raises(TypeError):
         c.add("text")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.array([2**63 + 5], dtype="uint64"),
+        [2**63 + 5],
+        [2**64],
+        [-(2**63) - 1],
+        np.array([0.5]),
+        np.array(["7"]),
+        np.array(["2024-01-01"], dtype="datetime64[us]"),
+        np.array([1j]),
+        np.array([0.5], dtype=object),
+        np.array([None], dtype=object),
+        np.array([[1]]),
+        pa.array([1, None]),
+        pl.Series([1, None]),
+    ],
+)
+def test_no_column_becomes_integers_that_are_other_ones(db: quipu.Database, numbers: object) -> None:
+    c = db.counters("hits")
+    with pytest.raises((TypeError, quipu.InvalidInputError)):
+        c.add_many([1, 2] if numbers is not None and len(numbers) == 2 else [1], numbers)  # type: ignore[arg-type]
+    assert len(c) == 0
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.array(["7"]),
+        np.array(["2024-01-01"], dtype="datetime64[us]"),
+        np.array([1j]),
+        np.array([None], dtype=object),
+        np.array([[1.0]]),
+        pa.array([1.5, None]),
+        pl.Series([1.5, None]),
+    ],
+)
+def test_no_column_becomes_floats_that_holds_none(db: quipu.Database, numbers: object) -> None:
+    c = db.counters("sums", number="float64")
+    with pytest.raises((TypeError, quipu.InvalidInputError)):
+        c.add_many([1, 2] if len(numbers) == 2 else [1], numbers)  # type: ignore[arg-type]
+    assert len(c) == 0
+
+
+def test_columns_of_numbers_come_as_they_are(db: quipu.Database) -> None:
+    ints, floats = db.counters("ints"), db.counters("floats", number="float64")
+    for numbers in [[1, 2], (1, 2), np.array([1, 2], dtype="int8"), pa.array([1, 2]), pl.Series([1, 2])]:
+        ints.add_many([1, 2], numbers)
+        floats.add_many([1, 2], numbers)
+    floats.add_many([1, 2], [0.5, 2**70])
+    assert list(ints.get_many([1, 2])) == [5, 10]
+    assert list(floats.get_many([1, 2])) == [5.5, 10.0 + 2**70]
+
+
+@pytest.mark.parametrize("key", ["u64", "i64", "str"])
+def test_a_loop_is_over_the_keys(db: quipu.Database, key: Literal["u64", "i64", "str"]) -> None:
+    c = db.counters("hits", key=key)
+    assert list(c) == []
+    of = str if key == "str" else int
+    keys = sorted(of(i) for i in range(10_000))
+    c.add_many(keys)
+    assert list(c) == keys
+    assert dict.fromkeys(c, 1) == dict.fromkeys(keys, 1)
+    first = next(iter(c))
+    c.remove(first)
+    assert next(iter(c)) == keys[1]
 
 
 def test_adding_in_two_transactions_is_no_conflict(db: quipu.Database) -> None:

@@ -5,6 +5,7 @@ use crate::blob_items::BlobItems;
 use crate::blob_stream::{BlobReader, BlobWriter};
 use crate::columns::{KEY, column};
 use crate::error::OrRaise;
+use crate::key_iterator::KeyIterator;
 use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const ROWS_A_BATCH: usize = 4096;
 
 /// Blobs, seen through the database or a transaction.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, mapping)]
 pub(crate) struct Blobs {
     pub(crate) blobs: quipu::Blobs,
     pub(crate) database: quipu::Database,
@@ -320,6 +321,11 @@ impl Blobs {
         out.set_item("rows", measure.rows)?;
         out.set_item("bytes", measure.bytes)?;
         Ok(out)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<KeyIterator> {
+        let mut keys = py.detach(|| self.blobs.keys(None, None)).or_raise()?;
+        Ok(KeyIterator::new(Box::new(move |count| keys.next_keys(count))))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -20,6 +20,11 @@ pub(crate) const VERTEX: Noun = Noun { one: "a vertex", many: "vertices" };
 /// Keys of blobs and counters.
 pub(crate) const KEY: Noun = Noun { one: "a key", many: "keys" };
 
+/// What counters add up.
+pub(crate) const NUMBER: Noun = Noun { one: "a number", many: "numbers" };
+/// Weights of edges.
+pub(crate) const WEIGHT: Noun = Noun { one: "a weight", many: "weights" };
+
 /// Vertices handed in as a column; borrows NumPy's memory where it can.
 pub(crate) enum Column<'py> {
     U64(PyReadonlyArray1<'py, u64>),
@@ -149,10 +154,14 @@ pub(crate) fn column<'py>(
         // Python integers past 63 bits make an array of objects.
         "O" => {
             let list = array.call_method0("tolist")?;
+            let wrong = |error: PyErr| match error.is_instance_of::<PyOverflowError>(py) {
+                true => invalid(&format!("{many} are integers from {range}, and some are not")),
+                false => PyTypeError::new_err(format!("{many} must be integers, and some are not")),
+            };
             Ok(if signed {
-                Column::OwnedI64(list.extract()?)
+                Column::OwnedI64(list.extract().map_err(wrong)?)
             } else {
-                Column::Owned(list.extract()?)
+                Column::Owned(list.extract().map_err(wrong)?)
             })
         }
         // NumPy takes a list of small and of very large integers for floats.
@@ -166,6 +175,65 @@ pub(crate) fn column<'py>(
         }
         _ => Err(PyTypeError::new_err(format!("{many} must be integers, not {dtype}"))),
     }
+}
+
+/// Integers of 64 bits handed in as a column.
+pub(crate) struct Ints<'py>(Column<'py>);
+
+impl Ints<'_> {
+    pub(crate) fn as_slice(&self) -> PyResult<&[i64]> {
+        match &self.0 {
+            Column::I64(array) => slice(array),
+            Column::OwnedI64(ints) => Ok(ints),
+            Column::U64(_) | Column::Owned(_) | Column::Text(_) => Err(invalid("no integers")),
+        }
+    }
+}
+
+/// A column of integers; what is none, or is too large, is refused and not made one.
+pub(crate) fn ints<'py>(noun: Noun, value: &Bound<'py, PyAny>) -> PyResult<Ints<'py>> {
+    column(KeyType::I64, noun, value).map(Ints)
+}
+
+/// A column of floats. Integers become floats as in Python; null, text, times and complex numbers are refused.
+pub(crate) fn floats<'py>(
+    noun: Noun,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<PyReadonlyArray1<'py, f64>> {
+    let (py, many) = (value.py(), noun.many);
+    if let Ok(array) = value.cast::<PyArray1<f64>>()
+        && let Ok(array) = array.try_readonly()
+        && array.as_slice().is_ok()
+    {
+        return Ok(array);
+    }
+    // NumPy makes NaN of a null: who adds it up, or keeps it, would not know why.
+    if let Ok(nulls) = value.getattr("null_count") {
+        let nulls = if nulls.is_callable() { nulls.call0()? } else { nulls };
+        if nulls.extract::<usize>().is_ok_and(|nulls| nulls > 0) {
+            return Err(invalid(&format!("the column of {many} holds nulls")));
+        }
+    }
+    let array = as_array(value)?;
+    let dtype = array.getattr("dtype")?;
+    let kind: String = dtype.getattr("kind")?.extract()?;
+    if array.getattr("ndim")?.extract::<usize>()? != 1 {
+        return Err(invalid(&format!("{many} must be a one-dimensional array")));
+    }
+    let array = match kind.as_str() {
+        "f" | "i" | "u" => {
+            py.import("numpy")?.call_method1("ascontiguousarray", (array, "float64"))?
+        }
+        // Very large integers of Python, and what else is no array of numbers.
+        "O" => {
+            let floats: Vec<f64> = array.call_method0("tolist")?.extract().map_err(|_| {
+                PyTypeError::new_err(format!("{many} must be floats, and some are not"))
+            })?;
+            return Ok(PyArray1::from_vec(py, floats).readonly());
+        }
+        _ => return Err(PyTypeError::new_err(format!("{many} must be floats, not {dtype}"))),
+    };
+    Ok(array.cast_into::<PyArray1<f64>>()?.try_readonly()?)
 }
 
 fn texts(noun: Noun, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {

@@ -1,11 +1,12 @@
 //! `Counters`: numbers by key that grow without being read, for Python.
 
-use crate::columns::{Column, KEY, as_array, column, slice};
-use crate::error::{OrRaise, invalid};
+use crate::columns::{Column, KEY, NUMBER, column, floats, ints, slice};
+use crate::error::OrRaise;
+use crate::key_iterator::KeyIterator;
 use crate::keys::{number_array, with_bound, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use quipu::{
@@ -16,7 +17,7 @@ use quipu::{
 const ROWS_A_BATCH: usize = 1 << 16;
 
 /// Counters, seen through the database or a transaction.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, mapping)]
 pub(crate) struct Counters {
     pub(crate) counters: quipu::Counters,
     pub(crate) database: quipu::Database,
@@ -123,21 +124,9 @@ impl Counters {
         let Some(numbers) = numbers.filter(|numbers| !numbers.is_none()) else {
             return add(NumberList::Ones);
         };
-        let array = as_array(numbers)?;
-        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
-        let numpy = py.import("numpy")?;
         match self.counters.def().number {
-            NumberType::Int if kind != "f" => {
-                let array = numpy.call_method1("ascontiguousarray", (array, "int64"))?;
-                let array = array.cast_into::<PyArray1<i64>>()?.try_readonly()?;
-                add(NumberList::Int(slice(&array)?))
-            }
-            NumberType::Int => Err(invalid("these counters hold integers, floats were given")),
-            NumberType::Float => {
-                let array = numpy.call_method1("ascontiguousarray", (array, "float64"))?;
-                let array = array.cast_into::<PyArray1<f64>>()?.try_readonly()?;
-                add(NumberList::Float(slice(&array)?))
-            }
+            NumberType::Int => add(NumberList::Int(ints(NUMBER, numbers)?.as_slice()?)),
+            NumberType::Float => add(NumberList::Float(slice(&floats(NUMBER, numbers)?)?)),
         }
     }
 
@@ -267,6 +256,12 @@ impl Counters {
         let schema = record_batch(CounterRows { keys, numbers }).or_raise()?.schema();
         let next = move || scan.next_rows(ROWS_A_BATCH)?.map(record_batch).transpose();
         Ok(TableStream::new(schema, Box::new(next)))
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<KeyIterator> {
+        let mut rows = py.detach(|| self.counters.range(None, None)).or_raise()?;
+        let next = move |count| Ok(rows.next_rows(count)?.map(|rows| rows.keys));
+        Ok(KeyIterator::new(Box::new(next)))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -23,6 +23,7 @@ mod frames;
 mod gate;
 mod graph;
 mod import;
+mod key_iterator;
 mod keys;
 mod libraries;
 mod own;

@@ -1,8 +1,8 @@
 //! Vertices and weights on the way in: plain numbers, NumPy arrays, lists, anything Arrow.
 
-use crate::columns::{Column, VERTEX, as_array, explain, slice};
+use crate::columns::{Column, Ints, VERTEX, WEIGHT, explain, floats, ints, slice};
 use crate::error::{OrRaise, invalid};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -42,14 +42,14 @@ pub(crate) fn column<'py>(graph: &Graph, value: &Bound<'py, PyAny>) -> PyResult<
 /// Weights handed in as a column.
 pub(crate) enum WeightColumn<'py> {
     Float(PyReadonlyArray1<'py, f64>),
-    Int(PyReadonlyArray1<'py, i64>),
+    Int(Ints<'py>),
 }
 
 impl WeightColumn<'_> {
     pub(crate) fn as_ref(&self) -> PyResult<WeightsRef<'_>> {
         Ok(match self {
             Self::Float(array) => WeightsRef::Float(slice(array)?),
-            Self::Int(array) => WeightsRef::Int(slice(array)?),
+            Self::Int(ints) => WeightsRef::Int(ints.as_slice()?),
         })
     }
 }
@@ -60,22 +60,11 @@ pub(crate) fn weights<'py>(
     value: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Option<WeightColumn<'py>>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
-    let py = value.py();
-    let contiguous = |dtype: &str| {
-        let array = as_array(value)?;
-        py.import("numpy")?.call_method1("ascontiguousarray", (array, dtype))
-    };
-    match graph.def().weight {
-        WeightType::None => Err(invalid("this graph has no weights")),
-        WeightType::Float => {
-            let array = contiguous("float64")?.cast_into::<PyArray1<f64>>()?;
-            Ok(Some(WeightColumn::Float(array.try_readonly()?)))
-        }
-        WeightType::Int => {
-            let array = contiguous("int64")?.cast_into::<PyArray1<i64>>()?;
-            Ok(Some(WeightColumn::Int(array.try_readonly()?)))
-        }
-    }
+    Ok(Some(match graph.def().weight {
+        WeightType::None => return Err(invalid("this graph has no weights")),
+        WeightType::Float => WeightColumn::Float(floats(WEIGHT, value)?),
+        WeightType::Int => WeightColumn::Int(ints(WEIGHT, value)?),
+    }))
 }
 
 /// One weight of the graph's type; `None` where none is given.

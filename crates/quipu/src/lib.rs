@@ -65,7 +65,8 @@ pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result};
 pub use syntax::is_unfinished;
 pub use views::blobs::{
-    BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, Measure,
+    BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, KeyScan,
+    Measure,
 };
 pub use views::combined::{
     Combined, CombinedDef, CombinedRows, CombinedScan, Combiner,

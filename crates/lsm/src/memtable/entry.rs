@@ -43,6 +43,21 @@ impl EntryKey<'_> {
     }
 }
 
+/// What a version makes together with all older ones of its key in its memtable.
+///
+/// # Why it is kept
+/// A counter that is asked between increments would be added up from all of them each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whole {
+    /// The value column.
+    pub(crate) word: u64,
+    /// [`Kind`] as its number: an increment of what lies in older places, or a put.
+    pub(crate) kind: u8,
+}
+
+/// After so many older versions the next key is searched for.
+const VERSIONS_MAX: usize = 16;
+
 impl<'a> EntryRef<'a> {
     #[inline]
     fn node(&self) -> &'a [AtomicU64] {
@@ -74,6 +89,18 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub fn kind(&self) -> u8 {
         node::meta_kind(load(self.node(), 0))
+    }
+
+    /// Of an increment what it and all that is older here make together, where that is known.
+    #[inline]
+    pub(crate) fn whole(&self) -> Option<Whole> {
+        let node = self.node();
+        let meta = load(node, 0);
+        (meta & node::WHOLE_BIT != 0).then(|| {
+            let is_closed = meta & node::CLOSED_BIT != 0;
+            let kind = if is_closed { Kind::Put } else { Kind::Merge } as u8;
+            Whole { word: load(node, 2 + self.memtable.key_words()), kind }
+        })
     }
 
     /// The key.
@@ -145,10 +172,16 @@ impl<'a> EntryRef<'a> {
     #[inline]
     pub(crate) fn next_key(&self) -> Option<Place> {
         let mut last = *self;
-        while let Some(older) = last.next_older() {
-            last = older;
+        for _ in 0..VERSIONS_MAX {
+            match last.next_older() {
+                Some(older) => last = older,
+                None => return last.next_place(),
+            }
         }
-        last.next_place()
+        let key = self.key();
+        let place = self.memtable.seek(key.as_ref(), 0)?;
+        let entry = self.memtable.entry(place);
+        if entry.key_is(key.as_ref()) { entry.next_key() } else { Some(place) }
     }
 
     /// Appends the value of one column to a column of its shape; a row without one where it has none.

@@ -9,7 +9,8 @@
 //! # Invariants
 //! 1. One thread inserts at a time (a lock that the caller's own order keeps free).
 //! 2. An entry never changes and never goes away while the memtable lives.
-//! 3. Entries may be there before their sequence number is published: readers skip what is newer
+//! 3. Versions of one key come in the order of their numbers. (An increment knows the sum of those before it.)
+//! 4. Entries may be there before their sequence number is published: readers skip what is newer
 //!    than their snapshot, and that is all they do.
 
 mod arena;
@@ -23,13 +24,14 @@ mod sieve;
 mod tree;
 
 pub use cursor::MemCursor;
+pub(crate) use entry::Whole;
 pub use entry::{EntryKey, EntryRef};
 
 use crate::codec::filter::{hash_bytes, hash_words};
 use crate::rows::Rows;
 use crate::table::RangeTombstone;
 use arena::{BytesArena, WordArena, load, store};
-use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Shape};
+use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Merge, Shape};
 use env::sync::ArcSwap;
 use env::sync::Mutex;
 use env::sync::atomic::AtomicU64;
@@ -39,8 +41,8 @@ pub(crate) use order::{compare_rows, is_sorted, sort};
 use sieve::Sieve;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use tree::{Behind, Finger, Tree};
 pub(crate) use tree::{Drawn, Place, SlotSpace};
-use tree::{Finger, Tree};
 
 /// Largest sequence number an entry can hold; larger ones are stored as this.
 pub const SEQ_STORED_MAX: u64 = node::SEQ_STORED_MAX;
@@ -71,6 +73,8 @@ pub struct Memtable {
     shape: Shape,
     order: Order,
     columns: Vec<ValuePlace>,
+    /// How the one value column's increments are combined, if that is all there is.
+    sums: Option<Merge>,
     /// Words of a row's values, with which of them there are.
     value_words: usize,
     /// Words of an entry in a leaf.
@@ -176,11 +180,17 @@ impl Memtable {
             place
         };
         let columns = shape.values.iter().map(place).collect();
+        let sums = match shape.values[..] {
+            [ColumnShape::Word { merge }] => merge,
+            _ => None,
+        };
+        value_words += usize::from(sums.is_some());
         let stride = 1 + order.key_words() + Self::leaf_words(value_words);
         let memtable = Self {
             shape: shape.clone(),
             order,
             columns,
+            sums,
             value_words,
             stride,
             words: WordArena::new(),
@@ -274,8 +284,17 @@ impl Memtable {
         let mut buffer = [0; base::WORDS_MAX];
         let key = key_at(&writes.keys, row, &mut buffer);
         let nulls = has_values && writes.values.iter().any(|column| !is_valid(column, row));
-        let write = |slot: &[AtomicU64]| {
-            store(slot, 0, node::meta(seq, kind, nulls));
+        let write = |slot: &[AtomicU64], behind: Behind| {
+            let mut meta = node::meta(seq, kind, nulls);
+            if let (Some(merge), true) = (self.sums, kind == Kind::Merge as u8 && !nulls) {
+                let word = writes.value_words(0)[row];
+                if let Some(whole) = self.whole(merge, word, key, behind) {
+                    meta |= node::WHOLE_BIT;
+                    meta |= if whole.kind == Kind::Put as u8 { node::CLOSED_BIT } else { 0 };
+                    store(&slot[1 + self.key_words()..], 1, whole.word);
+                }
+            }
+            store(slot, 0, meta);
             Self::write_key(slot, &writes.keys, slots, row);
             let values = &slot[1 + self.key_words()..];
             match record {
@@ -288,6 +307,31 @@ impl Memtable {
         with_tree!(self, |tree, probe| {
             tree.insert(&mut writer.finger, &mut writer.next, probe(key), stored, write);
         });
+    }
+
+    /// What a new increment of `word` and the older versions of its key here make together.
+    fn whole(&self, merge: Merge, word: u64, key: KeyRef<'_>, behind: Behind) -> Option<Whole> {
+        // What one may have deleted in between is left to who reads.
+        if self.has_range_tombstones() {
+            return None;
+        }
+        let older = behind.place(&self.words).map(|place| self.entry(place));
+        let Some(older) = older.filter(|older| older.key_is(key)) else {
+            return Some(Whole { word, kind: Kind::Merge as u8 });
+        };
+        let below = match older.kind() {
+            kind if kind == Kind::Merge as u8 => older.whole()?,
+            _ => match older.word(0) {
+                Some(word) => Whole { word, kind: Kind::Put as u8 },
+                None => return Some(Whole { word, kind: Kind::Put as u8 }),
+            },
+        };
+        Some(Whole { word: merge.apply(below.word, word), kind: below.kind })
+    }
+
+    /// Whether [`EntryRef::whole`] ever knows something.
+    pub(crate) fn has_wholes(&self) -> bool {
+        self.sums.is_some()
     }
 
     /// Tells the filter of a key and of its first word.

@@ -3,7 +3,7 @@
 //! # Entry, in words
 //! ```text
 //! meta | key words | values, or the address of a record that holds them
-//! meta = seq << 8 | nulls << 7 | kind
+//! meta = seq << 8 | nulls << 7 | whole << 6 | closed << 5 | kind
 //! ```
 //!
 //! # Node, in words
@@ -24,6 +24,10 @@ pub(super) const HEADER: usize = 2;
 pub(super) const SEQ_STORED_MAX: u64 = (1 << 56) - 1;
 
 const NULLS_BIT: u64 = 1 << 7;
+/// Of an increment: the second value word says what it makes together with all older versions of its key in the memtable ...
+pub(super) const WHOLE_BIT: u64 = 1 << 6;
+/// ... of which one is a put or a delete.
+pub(super) const CLOSED_BIT: u64 = 1 << 5;
 
 /// Which slots are filled, in the order of their keys: the slot of rank `i` in the `i`-th four bits,
 /// the number of slots in the top four. Slots are filled in the order of their numbers.

@@ -1,7 +1,7 @@
 #![allow(clippy::disallowed_methods, reason = "readers beside a writer need real threads")]
 
 use super::*;
-use base::{BytesColumn, WordColumn};
+use base::{BytesColumn, WordColumn, int_to_word};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -322,5 +322,62 @@ proptest! {
                 prop_assert_eq!(memtable.find(key.as_ref(), snapshot).map(read), want);
             }
         }
+    }
+}
+
+/// Found by an audit: a read of a counter added all its increments up.
+#[test]
+fn an_increment_knows_what_it_makes_with_all_before_it() {
+    for merge in [Merge::AddInt, Merge::Max] {
+        let shape = Shape {
+            key: KeyShape::Words(1),
+            values: vec![ColumnShape::Word { merge: Some(merge) }],
+        };
+        let memtable = Memtable::new(&shape);
+        // Of each key the kind and the word, from the first version on.
+        let mut model: Vec<Vec<(Kind, Option<u64>)>> = vec![Vec::new(); 5];
+        for seq in 1..2000_u64 {
+            let key = seq * 7919 % 5;
+            let kind = match seq * 31 % 97 {
+                0 => Kind::Put,
+                1 => Kind::Delete,
+                _ => Kind::Merge,
+            };
+            let word = (seq % 53 > 0 && kind != Kind::Delete).then(|| int_to_word(seq as i64 % 11));
+            let mut batch = Batch::new(&shape);
+            batch.rows = 1;
+            batch.keys.push(KeyRef::Words(&[key]));
+            let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
+            column.push(word);
+            memtable.insert(&batch, Kinds::Uniform(kind), seq);
+            let versions = &mut model[key as usize];
+            versions.push((kind, word));
+            let newest = memtable.find(KeyRef::Words(&[key]), seq).unwrap();
+            assert_eq!(newest.seq(), seq);
+            if kind != Kind::Merge {
+                assert_eq!(newest.whole(), None);
+                continue;
+            }
+            let last = versions.iter().rposition(|(kind, _)| *kind != Kind::Merge);
+            let words = versions[last.unwrap_or(0)..].iter().filter_map(|(_, word)| *word);
+            let wanted = words.reduce(|older, newer| merge.apply(older, newer));
+            // One without a value is nothing to add to.
+            let has_nulls =
+                versions[last.map_or(0, |last| last + 1)..].iter().any(|v| v.1.is_none());
+            let kind = if last.is_some() { Kind::Put } else { Kind::Merge } as u8;
+            let wanted = (!has_nulls).then(|| Whole { word: wanted.unwrap(), kind });
+            assert_eq!(newest.whole(), wanted, "number {seq}");
+            let next = newest.next_key().map(|place| memtable.entry(place).key().to_key());
+            assert!(next.is_none_or(|next| next > Key::words(&[key])));
+        }
+        memtable.delete_range(KeyRange::all_words(), 2000);
+        let mut batch = Batch::new(&shape);
+        batch.rows = 1;
+        batch.keys.push(KeyRef::Words(&[1]));
+        let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
+        column.push(Some(int_to_word(1)));
+        memtable.insert(&batch, Kinds::Uniform(Kind::Merge), 2001);
+        let newest = memtable.first_version(KeyRef::Words(&[1])).unwrap();
+        assert_eq!(newest.whole(), None, "what lies before it may be deleted");
     }
 }

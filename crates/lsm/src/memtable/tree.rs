@@ -63,6 +63,29 @@ pub(super) struct Finger {
     upper: u32,
 }
 
+/// What comes behind a new entry, found out where it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Behind {
+    leaf: u32,
+    order: SlotOrder,
+    rank: usize,
+}
+
+impl Behind {
+    pub(super) fn place(self, words: &WordArena) -> Option<Place> {
+        let Self { leaf, order, rank } = self;
+        if rank < order.len() {
+            return Some(Place { leaf, slot: order.slot(rank) as u32 });
+        }
+        first_of(words, next_leaf(words.at(leaf)))
+    }
+}
+
+/// The first entry of a leaf; a leaf is never empty once it is linked.
+fn first_of(words: &WordArena, leaf: u32) -> Option<Place> {
+    (leaf != NIL).then(|| Place { leaf, slot: order_of(words.at(leaf)).slot(0) as u32 })
+}
+
 /// Inner nodes from the root down, each with the rank of the child taken.
 struct Path {
     steps: [(u32, u8); HEIGHT_MAX],
@@ -111,12 +134,7 @@ pub(super) fn next(words: &WordArena, place: Place) -> Option<Place> {
     if rank < order.len() {
         return Some(Place { leaf: place.leaf, slot: order.slot(rank) as u32 });
     }
-    let leaf = next_leaf(leaf);
-    if leaf == NIL {
-        return None;
-    }
-    // A leaf is never empty once it is linked.
-    Some(Place { leaf, slot: order_of(words.at(leaf)).slot(0) as u32 })
+    first_of(words, next_leaf(leaf))
 }
 
 impl<N: NodeKey> Tree<'_, N> {
@@ -329,19 +347,21 @@ impl<N: NodeKey> Tree<'_, N> {
     }
 
     /// Inserts before all entries that are not before (`probe`, `seq`) what `write` writes, which has
-    /// that key and number. `free` is the next free address of the arena.
+    /// that key and number; it is told which entry comes behind. `free` is the next free address of the arena.
     pub(super) fn insert(
         &self,
         finger: &mut Finger,
         free: &mut u32,
         probe: N::Probe<'_>,
         seq: u64,
-        write: impl FnOnce(&[AtomicU64]),
+        write: impl FnOnce(&[AtomicU64], Behind),
     ) {
         let leaf = self.point(finger, probe, seq);
         let node = self.words.at(leaf);
         let order = order_of(node);
         let rank = self.rank(node, self.stride, order, probe, seq);
+        // A leaf that is replaced stays as it is.
+        let write = |slot: &[AtomicU64]| write(slot, Behind { leaf, order, rank });
         if order.len() < SLOTS {
             let slot = order.len();
             write(&node[HEADER + slot * self.stride..]);

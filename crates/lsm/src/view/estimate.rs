@@ -4,11 +4,13 @@
 //! - The blocks that a range's ends fall into count half: that is wrong by half of their rows at most, two
 //!   blocks a run. Where one run is all there is, nothing else is wrong.
 //! - A key with versions in several runs or memtables counts once in each. A delete takes one off, as if
-//!   it hid one row. What range tombstones hide is counted.
+//!   it hid one row. What range tombstones hide is left out of tables and memtables that were full before;
+//!   of the memtable that took rows since, it is counted.
 //! - A memtable's entries in the range are counted up to some hundreds, and then told from the shape of
 //!   its tree: three times too few or too many at worst.
 
-use super::{ReadAt, SuperVersion};
+use super::{Covers, ReadAt, SuperVersion};
+use crate::memtable::Memtable;
 use crate::table::Table;
 use base::{Key, KeyRange};
 
@@ -31,26 +33,57 @@ impl SuperVersion {
         if range.is_empty() {
             return sum;
         }
-        for memtable in at.own().into_iter().chain(self.memtables().map(|memtable| &**memtable)) {
+        let covers = self.covers(at, range);
+        let mut add = |memtable: &Memtable, range: &KeyRange| {
             let versions = memtable.estimate_versions(range);
             sum.rows += versions;
             sum.bytes += part(memtable.bytes(), versions, memtable.rows());
+        };
+        at.own().into_iter().for_each(|own| add(own, range));
+        for memtable in self.memtables() {
+            covers.outside(range, memtable.seq_max()).iter().for_each(|range| add(memtable, range));
         }
         // What deletes take off may stand in a run further down.
         let mut hidden = 0;
         for run in &self.runs {
             let tables = run.tables_back(range);
             for table in tables.filter(|table| table.meta().global_seq <= at.snapshot) {
-                let (versions, bytes) = in_table(table, range);
-                let summary = &table.meta().summary;
-                let gone = summary.repeats + 2 * summary.deletes;
-                sum.rows += versions;
-                sum.bytes += bytes;
-                hidden += part(gone, versions, summary.rows);
+                for range in &covers.outside(range, table.meta().seq_max()) {
+                    let (versions, bytes) = in_table(table, range);
+                    let summary = &table.meta().summary;
+                    let gone = summary.repeats + 2 * summary.deletes;
+                    sum.rows += versions;
+                    sum.bytes += bytes;
+                    hidden += part(gone, versions, summary.rows);
+                }
             }
         }
         sum.rows = sum.rows.saturating_sub(hidden);
         sum
+    }
+}
+
+/// More range tombstones than this are not looked at: each may cut every piece in two.
+const COVERS_MAX: usize = 64;
+
+impl Covers {
+    /// The pieces of `range` in which rows up to number `seq_max` may be seen.
+    fn outside(&self, range: &KeyRange, seq_max: u64) -> Vec<KeyRange> {
+        let mut pieces = vec![range.clone()];
+        for over in self.0.iter().filter(|one| seq_max < one.seq).take(COVERS_MAX) {
+            let KeyRange { lower, upper } = &over.range;
+            let cut = |piece: KeyRange| {
+                let KeyRange { lower: from, upper: to } = piece;
+                let end = to.as_ref().map_or(lower, |to| to.min(lower)).clone();
+                let after = upper
+                    .clone()
+                    .map(|upper| KeyRange { lower: upper.max(from.clone()), upper: to });
+                let before = KeyRange { lower: from, upper: Some(end) };
+                [Some(before), after].into_iter().flatten().filter(|piece| !piece.is_empty())
+            };
+            pieces = pieces.into_iter().flat_map(cut).collect();
+        }
+        pieces
     }
 }
 

@@ -4,7 +4,7 @@
 //! null leaves an older word as it is; a column without an operator takes the newest.
 
 use super::columns::push_key;
-use crate::memtable::EntryRef;
+use crate::memtable::{EntryRef, Whole};
 use crate::rows::Rows;
 use crate::table::Block;
 use base::{Batch, Column, ColumnShape, KeyRef, Kind, Projection, Shape};
@@ -23,6 +23,16 @@ impl Version for EntryRef<'_> {
     }
     fn bytes(&self, column: usize) -> Option<Vec<u8>> {
         EntryRef::bytes(self, column).map(<[u8]>::to_vec)
+    }
+}
+
+/// Of shapes with one word alone.
+impl Version for Whole {
+    fn word(&self, _: usize) -> Option<u64> {
+        Some(self.word)
+    }
+    fn bytes(&self, _: usize) -> Option<Vec<u8>> {
+        None
     }
 }
 

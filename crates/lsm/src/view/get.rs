@@ -87,6 +87,12 @@ impl SuperVersion {
             let tombstones = own.range_tombstones();
             let mut entry = own.find(key, u64::MAX);
             while let Some(version) = entry.filter(|e| !is_own_hidden(&tombstones, *e)) {
+                if let Some(whole) = version.whole() {
+                    if fold.add(shape, projection, whole.kind, &whole) {
+                        return Ok(());
+                    }
+                    break;
+                }
                 if fold.add(shape, projection, version.kind(), &version) {
                     return Ok(());
                 }
@@ -99,6 +105,12 @@ impl SuperVersion {
                 if version.seq() < cover {
                     fold.end();
                     return Ok(());
+                }
+                if let Some(whole) = version.whole() {
+                    if fold.add(shape, projection, whole.kind, &whole) {
+                        return Ok(());
+                    }
+                    break;
                 }
                 if fold.add(shape, projection, version.kind(), &version) {
                     return Ok(());

@@ -8,7 +8,7 @@ use super::fold::Fold;
 use super::get::{DELETE, PUT, push_entry};
 use super::{ReadAt, SuperVersion, columns};
 use crate::Result;
-use crate::memtable::{EntryRef, key_at};
+use crate::memtable::{EntryRef, Whole, key_at};
 use crate::table::{Block, Found, read_values};
 use base::{Batch, Keys, Projection, Shape, WORDS_MAX};
 use std::sync::Arc;
@@ -46,6 +46,8 @@ struct Link<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Version<'a> {
     Memtable(EntryRef<'a>),
+    /// And all that is older in its memtable.
+    Whole(Whole),
     Block(u32, u32),
 }
 
@@ -90,6 +92,9 @@ impl<'a> Places<'a> {
     pub(super) fn add_entry(&mut self, i: u32, entry: EntryRef<'a>) {
         let mut entry = Some(entry);
         while let Some(version) = entry.filter(|_| self.is_open(i)) {
+            if let Some(whole) = version.whole() {
+                return self.add(i, Version::Whole(whole), whole.kind);
+            }
             self.add(i, Version::Memtable(version), version.kind());
             entry = version.next_older();
         }
@@ -278,6 +283,7 @@ impl<'a> Places<'a> {
         for link in self.links_from(first) {
             match link.version {
                 Version::Memtable(entry) => fold.add(shape, values, link.kind, &entry),
+                Version::Whole(whole) => fold.add(shape, values, link.kind, &whole),
                 Version::Block(block, row) => {
                     let version = (&*self.blocks[block as usize], row as usize);
                     fold.add(shape, values, link.kind, &version)

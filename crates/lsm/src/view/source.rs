@@ -4,7 +4,7 @@ use crate::memtable::{EntryRef, Memtable, Place, SEQ_STORED_MAX, compare_rows, p
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
 use crate::{Result, view::columns::push_key};
-use base::{Key, KeyRange, KeyRef, Kind, Projection};
+use base::{Column, Key, KeyRange, KeyRef, Kind, Projection};
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -124,18 +124,26 @@ impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
                 self.place = entry.next_place();
                 continue;
             }
-            // What is older than a version that decides is not looked at.
+            // What is older than a version that decides, or says what all make together, is not looked at.
+            let whole = entry.whole().filter(|_| self.snapshot.is_some());
             let decides = self.snapshot.is_some() && entry.kind() != Kind::Merge as u8;
-            self.place = if decides { entry.next_key() } else { entry.next_place() };
+            let is_last = decides || whole.is_some();
+            self.place = if is_last { entry.next_key() } else { entry.next_place() };
             let seq = if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() };
-            push_seq_kind(out, seq, entry.kind());
+            push_seq_kind(out, seq, whole.map_or(entry.kind(), |whole| whole.kind));
             push_key(&mut out.keys, key.as_ref(), Projection::KEYS);
             self.places.push(place);
         }
         for (i, column) in out.values.iter_mut().enumerate() {
             if self.projection.value(i) {
+                let has_wholes = self.snapshot.is_some() && self.memtable.has_wholes();
                 for &place in &self.places {
-                    self.memtable.entry(place).append_value(i, column);
+                    let entry = self.memtable.entry(place);
+                    let whole = if has_wholes { entry.whole() } else { None };
+                    match (whole, &mut *column) {
+                        (Some(whole), Column::Words(words)) => words.push(Some(whole.word)),
+                        (_, column) => entry.append_value(i, column),
+                    }
                 }
             }
         }

@@ -590,6 +590,25 @@ fn an_estimate_of_one_run_is_wrong_by_half_of_two_blocks() {
     }
 }
 
+#[test]
+fn an_estimate_leaves_out_what_a_deleted_range_hides() {
+    for shape in shapes() {
+        for (from, to) in [(0, 30), (0, 10), (8, 20), (20, 30)] {
+            let mut world = World::new(shape.clone(), 3);
+            world.apply(&Step::Write((0..30).map(|key| (key, 1, key)).collect()));
+            world.apply(&Step::Sink(3));
+            world.apply(&Step::DeleteRange(from, to));
+            let (view, at) = (world.view(), ReadAt::snapshot(world.seq));
+            let found = view.estimate(&world.all(), at);
+            let exact = view.count(at).unwrap();
+            assert!(found.rows.abs_diff(exact) <= 6, "{from} to {to}: {found:?} {exact}");
+            assert_eq!(found.rows == 0, exact == 0);
+            let before = view.estimate(&world.all(), ReadAt::snapshot(world.seq - 1));
+            assert!(before.rows >= 27, "who reads before it sees all: {before:?}");
+        }
+    }
+}
+
 fn check_conflicts(world: &World, since: u64) {
     let view = world.view();
     for i in 0..30 {

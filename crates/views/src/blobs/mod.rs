@@ -25,7 +25,7 @@ mod write;
 
 pub use check::{BlobsCheck, BlobsReconciled};
 pub use garbage::remove_unfinished;
-pub use read::{BlobScan, Measure};
+pub use read::{BlobScan, KeyScan, Measure};
 pub use rows::BlobRows;
 pub use stream::{BlobReader, BlobWriter};
 

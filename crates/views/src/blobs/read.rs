@@ -2,7 +2,9 @@
 
 use super::rows::{Held, empty_batch, held, large_ids, push_key};
 use super::{BlobRows, Blobs, LARGE_BYTES_MIN, VALUES, damaged};
-use crate::keys::{KeyList, KeyOf, KeyType, keys_of, range_of, range_through, with_key};
+use crate::keys::{
+    KeyColumn, KeyList, KeyOf, KeyType, column_of, keys_of, range_of, range_through, with_key,
+};
 use crate::source::Source;
 use base::{Batch, BytesColumn, Column, Keys, Projection};
 use std::cell::Cell;
@@ -183,6 +185,13 @@ impl Blobs {
         Ok(BlobScan { scan, blobs: held, ahead, at: 0 })
     }
 
+    /// A stream of the keys from `from` on and below `to`, as of now, which reads no values; `None` is no bound.
+    pub fn keys(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<KeyScan> {
+        let range = range_of(self.core.def.key, from, to)?;
+        let scan = self.source.read(|read| read.scan(self.core.rows, range, Projection::KEYS))?;
+        Ok(KeyScan { scan, key: self.core.def.key })
+    }
+
     /// Exact number of blobs. Costs what was written since the last full compaction, not the size.
     pub fn len(&self) -> Result<u64> {
         self.source.read(|read| read.count(self.core.rows))
@@ -347,6 +356,23 @@ impl BlobScan {
     #[must_use]
     pub fn key_type(&self) -> KeyType {
         self.blobs.core.def.key
+    }
+}
+
+/// A stream of keys in their order, as of the moment it began.
+pub struct KeyScan {
+    scan: Box<dyn Scan>,
+    key: KeyType,
+}
+
+impl KeyScan {
+    /// About `count` keys; `None` when there are no more.
+    pub fn next_keys(&mut self, count: usize) -> Result<Option<KeyColumn>> {
+        let mut rows = empty_batch(self.key);
+        match self.scan.next_batch(count, &mut rows)? {
+            true => column_of(self.key, rows.keys).map(Some),
+            false => Ok(None),
+        }
     }
 }
 

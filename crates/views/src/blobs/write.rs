@@ -23,6 +23,9 @@ thread_local! {
     static WRITES: Cell<Option<Box<WriteBatch>>> = const { Cell::new(None) };
 }
 
+/// Of a value as long as this nothing is copied but a piece at a time; a shorter one is one commit, if a commit can hold it.
+const PIECES_BYTES_MIN: usize = 64 << 20;
+
 /// Bytes of values that a kept batch may hold on to.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
@@ -35,6 +38,9 @@ impl Blobs {
     pub fn put<'k>(&self, key: impl Into<KeyOf<'k>>, value: &[u8]) -> Result<()> {
         check_length(value.len() as u64)?;
         let key = key.into();
+        if value.len() >= PIECES_BYTES_MIN && self.source.store().is_some() {
+            return self.put_in_pieces(key, value);
+        }
         if value.len() >= self.core.sizes.large_bytes_min || self.may_hold_large()? {
             let mut keys = crate::keys::empty_keys(self.core.def.key);
             push_one(self.core.def.key, key, &mut keys)?;
@@ -44,9 +50,7 @@ impl Blobs {
             drop(values);
             return match put {
                 Err(error) if error.kind() == ErrorKind::Limit && self.source.store().is_some() => {
-                    let mut writer = self.writer(key)?;
-                    writer.append(value)?;
-                    writer.finish()
+                    self.put_in_pieces(key, value)
                 }
                 put => put,
             };
@@ -57,6 +61,12 @@ impl Blobs {
             rows.rows = 1;
             Ok(())
         })
+    }
+
+    fn put_in_pieces(&self, key: KeyOf<'_>, value: &[u8]) -> Result<()> {
+        let mut writer = self.writer(key)?;
+        writer.append(value)?;
+        writer.finish()
     }
 
     /// Gives keys values; all become visible at once. Of a key named twice the last value stays.

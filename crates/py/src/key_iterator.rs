@@ -1,0 +1,78 @@
+//! Keys one after the other, for Python's loops.
+
+use crate::error::OrRaise;
+use env::sync::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use quipu::KeyColumn;
+
+/// Keys that are read at once.
+const KEYS_AT_ONCE: usize = 4096;
+
+/// Gives the next keys, about so many; `None` at the end.
+type Next = Box<dyn FnMut(usize) -> quipu::Result<Option<KeyColumn>> + Send>;
+
+/// An iterator over keys, as of the moment it was made.
+#[pyclass(module = "quipu", frozen)]
+pub(crate) struct KeyIterator(Mutex<Ahead>);
+
+struct Ahead {
+    /// Nothing at the end.
+    next: Option<Next>,
+    keys: KeyColumn,
+    /// The key that comes next.
+    at: usize,
+    /// Keys to be read next.
+    wanted: usize,
+}
+
+impl KeyIterator {
+    pub(crate) fn new(next: Next) -> Self {
+        let keys = KeyColumn::U64(Vec::new());
+        Self(Mutex::new(Ahead { next: Some(next), keys, at: 0, wanted: 16 }))
+    }
+}
+
+impl Ahead {
+    /// Reads the next keys, if none is at hand. (Another thread may have.)
+    fn fill(&mut self) -> quipu::Result<()> {
+        let Some(next) = self.next.as_mut().filter(|_| self.at == self.keys.len()) else {
+            return Ok(());
+        };
+        let keys = next(self.wanted);
+        self.wanted = (8 * self.wanted).min(KEYS_AT_ONCE);
+        if let Ok(Some(keys)) = keys {
+            (self.keys, self.at) = (keys, 0);
+            return Ok(());
+        }
+        self.next = None;
+        keys.map(drop)
+    }
+}
+
+#[pymethods]
+impl KeyIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut ahead = self.0.lock();
+        while ahead.at == ahead.keys.len() {
+            if ahead.next.is_none() {
+                return Ok(None);
+            }
+            drop(ahead);
+            // Without the interpreter's lock while this one is held for long: who waits for it here may have that one.
+            py.detach(|| self.0.lock().fill()).or_raise()?;
+            ahead = self.0.lock();
+        }
+        let at = ahead.at;
+        ahead.at += 1;
+        Ok(Some(match &ahead.keys {
+            KeyColumn::U64(words) => words[at].into_pyobject(py)?.into_any(),
+            KeyColumn::I64(ints) => ints[at].into_pyobject(py)?.into_any(),
+            KeyColumn::Str(texts) => PyString::from_bytes(py, texts.get(at))?.into_any(),
+        }))
+    }
+}
