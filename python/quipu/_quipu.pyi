@@ -931,7 +931,7 @@ class Counters:
     def reset(self) -> None:
         """Forget all counters at once."""
     def flush(self) -> None:
-        """Put what waits beside the database, under durability ``"none"``, into it; it happens by itself within a second.
+        """Put what waits beside the database, under durability ``"none"``, into it, as happens once a second by itself.
 
         That durability has no log: what a killed process shall not lose needs :meth:`Database.flush`.
         """

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -335,8 +336,7 @@ def test_a_backup_holds_blobs_and_counters(tmp_path: Path) -> None:
 def test_a_loop_is_over_the_keys_and_reads_no_values(db: quipu.Database, key: Literal["u64", "i64", "str"]) -> None:
     b = db.blobs("pages", key=key)
     assert list(b) == []
-    of = str if key == "str" else int
-    keys = sorted(of(i) for i in range(10_000))
+    keys: list[Any] = sorted(map(str, range(10_000))) if key == "str" else list(range(10_000))
     b.put_many(keys, [b"x"] * len(keys))
     b[keys[0]] = bytes(1 << 20)
     assert list(b) == keys

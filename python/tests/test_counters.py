@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 import quipu
 
@@ -147,10 +150,10 @@ def test_what_does_not_fit_is_refused(db: quipu.Database) -> None:
         pl.Series([1, None]),
     ],
 )
-def test_no_column_becomes_integers_that_are_other_ones(db: quipu.Database, numbers: object) -> None:
+def test_no_column_becomes_integers_that_are_other_ones(db: quipu.Database, numbers: Any) -> None:
     c = db.counters("hits")
     with pytest.raises((TypeError, quipu.InvalidInputError)):
-        c.add_many([1, 2] if numbers is not None and len(numbers) == 2 else [1], numbers)  # type: ignore[arg-type]
+        c.add_many([1, 2] if len(numbers) == 2 else [1], numbers)
     assert len(c) == 0
 
 
@@ -166,10 +169,10 @@ def test_no_column_becomes_integers_that_are_other_ones(db: quipu.Database, numb
         pl.Series([1.5, None]),
     ],
 )
-def test_no_column_becomes_floats_that_holds_none(db: quipu.Database, numbers: object) -> None:
+def test_no_column_becomes_floats_that_holds_none(db: quipu.Database, numbers: Any) -> None:
     c = db.counters("sums", number="float64")
     with pytest.raises((TypeError, quipu.InvalidInputError)):
-        c.add_many([1, 2] if len(numbers) == 2 else [1], numbers)  # type: ignore[arg-type]
+        c.add_many([1, 2] if len(numbers) == 2 else [1], numbers)
     assert len(c) == 0
 
 
@@ -187,8 +190,7 @@ def test_columns_of_numbers_come_as_they_are(db: quipu.Database) -> None:
 def test_a_loop_is_over_the_keys(db: quipu.Database, key: Literal["u64", "i64", "str"]) -> None:
     c = db.counters("hits", key=key)
     assert list(c) == []
-    of = str if key == "str" else int
-    keys = sorted(of(i) for i in range(10_000))
+    keys: list[Any] = sorted(map(str, range(10_000))) if key == "str" else list(range(10_000))
     c.add_many(keys)
     assert list(c) == keys
     assert dict.fromkeys(c, 1) == dict.fromkeys(keys, 1)

@@ -296,8 +296,8 @@ def test_options_that_are_wrong_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "weights", [[0.5], np.array([2**63 + 5], dtype="uint64"), ["7"], pa.array([None], pa.int64()), [None]]
 )
-def test_no_column_becomes_weights_that_are_other_ones(db: quipu.Database, weights: object) -> None:
+def test_no_column_becomes_weights_that_are_other_ones(db: quipu.Database, weights: Any) -> None:
     g = db.graph("g", weight="int64")
     with pytest.raises((TypeError, quipu.InvalidInputError)):
-        g.upsert_many([1], [2], weights)  # type: ignore[arg-type]
+        g.upsert_many([1], [2], weights)
     assert len(g) == 0
