@@ -478,7 +478,9 @@ class Database:
         Returns:
             ``disk_bytes``, ``log_bytes``, ``cache_bytes``, ``commits``, and ``graphs``: for each a dict of ``name``,
             ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and ``tables``. ``blobs`` and ``counters``: for
-            each a dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and ``tables``.
+            each a dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and ``tables``. ``written``: bytes
+            written since the opening to the ``log``, and of tables ``flushed``, ``loaded`` in bulk and ``merged``; all
+            of them by the two in the middle are the write amplification.
         """
     def check(self) -> dict[str, Any]:
         """Read every file; verify all checksums and orders, and that graphs' directions and indexes agree.

@@ -235,7 +235,9 @@ fn write_partition(
         std::mem::swap(&mut rows.keys, &mut batch.keys);
         std::mem::swap(&mut rows.values, &mut batch.values);
     }
-    out.finish().map_err(tree_error)
+    let metas = out.finish().map_err(tree_error)?;
+    lsm::context::count_written(&context.written.loaded, &metas);
+    Ok(metas)
 }
 
 /// Bytes of byte strings, keys not included.

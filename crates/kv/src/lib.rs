@@ -51,7 +51,7 @@ use std::sync::Arc;
 use store::{
     BulkLoad, CheckReport, Durability, Error, ErrorKind, Isolation, KeyspaceChange, KeyspaceInfo,
     KeyspaceStats, NewKeyspace, Progress, Result, Snapshot, Store, StoreStats, Transaction,
-    WriteBatch,
+    WriteBatch, WrittenBytes,
 };
 use transaction::KvTransaction;
 use trees::Entry;
@@ -247,9 +247,21 @@ impl Store for Kv {
             };
             (entry.info.clone(), figures)
         });
+        let keyspaces = keyspaces.collect();
+        let (log_bytes, log_written) = match &inner.writer.lock().wal {
+            Some(wal) => (wal.live_bytes(), wal.written_bytes()),
+            None => (0, 0),
+        };
+        let tables = &inner.context.written;
         StoreStats {
-            keyspaces: keyspaces.collect(),
-            log_bytes: inner.writer.lock().wal.as_ref().map_or(0, wal::Wal::live_bytes),
+            keyspaces,
+            log_bytes,
+            written: WrittenBytes {
+                log: log_written,
+                flushed: tables.flushed.load(Ordering::Relaxed),
+                loaded: tables.loaded.load(Ordering::Relaxed),
+                merged: tables.merged.load(Ordering::Relaxed),
+            },
             cache_bytes: inner.context.cache.used_bytes(),
             seq: SeqNo(inner.snapshots.visible()),
         }

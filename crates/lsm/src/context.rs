@@ -35,6 +35,23 @@ impl Default for TreeOptions {
     }
 }
 
+/// Bytes of tables that were written since the start.
+#[derive(Debug, Default)]
+pub struct WrittenBytes {
+    /// By flushes.
+    pub flushed: AtomicU64,
+    /// By bulk loads.
+    pub loaded: AtomicU64,
+    /// By compactions.
+    pub merged: AtomicU64,
+}
+
+/// Adds the bytes of tables that were written.
+pub fn count_written(bytes: &AtomicU64, tables: &[TableMeta]) {
+    let written = tables.iter().map(|meta| meta.summary.bytes).sum();
+    bytes.fetch_add(written, Ordering::Relaxed);
+}
+
 /// Shared by all trees: the environment, the block cache, table ids and table folders.
 #[derive(Debug)]
 pub struct Context {
@@ -48,6 +65,8 @@ pub struct Context {
     pub options: TreeOptions,
     /// Reads of tables go around the page cache.
     pub direct_reads: bool,
+    /// Bytes of the tables that were written, by whom.
+    pub written: WrittenBytes,
     next_table_id: AtomicU64,
     /// Bytes of the tables in each folder; a table that is being written counts as a full one. A leaf lock, taken once or twice a table.
     folder_bytes: Mutex<Vec<u64>>,
@@ -65,8 +84,8 @@ impl Context {
         next_table_id: u64,
     ) -> Self {
         let folder_bytes = Mutex::new(vec![0; folders.len()]);
-        let next_table_id = next_table_id.into();
-        Self { env, cache, folders, options, direct_reads, next_table_id, folder_bytes }
+        let (next_table_id, written) = (next_table_id.into(), WrittenBytes::default());
+        Self { env, cache, folders, options, direct_reads, written, next_table_id, folder_bytes }
     }
 
     /// A fresh id, and the folder for it: the one whose tables have the fewest bytes, so that several fill evenly whatever

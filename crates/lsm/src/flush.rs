@@ -15,7 +15,7 @@ use crate::compaction::everything;
 use crate::compaction::rewrite::{Rules, rewrite};
 use crate::compaction::snapshots::Snapshots;
 use crate::compaction::tombstones::Pieces;
-use crate::context::Context;
+use crate::context::{Context, count_written};
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::run_writer::RunWriter;
@@ -60,8 +60,10 @@ pub(crate) fn flush(
     // A flush is short and awaited; it is not cancelled.
     rewrite(&mut versions, &rules, &mut writer, &AtomicBool::new(false))?;
     let run = if level == 0 { run } else { 0 };
-    let metas = writer.finish()?.into_iter();
-    let added = metas.map(|meta| AddedTable { level: level as u8, run, meta }).collect();
+    let metas = writer.finish()?;
+    count_written(&context.written.flushed, &metas);
+    let added =
+        metas.into_iter().map(|meta| AddedTable { level: level as u8, run, meta }).collect();
     Ok(TreeEdit { added, removed: Vec::new() })
 }
 

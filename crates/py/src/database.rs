@@ -356,6 +356,12 @@ impl Database {
         let out = PyDict::new(py);
         out.set_item("disk_bytes", stats.disk_bytes)?;
         out.set_item("log_bytes", stats.log_bytes)?;
+        let written = PyDict::new(py);
+        written.set_item("log", stats.written.log)?;
+        written.set_item("flushed", stats.written.flushed)?;
+        written.set_item("loaded", stats.written.loaded)?;
+        written.set_item("merged", stats.written.merged)?;
+        out.set_item("written", written)?;
         out.set_item("cache_bytes", stats.cache_bytes)?;
         out.set_item("commits", stats.commits)?;
         let graphs = PyList::empty(py);

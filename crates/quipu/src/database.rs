@@ -11,7 +11,7 @@ use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Durability, Error, ErrorKind, Isolation, Result, Store};
+use store::{Durability, Error, ErrorKind, Isolation, Result, Store, WrittenBytes};
 use views::blobs::{Blobs, remove_unfinished};
 use views::combined::{Combined, CombinedDef, Combiner};
 use views::counters::{Counters, CountersDef};
@@ -449,6 +449,7 @@ impl Database {
             combined,
             disk_bytes: store.keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
             log_bytes: store.log_bytes,
+            written: store.written,
             cache_bytes: store.cache_bytes,
             commits: store.seq.0,
             graphs,
@@ -474,6 +475,8 @@ pub struct DatabaseStats {
     pub disk_bytes: u64,
     /// Bytes of the log that recovery would read.
     pub log_bytes: u64,
+    /// Bytes written since it was opened.
+    pub written: WrittenBytes,
     /// Bytes of cached blocks, filters and indexes.
     pub cache_bytes: u64,
     /// Commits so far.

@@ -62,7 +62,7 @@ pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_i
 pub use script::{Debug, Parameters, RunOptions, ScriptError};
 pub use series_arrow::series_of_arrow;
 pub use size::parse_bytes;
-pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result};
+pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes};
 pub use syntax::is_unfinished;
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, KeyScan,

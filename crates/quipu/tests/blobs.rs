@@ -971,3 +971,43 @@ proptest! {
         db.check(&|_, _| true).unwrap();
     }
 }
+
+#[test]
+fn a_value_past_a_gibibyte_is_refused_before_it_is_written() {
+    let db = Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap();
+    let blobs = pages(&db);
+    // Of which no page is ever touched.
+    let long = vec![0; (1 << 30) + 1];
+    assert_eq!(blobs.put(1_u64, &long).unwrap_err().kind(), ErrorKind::Limit);
+    let mut writer = blobs.writer(1_u64).unwrap();
+    writer.append(b"first").unwrap();
+    assert_eq!(writer.append(&long[5..]).unwrap_err().kind(), ErrorKind::Limit);
+    writer.append(b", then more").unwrap();
+    writer.finish().unwrap();
+    let mut value = Vec::new();
+    assert!(blobs.get(1_u64, &mut value).unwrap());
+    assert_eq!(value, b"first, then more");
+}
+
+#[test]
+fn statistics_say_what_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(folder.path(), Options { threads: 1, ..Options::default() }).unwrap();
+    let blobs = pages(&db);
+    let written = || db.stats().unwrap().written;
+    let before = written();
+    assert_eq!((before.flushed, before.loaded, before.merged), (0, 0, 0));
+    for round in 0..3_u8 {
+        for key in 0..100_u64 {
+            blobs.put(key, &[round; 1000]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let flushed = written();
+    assert!((300_000..400_000).contains(&flushed.log), "{flushed:?}");
+    assert!(flushed.flushed > 0 && flushed.loaded == 0, "{flushed:?}");
+    db.compact().unwrap();
+    let merged = written();
+    assert!(merged.merged > flushed.merged, "{merged:?}");
+    assert_eq!((merged.log, merged.flushed), (flushed.log, flushed.flushed));
+}

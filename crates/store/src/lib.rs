@@ -297,6 +297,19 @@ pub struct KeyspaceStats {
     pub tables_per_level: Vec<u64>,
 }
 
+/// Bytes that an engine wrote since it was opened: by `flushed + loaded` this is its write amplification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WrittenBytes {
+    /// To the log.
+    pub log: u64,
+    /// Tables of what was committed.
+    pub flushed: u64,
+    /// Tables of bulk loads.
+    pub loaded: u64,
+    /// Tables that merges wrote anew.
+    pub merged: u64,
+}
+
 /// What is known of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
@@ -304,6 +317,8 @@ pub struct StoreStats {
     pub keyspaces: Vec<(KeyspaceInfo, KeyspaceStats)>,
     /// Bytes of the write-ahead log's live segments.
     pub log_bytes: u64,
+    /// Bytes written since the store was opened.
+    pub written: WrittenBytes,
     /// Bytes of blocks, indexes and filters in memory.
     pub cache_bytes: u64,
     /// Newest commit.

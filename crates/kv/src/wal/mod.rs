@@ -127,6 +127,8 @@ pub struct Wal {
     recovered: Recovered,
     /// Length of the next new file.
     next_bytes: u64,
+    /// Bytes of all records written here.
+    written_bytes: u64,
     scratch: Vec<u8>,
 }
 
@@ -285,6 +287,7 @@ impl Wal {
             progress: Arc::default(),
             recovered,
             next_bytes: (next_bytes * 2).min(options.segment_bytes),
+            written_bytes: 0,
             scratch: Vec::new(),
         };
         wal.progress.set_durable(recovered.end);
@@ -378,6 +381,11 @@ impl Wal {
         self.recovered
     }
 
+    /// Bytes of all records that were written since the log was opened.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
     /// Bytes on the disk of the segments that are not released, preallocated space included.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
@@ -452,6 +460,7 @@ impl Wal {
         record::build(&mut self.scratch, kind, position.segment, durable, parts);
         self.current.file.write_at(&self.scratch, position.offset)?;
         self.current.offset += self.scratch.len() as u64;
+        self.written_bytes += self.scratch.len() as u64;
         Ok(position)
     }
 

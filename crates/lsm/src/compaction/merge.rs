@@ -5,7 +5,7 @@ use super::choose::Choice;
 use super::rewrite::{Rules, rewrite};
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
-use crate::context::Context;
+use crate::context::{Context, count_written};
 use crate::error::{Error, Result};
 use crate::run_writer::RunWriter;
 use crate::table::{RangeTombstone, Table, TableMeta};
@@ -92,7 +92,9 @@ fn merge(
     let mut versions = VersionMerger::new(shape, sources.collect())?;
     let mut writer = RunWriter::new(context, shape, into == LEVEL_MAX, 0);
     rewrite(&mut versions, &rules, &mut writer, cancel)?;
-    writer.finish()
+    let metas = writer.finish()?;
+    count_written(&context.written.merged, &metas);
+    Ok(metas)
 }
 
 /// A table's range tombstones with the numbers they read as.
