@@ -91,12 +91,23 @@ def test_results_are_copies(g: quipu.Graph) -> None:
 
 def test_stats_and_check_count(db: quipu.Database, g: quipu.Graph) -> None:
     stats = db.stats()
-    assert stats.keys() == {"disk_bytes", "log_bytes", "cache_bytes", "commits", "graphs", "blobs", "counters"}
+    assert stats.keys() == {
+        "disk_bytes",
+        "log_bytes",
+        "written",
+        "cache_bytes",
+        "commits",
+        "graphs",
+        "blobs",
+        "counters",
+    }
+    assert stats["written"].keys() == {"log", "flushed", "loaded", "merged"}
     (row,) = stats["graphs"]
     assert (row["name"], row["edges"], row["vertices"]) == ("g", 3, 4)
     assert db.check()["graphs"] == {"g": 3}
     db.flush()
     assert db.stats()["disk_bytes"] > 0
+    assert db.stats()["written"]["flushed"] > 0
     assert db.check()["rows"] == 6
 
 
