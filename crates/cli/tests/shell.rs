@@ -300,3 +300,60 @@ fn scripts_in_a_pipe_are_apart_by_empty_lines_and_end_at_a_failure() {
         "{err}"
     );
 }
+
+#[test]
+fn every_command_of_the_shell_does_what_its_help_says() {
+    let place = Place::new();
+    let says = |input: &str| {
+        let (status, out, err) = piped(&place, input);
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{input}: {out}");
+        out
+    };
+    let help = says("\\h\n");
+    for command in ["\\r [PART]", "\\d NAME", "\\p", "\\o FILE", "\\i FILE", "\\x", "\\timing"] {
+        assert!(help.contains(command), "{command}: {help}");
+    }
+    let neq = says("\\h neq\n");
+    assert!(neq.starts_with("neq(a, b) (function)\n    a != b. The opposite.\n"), "{neq}");
+    let limit = says("\\h :limit\n");
+    assert!(limit.starts_with(":limit n, :offset n\n    gives so many rows"), "{limit}");
+    let (status, _, err) = piped(&place, "\\h nothing\n");
+    assert_eq!(status, Some(1));
+    assert!(err.contains("the language has no nothing"), "{err}");
+    assert_eq!(says("\\r\n"), "cites {src: Id, dst: Id}\n");
+    assert!(says("\\r nothing\n").contains("no relations"));
+    let described = says("\\d cites\n");
+    assert!(described.contains("src") && described.contains("dst"), "{described}");
+    fs::write(place.path("script.q"), "?[n] := *cites{src: $v, dst: n}\n").unwrap();
+    assert_eq!(says("\\p v 2\n\\i script.q\n"), "n\n3\n");
+    assert_eq!(says("\\p v 2\n\\p v\n"), "$v = 2\n");
+    let (status, _, err) = piped(&place, "\\p v 2\n\\p -v\n\\i script.q\n");
+    assert_eq!(status, Some(1), "a parameter that was forgotten is none");
+    assert!(err.contains("$v"), "{err}");
+}
+
+#[test]
+fn a_terminal_shows_rows_one_below_the_other_fewer_of_them_and_the_time() {
+    let place = Place::new();
+    let ask = "?[src, dst] := *cites{src, dst}";
+    let mut shell = place.terminal(100, &["shell", "db", "--color", "never"]);
+    shell.runs(ask);
+    let table = shell.sees("3 rows");
+    assert!(!table.contains(", 0") && !table.contains(" ms"), "no time is shown at first: {table}");
+    shell.runs("\\x on");
+    shell.sees("one below the other");
+    shell.runs(ask);
+    let below = shell.sees("3 rows");
+    let lines = below.lines().filter(|line| line.trim_start().starts_with("src ")).count();
+    assert_eq!(lines, 3, "{below}");
+    shell.runs("\\x off");
+    shell.sees("as a table");
+    shell.runs("\\rows 1");
+    shell.runs(ask);
+    shell.sees("… 1 of 3 rows; `\\rows 0` shows all");
+    shell.runs("\\timing on");
+    shell.sees("timing on");
+    shell.runs(ask);
+    shell.sees("3 rows, ");
+    shell.leaves("\\q\r");
+}

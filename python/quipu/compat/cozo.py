@@ -52,9 +52,9 @@ def _offset(script: str, error: quipu.InvalidInputError) -> int | None:
     """Return the place of a mistake in bytes from the begin of the script."""
     if error.line is None or error.column is None:
         return None
-    lines = script.splitlines(keepends=True)
-    before = "".join(lines[: error.line - 1]) + "".join(lines[error.line - 1 : error.line])[: error.column - 1]
-    return len(before.encode())
+    # Not by `splitlines`, which also ends lines at characters that are none for the language.
+    *before, line = script.split("\n")[: error.line]
+    return len("".join(f"{one}\n" for one in before).encode()) + len(line[: error.column - 1].encode())
 
 
 def _failure(error: Exception, script: str) -> Exception:

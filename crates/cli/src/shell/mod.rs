@@ -7,6 +7,7 @@
 mod command;
 mod complete;
 mod editor;
+mod help;
 mod scan;
 
 use crate::args::{RowFormat, Shell};
@@ -362,27 +363,16 @@ impl Session {
         Ok(())
     }
 
-    fn help_on(&self, name: &str) -> Result<(), Failure> {
-        let words = quipu::words();
-        let is_in = |all: &[&str]| all.contains(&name);
-        let algorithms: Vec<&str> = words.fixed_rules.iter().map(String::as_str).collect();
-        let kinds = [
-            ("a function", is_in(&words.functions), "docs/reference/functions.md"),
-            ("an aggregate", is_in(&words.aggregates), "docs/reference/aggregates.md"),
-            ("an algorithm", is_in(&algorithms), "docs/reference/algorithms.md"),
-            ("a system op", is_in(&words.system_ops), "docs/reference/language.md"),
-            ("an option", is_in(&words.options), "docs/reference/language.md"),
-            ("a statement", is_in(&words.statements), "docs/reference/language.md"),
-        ];
-        let found: Vec<String> = kinds
-            .iter()
-            .filter(|(_, is_so, _)| *is_so)
-            .map(|(kind, _, page)| format!("{name} is {kind}: see {page}\n"))
-            .collect();
-        match found.is_empty() {
-            true => Err(Failure::Request(format!("the language has no {name}"))),
-            false => self.say(&found.concat()),
+    fn help_on(&self, word: &str) -> Result<(), Failure> {
+        let entries = help::entries(word);
+        if entries.is_empty() {
+            return Err(Failure::Request(format!("the language has no {word}")));
         }
+        for (i, help::Entry { title, text }) in entries.iter().enumerate() {
+            let between = if i > 0 { "\n" } else { "" };
+            self.say(&format!("{between}{}\n{text}", self.paint.yellow(title)))?;
+        }
+        Ok(())
     }
 
     fn write_last(&self, file: &std::path::Path) -> Result<(), Failure> {
