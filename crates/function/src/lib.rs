@@ -54,7 +54,7 @@ pub const TEXT_BYTES_MAX: usize = 1 << 28;
 pub trait Ambient: Sync {
     /// Microseconds since 1970-01-01 UTC.
     fn now_us(&self) -> i64;
-    /// The same when what asks began: one moment for all of it.
+    /// The same when it was asked for first: one moment for all that asks here.
     fn moment_us(&self) -> i64 {
         self.now_us()
     }

@@ -9,8 +9,8 @@
 //! 1. Only into a rule that one atom reads, so that nobody misses the rows that are gone.
 //! 2. Only conditions on a column that is not aggregated: a group is there whole or not at all.
 //! 3. What fails for some values is tried of no row of which it was not tried before. `==` never fails. `<` and its kind do where values have no common
-//!    order, so they move only from a body whose one positive atom reads the rule, past nothing that may keep rows from them, to the end of bodies
-//!    whose one positive atom binds all that comes before: the rows of one are then the rows of the other.
+//!    order, and `starts_with` where one is no text, so they move only from a body whose one positive atom reads the rule, past nothing that may keep
+//!    rows from them, to the end of bodies whose one positive atom binds all that comes before: the rows of one are then the rows of the other.
 
 use crate::bounds::{comparison, each_conjunct};
 use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
@@ -18,8 +18,8 @@ use crate::resolve::call;
 use crate::stratify::components_of;
 use syntax::Span;
 
-/// Comparisons that fail where values have no common order.
-const ORDERS: &[&str] = &["gt", "ge", "lt", "le"];
+/// Comparisons that fail for some values: those that have no common order, and what is no text.
+const FAILING: &[&str] = &["gt", "ge", "lt", "le", "starts_with"];
 
 /// Moves all that can be moved, from the entry on.
 pub(crate) fn push(program: &mut Program) {
@@ -146,7 +146,7 @@ fn target(program: &Program, rule: &Rule, condition: &Expr, uses: &[usize]) -> O
     vars.into_iter().find_map(|var| {
         let (function, value) = comparison(rule, condition, var)?;
         let (to, column) = place(var)?;
-        let is_comparison = function == "eq" || ORDERS.contains(&function);
+        let is_comparison = function == "eq" || FAILING.contains(&function);
         is_comparison.then_some(Moved { to, column, function, value, span: *span })
     })
 }
