@@ -20,7 +20,7 @@
 
 mod small;
 
-pub(crate) use small::{push_small_ints, select_small_ints, small_range, small_sum};
+pub(crate) use small::{push_small_ints, select_small_ints, small_ints, small_range, small_sum};
 
 use base::STEPS;
 use env::sync::RwLock;

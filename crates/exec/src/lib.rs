@@ -10,6 +10,7 @@ mod bindings;
 mod body;
 mod callback;
 mod cell;
+mod columns;
 mod constant;
 mod engine;
 mod error;

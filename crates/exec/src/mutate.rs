@@ -6,6 +6,7 @@
 //! 3. Rows hold texts until they are encoded, also where numbers stand for them.
 
 use crate::cell::{Cell, Interner};
+use crate::columns::{self, CHUNK_ROWS};
 use crate::error::{Error, Result};
 use crate::expr::Computer;
 use crate::numbers::Numbers;
@@ -15,9 +16,9 @@ use crate::target::Target;
 use crate::view::columns_of;
 use base::{Batch, Kind, STEPS};
 use hashbrown::HashMap;
-use model::{Type, Value};
+use model::{Series, Type, Value};
 use plan::ColumnInfo;
-use relation::{KeyColumn, Schema, ValueColumn};
+use relation::{KeyColumn, Refused, Schema, ValueColumn};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
@@ -168,6 +169,14 @@ impl Writer<'_> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
         let sources = self.sources(mutation, given)?;
+        let has_indexes = self.target.has_value_index();
+        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
+        let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
+        let looks = has_indexes || !is_blind || self.returning;
+        if !looks && self.target.dictionary.is_none() {
+            self.write_columns(mutation, &sources.of, given)?;
+            return Ok(Returned::new());
+        }
         let rows = (0..given.rows).map(|row| {
             self.go_on(row)?;
             self.row(mutation, &sources.of, given, row)
@@ -180,10 +189,6 @@ impl Writer<'_> {
             }
             None => None,
         };
-        let has_indexes = self.target.has_value_index();
-        let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
-        let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
-        let looks = has_indexes || !is_blind || self.returning;
         if !looks {
             let change = |row: Vec<Option<Value>>| {
                 let new = match mutation.op {
@@ -277,6 +282,49 @@ impl Writer<'_> {
             _ => 1,
         });
         Ok(returned)
+    }
+
+    /// Puts or deletes rows whatever was there.
+    fn write_columns(
+        &self,
+        mutation: &Mutation,
+        sources: &[Source],
+        given: &Given<'_>,
+    ) -> Result<()> {
+        let schema = &self.target.schema;
+        let types = schema.keys.iter().map(|key| &key.column_type);
+        let types = types.chain(schema.values.iter().map(|value| &value.column_type));
+        let kind = if mutation.op == MutationOp::Rm { Kind::Delete } else { Kind::Put };
+        let mut from = 0;
+        while from < given.rows {
+            let to = from.saturating_add(CHUNK_ROWS).min(given.rows);
+            let asked = self.computer.ambient.go_on();
+            asked.map_err(|failure| Error::failed(failure, Span::default()))?;
+            let column = |(source, of): (&Source, &Type)| -> Result<Option<Series>> {
+                Ok(match source {
+                    Source::Column(column) => {
+                        let cells = &given.columns[*column][from..to];
+                        Some(columns::series(of, cells, self.interner))
+                    }
+                    // Computed for each row: a default may be random.
+                    Source::Default(expr) => {
+                        let values = (from..to).map(|_| self.computer.known(expr));
+                        Some(values.collect::<Result<Vec<_>>>()?.into())
+                    }
+                    Source::Kept => None,
+                })
+            };
+            let columns = sources.iter().zip(types.clone()).map(column);
+            let columns: Vec<Option<Series>> = columns.collect::<Result<_>>()?;
+            let columns: Vec<Option<&Series>> = columns.iter().map(Option::as_ref).collect();
+            let rows = 0..to - from;
+            let ambient = self.computer.ambient;
+            let tables = columns::writes(self.target, kind, &columns, &rows, ambient)
+                .map_err(|refused| self.refused(mutation, &refused))?;
+            self.transaction.write(&WriteBatch { tables })?;
+            from = to;
+        }
+        Ok(())
     }
 
     /// Of very many rows: whether to go on with one.
@@ -413,13 +461,25 @@ impl Writer<'_> {
     }
 
     fn coerce(&self, mutation: &Mutation, of: &Type, name: &str, value: Value) -> Result<Value> {
-        let schema = &self.target.schema;
-        coerced(of, value, self.computer.ambient).map_err(|why| {
-            let what = format!("column `{name}` of relation `{}`: {why}", schema.name);
-            // Where the script names the column, or else the relation.
-            let column = mutation.spec.as_ref().and_then(|spec| find(spec, name));
-            Error::value(what, column.map_or(mutation.relation.span, |column| column.name.span))
-        })
+        coerced(of, value, self.computer.ambient)
+            .map_err(|why| self.refused_in(mutation, name, &why))
+    }
+
+    /// What is said of a value that its column does not take.
+    fn refused(&self, mutation: &Mutation, refused: &Refused) -> Error {
+        let Schema { keys, values, .. } = &self.target.schema;
+        let name = match refused.column.checked_sub(keys.len()) {
+            None => &keys[refused.column].name,
+            Some(value) => &values[value].name,
+        };
+        self.refused_in(mutation, name, &refused.why)
+    }
+
+    fn refused_in(&self, mutation: &Mutation, name: &str, why: &str) -> Error {
+        let what = format!("column `{name}` of relation `{}`: {why}", self.target.schema.name);
+        // Where the script names the column, or else the relation.
+        let column = mutation.spec.as_ref().and_then(|spec| find(spec, name));
+        Error::value(what, column.map_or(mutation.relation.span, |column| column.name.span))
     }
 
     /// Values for columns that a delete does not name.

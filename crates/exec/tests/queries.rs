@@ -437,3 +437,48 @@ fn a_plan_is_told_of_a_query_over_the_relations_of_the_script() {
         "n: 1",
     );
 }
+
+/// What is returned goes row by row; else a change goes column by column.
+#[test]
+fn a_change_writes_the_same_column_by_column_and_row_by_row() {
+    let columns = "{k: Int, t: String => i: Int?, f: Float, b: Bool?, s: String, l: [Any], j: Json, y: Bytes?, u: Any?}";
+    let rows = "k in int_range(-3000, 3000),
+        t = concat('t', to_string(k % 7)),
+        i = cond(k % 5 == 0, null, k % 11 == 0, k * 1000000000000000, true, k),
+        f = cond(k % 3 == 0, k, true, k / 7),
+        b = cond(k % 4 == 0, null, true, k % 2 == 0),
+        s = cond(k % 13 == 0, '', true, concat('a longer text of row ', to_string(k))),
+        l = [k, to_string(k)],
+        j = cond(k % 2 == 0, {'a': k}, true, [k]),
+        y = cond(k % 6 == 0, null, true, encode_base64(decode_base64('AAEC'))),
+        u = cond(k % 3 == 0, null, k % 3 == 1, k, true, 'any')";
+    let names = "k, t, i, f, b, s, l, j, y, u";
+    let select = format!("?[{names}] := {rows}");
+    let create = format!("{{:create one {columns}}} {{:create other {columns}}}");
+    let gone = "k in int_range(-100, 100), t = concat('t', to_string(k % 7))";
+    let differ = format!(
+        "?[a, {names}] := *one{{{names}}}, not *other{{{names}}}, a = 1
+         ?[a, {names}] := *other{{{names}}}, not *one{{{names}}}, a = 2"
+    );
+    check(
+        &format!(
+            "{create} --- {select} :put one {{{names}}} --- {select} :put other {{{names}}} :returning
+             --- ?[k, t] := {gone} :rm one {{k, t}} --- ?[k, t] := {gone} :rm other {{k, t}} :returning
+             --- {differ}"
+        ),
+        "a k t i f b s l j y u: ",
+    );
+    check(
+        &format!("{create} --- {select} :put one {{{names}}} --- ?[count(k)] := *one{{k}}"),
+        "count(k): 6000",
+    );
+    // Of a key that comes twice the last row stays, and a refusal names its column.
+    check(
+        "?[k, v] <- [[1, 'a'], [2, 'b'], [1, 'c']] :create r {k: Int => v: String} --- ?[k, v] := *r[k, v]",
+        "k v: 1 \"c\", 2 \"b\"",
+    );
+    check(
+        "?[k, v] <- [[1, 'a'], [2, 7]] :create r {k: Int => v: String}",
+        "column `v` of relation `r`: expected String, found an Int (7)",
+    );
+}

@@ -80,6 +80,17 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
     is_range.then_some((least >> (64 - INT_BITS), greatest >> (64 - INT_BITS)))
 }
 
+/// The integers of cells that are all small ones; `None` where one is not.
+pub(crate) fn small_ints(cells: &[Cell]) -> Option<Vec<i64>> {
+    let mut all = u64::MAX;
+    let int = |cell: &Cell| {
+        all &= cell.0;
+        (cell.0 << (64 - INT_BITS)).cast_signed() >> (64 - INT_BITS)
+    };
+    let ints = cells.iter().map(int).collect();
+    are_small(all).then_some(ints)
+}
+
 /// The sum of cells that are all small integers; `None` where one is not.
 pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
     // With a half added each is a word without a sign, of which so many have a sum of 63 bits; vectors have no shift that keeps a sign.

@@ -11,23 +11,20 @@ use super::parsed::Aim;
 use super::session::Session;
 use super::{Carried, Engine, EnvAmbient};
 use crate::cell::{Cell, Interner};
+use crate::columns::{self, CHUNK_ROWS};
 use crate::error::{Error, Result};
 use crate::host::Run;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, coerced};
-use crate::stored::StoredPath;
 use crate::target::Target;
 use crate::view::columns_of;
-use base::{Batch, Kind};
+use base::Kind;
 use model::{Frame, Series, Type, Value};
 use relation::{Refused, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use store::{Kinds, TableWrites, Transaction, WriteBatch};
+use store::{Transaction, WriteBatch};
 use syntax::{Ident, Mutation, MutationOp, Span};
-
-/// Rows that are written at once.
-const CHUNK_ROWS: usize = 65_536;
 
 /// What is done with rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +89,7 @@ impl Engine {
     /// The same in a transaction of the caller's; see [`Engine::run_in`].
     ///
     /// # Errors
-    /// As [`Engine::change`]. What was written before an error is still in the transaction.
+    /// As [`Engine::change`]. Nothing of it is left in the transaction then.
     pub fn change_in(
         &self,
         transaction: &dyn Transaction,
@@ -210,7 +207,9 @@ impl Session<'_> {
         for Prepared { aim: Aim { target, .. }, sources, rows, .. } in all {
             for path in &target.paths {
                 self.check()?;
-                let rows = self.encode(path, &target.schema, sources, 0..*rows)?;
+                let columns: Vec<_> = sources.iter().map(Source::series).collect();
+                let rows = columns::encode(path, &columns, 0..*rows, &EnvAmbient(&self.watch))
+                    .map_err(|refused| wrong(&target.schema, &refused))?;
                 tables.push(Rows { keyspace: path.keyspace, rows });
             }
         }
@@ -336,39 +335,12 @@ impl Session<'_> {
         sources: &[Source<'_>],
         rows: std::ops::Range<usize>,
     ) -> Result<()> {
-        let Target { schema, paths, .. } = target;
         let kind = if kind.is_removal() { Kind::Delete } else { Kind::Put };
-        let mut tables = Vec::with_capacity(paths.len());
-        for path in paths {
-            tables.push(TableWrites {
-                keyspace: path.keyspace,
-                kinds: Kinds::Uniform(kind),
-                rows: self.encode(path, schema, sources, rows.clone())?,
-                delete_ranges: Vec::new(),
-            });
-        }
+        let columns: Vec<_> = sources.iter().map(Source::series).collect();
+        let tables = columns::writes(target, kind, &columns, &rows, &EnvAmbient(&self.watch))
+            .map_err(|refused| wrong(&target.schema, &refused))?;
         self.transaction.write(&WriteBatch { tables })?;
         Ok(())
-    }
-
-    /// Rows as one of the orders of their relation stores them.
-    fn encode(
-        &self,
-        path: &StoredPath,
-        schema: &Schema,
-        sources: &[Source<'_>],
-        rows: std::ops::Range<usize>,
-    ) -> Result<Batch> {
-        let ambient = EnvAmbient(&self.watch);
-        let coerce = |of: &Type, value: Value| coerced(of, value, &ambient);
-        let columns: Vec<Option<&Series>> =
-            path.columns.iter().map(|&column| sources[column].series()).collect();
-        let mut batch = Batch::new(&path.shape);
-        let encoded = path.schema.append_columns(&columns, rows, &coerce, &mut batch);
-        encoded.map_err(|refused| {
-            wrong(schema, &Refused { column: path.columns[refused.column], ..refused })
-        })?;
-        Ok(batch)
     }
 
     /// Writes rows as a script does.
