@@ -182,8 +182,11 @@ def test_columns_of_numbers_come_as_they_are(db: quipu.Database) -> None:
         ints.add_many([1, 2], numbers)
         floats.add_many([1, 2], numbers)
     floats.add_many([1, 2], [0.5, 2**70])
-    assert list(ints.get_many([1, 2])) == [5, 10]
-    assert list(floats.get_many([1, 2])) == [5.5, 10.0 + 2**70]
+    for numbers in [np.array([True, False]), np.array([1, 0], dtype="uint8")]:
+        ints.add_many([1, 2], numbers)
+        floats.add_many([1, 2], numbers)
+    assert list(ints.get_many([1, 2])) == [7, 10]
+    assert list(floats.get_many([1, 2])) == [7.5, 10.0 + 2**70]
 
 
 @pytest.mark.parametrize("key", ["u64", "i64", "str"])

@@ -13,7 +13,7 @@ use crate::view::{columns_of, stored_paths};
 use crate::watch::{Check, Watch};
 use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use model::Value;
-use relation::{CombinedDef, CountersDef, Entry};
+use relation::{CombinedDef, CountersDef, Entry, Schema};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use store::{Read, SortedRows, TableWrites};
@@ -52,17 +52,34 @@ pub(crate) fn create(
     let path = StoredPath::of(index.clone(), id);
     let path = StoredPath { columns: index.keys.iter().filter_map(place).collect(), ..path };
     let main = StoredPath::of(schema.clone(), *keyspace);
+    let filled = fill(engine, schema, &main, &path, &index.name, watch);
+    if filled.is_err() {
+        // Nobody sees it, and what it holds would stay. A failure of that is less than the one that is told.
+        let _ = engine.store().drop_keyspaces(&[id]);
+    }
+    filled
+}
+
+/// Loads the keys of an index, and says with the last of them that it is whole.
+fn fill(
+    engine: &Engine,
+    schema: &Schema,
+    main: &StoredPath,
+    path: &StoredPath,
+    name: &str,
+    watch: &Watch<'_>,
+) -> Result<Output> {
     let snapshot = engine.store().snapshot();
-    let mut scan = snapshot.scan(*keyspace, main.all(), Projection::ALL)?;
+    let mut scan = snapshot.scan(main.keyspace, main.all(), Projection::ALL)?;
     let mut rows = Batch::new(&main.shape);
-    let mut load = Load { engine, id, watch, pieces: Vec::new(), bytes: 0 };
+    let mut load = Load { engine, id: path.keyspace, watch, pieces: Vec::new(), bytes: 0 };
     while scan.next_batch(CHUNK_ROWS, &mut rows)? {
-        let more = index_rows(schema, &rows, &path)?;
+        let more = index_rows(schema, &rows, path)?;
         load.add((0..more.rows).map(|row| more.keys.get(row)).collect())?;
         rows.clear();
     }
     drop(scan);
-    load.commit(Some(catalog.ready_row(&index.name, Kind::Put)?))?;
+    load.commit(Some(engine.catalog().ready_row(name, Kind::Put)?))?;
     Ok(Output::status("OK"))
 }
 

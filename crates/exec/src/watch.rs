@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::host::GoOn;
 use env::Env;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Asks whether to go on, once in [`base::STEPS`] steps.
@@ -21,6 +21,8 @@ pub(crate) struct Watch<'w> {
     is_brief: bool,
     /// See [`Watch::moment_us`].
     moment_us: OnceLock<i64>,
+    /// Parts that have begun and not ended.
+    parts: AtomicU32,
 }
 
 /// The deadline before that of a part.
@@ -29,6 +31,8 @@ pub(crate) struct Earlier {
     deadline_us: u64,
     /// When the part began.
     at_us: u64,
+    /// Whether it is a part of a part.
+    is_inner: bool,
 }
 
 impl<'w> Watch<'w> {
@@ -49,6 +53,7 @@ impl<'w> Watch<'w> {
             memory_bytes_max,
             is_brief: false,
             moment_us: OnceLock::new(),
+            parts: AtomicU32::new(0),
         }
     }
 
@@ -72,6 +77,7 @@ impl<'w> Watch<'w> {
             memory_bytes_max: self.memory_bytes_max,
             is_brief: self.is_brief,
             moment_us: OnceLock::new(),
+            parts: AtomicU32::new(0),
         }
     }
 
@@ -99,18 +105,23 @@ impl<'w> Watch<'w> {
         self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
     }
 
-    /// Sets the deadline of a part, which [`Watch::end_part`] ends.
+    /// Sets the deadline of a part, which [`Watch::end_part`] ends: of a part of a part none that is later than that one's.
     pub(crate) fn begin_part(&self, seconds: f64) -> Earlier {
         let deadline_us = self.deadline_us.load(Relaxed);
-        self.set_timeout(seconds);
-        Earlier { deadline_us, at_us: self.now_us() }
+        let is_inner = self.parts.fetch_add(1, Relaxed) > 0;
+        match is_inner {
+            true => self.deadline_us.store(self.deadline(seconds).min(deadline_us), Relaxed),
+            false => self.set_timeout(seconds),
+        }
+        Earlier { deadline_us, at_us: self.now_us(), is_inner }
     }
 
-    /// The deadline before the part holds again, but for the time that the part took.
+    /// The deadline before the part holds again. What a part took that had its own does not count with the others'.
     pub(crate) fn end_part(&self, earlier: Earlier) {
-        let took_us = self.now_us().saturating_sub(earlier.at_us);
-        let later_us = earlier.deadline_us.saturating_add(took_us);
-        self.deadline_us.store(later_us.min(self.last_us), Relaxed);
+        let Earlier { deadline_us, at_us, is_inner } = earlier;
+        let took_us = if is_inner { 0 } else { self.now_us().saturating_sub(at_us) };
+        self.deadline_us.store(deadline_us.saturating_add(took_us).min(self.last_us), Relaxed);
+        self.parts.fetch_sub(1, Relaxed);
     }
 
     /// Moves the deadline: somebody else took so long.

@@ -105,6 +105,13 @@ fn a_timeout_holds_for_its_own_block() {
         None,
     );
     assert!(matches!(stopped, Err(Error::Stopped(_))), "what it writes is timed, too");
+    // What a change sets off has no more time than the change.
+    run(":create log {x: Int}", None).unwrap();
+    run(":create c {x: Int}", None).unwrap();
+    run("::set_triggers c on put {?[x] := _new[x] :sleep 9 :timeout 0 :put log {x}}", None)
+        .unwrap();
+    let stopped = run("?[x] <- [[1]] :put c {x} :timeout 0.2", None);
+    assert!(matches!(stopped, Err(Error::Stopped(_))), "a trigger is timed with its change");
     let stopped = run("{?[x] <- [[1]] :timeout 0} {?[x] <- [[2]] :sleep 9}", Some(0.2));
     assert!(matches!(stopped, Err(Error::Stopped(_))), "the caller's holds for all");
 }

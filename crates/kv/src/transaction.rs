@@ -16,6 +16,7 @@ use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::thread::ThreadId;
 use store::{
     Error, ErrorKind, Isolation, Kinds, Read, Result, Savepoint, Scan, TableWrites, Transaction,
     WriteBatch,
@@ -38,6 +39,12 @@ struct Overlays {
     of: Vec<(KeyspaceId, Overlay)>,
     /// Number of the newest write: later ones win, and a savepoint is the number of the last before it.
     newest: u64,
+    /// The thread that wrote.
+    writer: Option<ThreadId>,
+    /// Whether several threads wrote.
+    is_shared: bool,
+    /// Whether writes were undone.
+    has_gone_back: bool,
 }
 
 impl Overlays {
@@ -48,6 +55,12 @@ impl Overlays {
 
     fn bytes(&self) -> u64 {
         self.of.iter().map(|(_, overlay)| overlay.bytes()).sum()
+    }
+
+    /// Takes note of the thread that writes.
+    fn note_writer(&mut self) {
+        let now = std::thread::current().id();
+        self.is_shared |= *self.writer.get_or_insert(now) != now;
     }
 
     fn add(&mut self, table: &TableWrites, shape: &Shape) {
@@ -71,6 +84,7 @@ impl Overlays {
 
     /// Undoes what has a later number.
     fn roll_back_to(&mut self, number: u64) {
+        self.has_gone_back |= self.newest > number;
         self.of.retain_mut(|(_, overlay)| match overlay {
             Overlay::Once(_, written) => *written <= number,
             Overlay::Read(memtable) => {
@@ -81,6 +95,14 @@ impl Overlays {
                 !memtable.is_empty()
             }
         });
+    }
+}
+
+/// Whether nothing is put by a write.
+fn only_deletes(table: &TableWrites) -> bool {
+    match &table.kinds {
+        Kinds::Uniform(kind) => *kind == Kind::Delete,
+        Kinds::PerRow(kinds) => kinds.iter().all(|kind| *kind == Kind::Delete),
     }
 }
 
@@ -198,8 +220,17 @@ impl KvTransaction {
     }
 
     /// Everything written, each key once, in key order; nothing of it is left here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where one thread's writes were undone and another wrote: that one's may be gone as well, or build on what is gone.
     fn take_batch(&self) -> Result<WriteBatch> {
-        let overlays = std::mem::take(&mut self.overlays.write().of);
+        let Overlays { of: overlays, is_shared, has_gone_back, .. } =
+            std::mem::take(&mut *self.overlays.write());
+        if is_shared && has_gone_back {
+            let what = "something failed and was undone in this transaction, in which several threads wrote";
+            let hint = "run it again, its scripts by one thread";
+            return Err(Error::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}")));
+        }
         let mut batch = WriteBatch { tables: Vec::with_capacity(overlays.len()) };
         for (keyspace, overlay) in overlays {
             let table = overlay.into_writes(keyspace);
@@ -358,7 +389,9 @@ impl Transaction for KvTransaction {
         let mut overlays = self.overlays.write();
         let bytes = overlays.bytes() + more;
         let limit = self.held.inner.options.transaction_bytes_max;
-        if bytes > limit {
+        // Who cleans up behind a write that had no room needs a little.
+        let slack = if batch.tables.iter().all(only_deletes) { limit / 8 } else { 0 };
+        if bytes > limit.saturating_add(slack) {
             return Err(Error::new(
                 ErrorKind::Limit,
                 format!(
@@ -367,6 +400,7 @@ impl Transaction for KvTransaction {
                 ),
             ));
         }
+        overlays.note_writer();
         for table in &batch.tables {
             overlays.add(table, &self.entry(table.keyspace)?.info.shape);
         }

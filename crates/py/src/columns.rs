@@ -192,6 +192,12 @@ impl Ints<'_> {
 
 /// A column of integers; what is none, or is too large, is refused and not made one.
 pub(crate) fn ints<'py>(noun: Noun, value: &Bound<'py, PyAny>) -> PyResult<Ints<'py>> {
+    if let Ok(array) = value.cast::<PyArray1<bool>>() {
+        // A mask of NumPy's: as in Python, true is one.
+        let array = array.readonly();
+        let ints = array.as_array().iter().map(|&one| i64::from(one)).collect();
+        return Ok(Ints(Column::OwnedI64(ints)));
+    }
     column(KeyType::I64, noun, value).map(Ints)
 }
 
@@ -221,7 +227,7 @@ pub(crate) fn floats<'py>(
         return Err(invalid(&format!("{many} must be a one-dimensional array")));
     }
     let array = match kind.as_str() {
-        "f" | "i" | "u" => {
+        "f" | "i" | "u" | "b" => {
             py.import("numpy")?.call_method1("ascontiguousarray", (array, "float64"))?
         }
         // Very large integers of Python, and what else is no array of numbers.

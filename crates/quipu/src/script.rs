@@ -143,8 +143,8 @@ impl Tx {
     /// back with the rest, relations that it makes, renames, replaces and removes too. Indexes are made and dropped outside.
     ///
     /// # Errors
-    /// As [`Database::run`]. Nothing of the script is left in the transaction then, which goes on; nor of what other threads wrote in it
-    /// meanwhile.
+    /// As [`Database::run`]. Nothing of the script is left in the transaction then, which goes on; where several threads have written in
+    /// it, it does not commit any more ([`ErrorKind::Conflict`]).
     pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
         self.run_with(script, parameters, &RunOptions::default())
     }

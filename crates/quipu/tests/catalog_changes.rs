@@ -1,11 +1,13 @@
 //! Relations that a transaction makes, renames, replaces and removes: all of it is there once it commits, and nothing before.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+use env::sync::Mutex;
 use quipu::{
-    BlobOptions, CounterOptions, Database, Durability, Error, ErrorKind, Frame, GraphOptions,
-    Isolation, Options, Parameters, Tx, Value,
+    BlobOptions, CounterOptions, Database, Durability, Error, ErrorKind, Failure, FixedRule, Frame,
+    GraphOptions, Isolation, Options, Parameters, RuleCall, Tx, Value,
 };
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn options() -> Options {
     Options { threads: 1, durability: Durability::Os, ..Options::default() }
@@ -39,6 +41,115 @@ fn keyspaces(db: &Database) -> Vec<String> {
     names.retain(|name| !name.starts_with(':') || name.starts_with(":new:"));
     names.sort();
     names
+}
+
+/// Found by a review: it stayed until the database was opened again.
+#[test]
+fn what_a_part_made_that_is_undone_is_gone_with_it() {
+    let db = memory();
+    ask(&db, ":create t {k: Int}").unwrap();
+    ask(&db, "%ignore_error {?[k] <- [['x']] :create u {k: Int}}").unwrap();
+    assert_eq!(keyspaces(&db), ["t"]);
+    let tx = begin(&db);
+    ask_in(&tx, "?[k] <- [[1]] :create made {k: Int}").unwrap();
+    ask_in(&tx, "{?[k] <- [[1]] :create u {k: Int}} {?[k] := *nothing[k]}").unwrap_err();
+    ask_in(&tx, "{?[k] <- [[1]] :replace t {k: Any}} {?[k] := *nothing[k]}").unwrap_err();
+    tx.commit().unwrap();
+    assert_eq!(keyspaces(&db), ["made", "t"]);
+    assert_eq!(ask(&db, "?[k] := *made[k]").unwrap(), ["[1]"]);
+}
+
+#[test]
+fn an_index_that_was_stopped_leaves_nothing_behind() {
+    let db = memory();
+    ask(&db, "?[a, b] := a in int_range(1000), b = -a :create t {a: Int => b: Int}").unwrap();
+    let go_on = || false;
+    let options = quipu::RunOptions { go_on: Some(&go_on), ..quipu::RunOptions::default() };
+    let stopped = db.run_with("::index create t:by_b {b}", &Parameters::new(), &options);
+    assert_eq!(stopped.map(drop).map_err(|error| error.kind()), Err(ErrorKind::Cancelled));
+    assert_eq!(keyspaces(&db), ["t"]);
+    ask(&db, "::index create t:by_b {b}").unwrap();
+    assert_eq!(keyspaces(&db), ["t", "t:by_b"]);
+}
+
+/// Runs scripts in a transaction, inside of a script of it.
+struct Inside(Arc<Mutex<Option<Tx>>>);
+
+impl FixedRule for Inside {
+    fn columns(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _: &RuleCall<'_>) -> Result<Vec<Vec<Value>>, Failure> {
+        let tx = self.0.lock().clone().unwrap();
+        for script in
+            ["?[k] <- [[1]] :create inner {k: Int}", "?[k] <- [[7]] :put t {k}", "::remove old"]
+        {
+            ask_in(&tx, script).map_err(Failure::new)?;
+        }
+        Ok(vec![vec![Value::Int(1)]])
+    }
+}
+
+/// Found by a review: its rows were gone, its names and what callbacks were told of it were not.
+#[test]
+fn scripts_inside_of_a_script_that_fails_are_undone_with_it() {
+    let db = memory();
+    ask(&db, ":create t {k: Int}").unwrap();
+    ask(&db, "?[k] <- [[1]] :create old {k: Int}").unwrap();
+    let within = Arc::new(Mutex::new(None));
+    db.register_fixed_rule("Inside", Inside(Arc::clone(&within))).unwrap();
+    let told = Arc::new(AtomicUsize::new(0));
+    let tell = Arc::clone(&told);
+    db.register_callback("t", move |_| {
+        tell.fetch_add(1, Ordering::Relaxed);
+    });
+    let tx = begin(&db);
+    *within.lock() = Some(tx.clone());
+    ask_in(&tx, "{x[a] <~ Inside() ?[a] := x[a]} {?[k] := *nothing[k]}").unwrap_err();
+    assert_eq!(ask_in(&tx, "?[k] := *t[k]").unwrap(), [""; 0]);
+    ask_in(&tx, "?[k] := *inner[k]").unwrap_err();
+    assert_eq!(ask_in(&tx, "?[k] := *old[k]").unwrap(), ["[1]"]);
+    tx.commit().unwrap();
+    assert_eq!((keyspaces(&db), told.load(Ordering::Relaxed)), (vec!["old".into(), "t".into()], 0));
+    // One that succeeds takes them along.
+    let tx = begin(&db);
+    *within.lock() = Some(tx.clone());
+    ask_in(&tx, "x[a] <~ Inside() ?[a] := x[a]").unwrap();
+    tx.commit().unwrap();
+    assert_eq!(
+        (keyspaces(&db), told.load(Ordering::Relaxed)),
+        (vec!["inner".into(), "t".into()], 1)
+    );
+}
+
+/// Found by a review: what another thread wrote meanwhile is undone as well, or stands on what is gone.
+#[test]
+fn a_transaction_of_several_threads_in_which_something_was_undone_does_not_commit() {
+    let db = memory();
+    ask(&db, ":create t {k: Int}").unwrap();
+    let fails = "{?[k] <- [[1]] :put t {k}} {?[k] := *nothing[k]}";
+    for (by_another, refused) in [(false, false), (true, true)] {
+        let tx = begin(&db);
+        let put = || ask_in(&tx, "?[k] <- [[2]] :put t {k}").unwrap();
+        match by_another {
+            true => std::thread::scope(|scope| scope.spawn(put).join().unwrap()),
+            false => put(),
+        };
+        ask_in(&tx, fails).unwrap_err();
+        ask_in(&tx, "?[k] <- [[3]] :put t {k}").unwrap();
+        let ended = tx.commit().map_err(|error| error.kind());
+        assert_eq!(ended.is_err(), refused);
+        assert!(ended.is_ok() || ended == Err(ErrorKind::Conflict));
+        assert_eq!(ask(&db, "?[k] := *t[k]").unwrap(), ["[2]", "[3]"], "of the first of them");
+    }
+    // Without anything undone several threads may write.
+    let tx = begin(&db);
+    let put = |script: &str| ask_in(&tx, script).unwrap();
+    std::thread::scope(|scope| scope.spawn(|| put("?[k] <- [[4]] :put t {k}")).join().unwrap());
+    put("?[k] <- [[5]] :put t {k}");
+    tx.commit().unwrap();
+    assert_eq!(ask(&db, "?[count(k)] := *t[k]").unwrap(), ["[4]"]);
 }
 
 #[test]

@@ -96,9 +96,13 @@ impl Names {
         }
     }
 
-    /// Names stand again for what they stood for in `earlier`, these names as they were. What was made since goes at the transaction's end.
-    pub fn go_back_to(&mut self, earlier: Self) {
-        self.by_name = earlier.by_name;
+    /// Names stand again for what they stood for in `earlier`, these names as they were; what was made since, which nothing stands for any more.
+    #[must_use = "what was made is to be dropped"]
+    pub fn go_back_to(&mut self, earlier: Self) -> Self {
+        let Self { by_name, made } = earlier;
+        let (kept, since) = self.made.drain(..).partition(|one| made.contains(one));
+        *self = Self { by_name, made: kept };
+        Self { by_name: BTreeMap::new(), made: since }
     }
 
     /// `was`: the keyspace of this name, if the transaction has not changed before what it stands for.

@@ -10,12 +10,14 @@ pub struct Carried {
     pub(super) stand: Stand,
     pub(super) names: Names,
     pub(super) changed: Vec<Changed>,
+    /// How much had changed in what this is a copy of.
+    pub(super) changed_before: usize,
     pub(super) lets_plans_go: bool,
 }
 
 impl Carried {
     pub(super) fn new(stand: Stand, names: Names) -> Self {
-        Self { stand, names, changed: Vec::new(), lets_plans_go: false }
+        Self { stand, names, changed: Vec::new(), changed_before: 0, lets_plans_go: false }
     }
 
     /// What names stand for in the transaction.
@@ -27,8 +29,8 @@ impl Carried {
     /// For another script of the transaction.
     #[must_use]
     pub fn copy(&self) -> Self {
-        let lets_plans_go = self.lets_plans_go;
-        Self { lets_plans_go, ..Self::new(self.stand, self.names.clone()) }
+        let (lets_plans_go, changed_before) = (self.lets_plans_go, self.changed.len());
+        Self { lets_plans_go, changed_before, ..Self::new(self.stand, self.names.clone()) }
     }
 
     /// Takes over what a script has left that began with a copy of `base`.
@@ -36,6 +38,14 @@ impl Carried {
         self.names.merge(&base.names, later.names);
         self.changed.append(&mut later.changed);
         self.lets_plans_go |= later.lets_plans_go;
+    }
+
+    /// A script that began with a copy of `base` has failed: goes back to what was there then, for what scripts inside of it did is undone, too.
+    /// What they made is to be dropped, by [`Engine::forget`](super::Engine::forget) with what is returned.
+    #[must_use]
+    pub fn give_up(&mut self, base: &Self) -> Self {
+        self.changed.truncate(base.changed_before);
+        Self::new(self.stand, self.names.go_back_to(base.names.clone()))
     }
 
     /// All of it; nothing is left.

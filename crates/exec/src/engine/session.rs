@@ -81,7 +81,7 @@ impl Session<'_> {
         self.transaction
     }
 
-    /// Begins a part whose changes may be undone, but for those of its own relations.
+    /// Begins a part whose changes may be undone. (A change of a relation of the script's own that fails has changed nothing.)
     pub(super) fn begin_part(&self) -> Part {
         let savepoint = self.transaction.savepoint();
         Part { savepoint, names: self.names.clone(), changed: self.changed.len() }
@@ -90,7 +90,8 @@ impl Session<'_> {
     /// Undoes the changes of a part that failed.
     pub(super) fn undo(&mut self, part: Part) {
         self.transaction.roll_back_to(part.savepoint);
-        self.names.go_back_to(part.names);
+        let made = self.names.go_back_to(part.names);
+        self.engine.forget_names(&made);
         self.changed.truncate(part.changed);
     }
 }
@@ -187,12 +188,10 @@ impl Blocks for Session<'_> {
     }
 
     fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output> {
-        let ephemeral = self.ephemeral.clone();
         let begun = self.begin_part();
         let outcome = act(self);
         if outcome.is_err() {
             self.undo(begun);
-            self.ephemeral = ephemeral;
         }
         outcome
     }

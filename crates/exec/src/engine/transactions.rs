@@ -90,7 +90,7 @@ impl Engine {
                 return Err(error);
             }
         };
-        let carried = Carried { stand, names, changed, lets_plans_go };
+        let carried = Carried { changed, lets_plans_go, ..Carried::new(stand, names) };
         if run.brief.is_some() && !env::wait_from_here() {
             return Err(Error::Long);
         }
@@ -107,7 +107,7 @@ impl Engine {
         transaction: Box<dyn Transaction>,
         told: &mut Vec<Changed>,
     ) -> store::Result<()> {
-        let Carried { stand: Stand { moment, .. }, names, changed, lets_plans_go } = carried;
+        let Carried { stand: Stand { moment, .. }, names, changed, lets_plans_go, .. } = carried;
         let _naming = names.are_changed().then(|| self.naming.lock());
         // Whoever begins now waits until names and rows belong together again.
         let passing = names.move_old().then(|| self.moments.begin_to_pass());
@@ -151,8 +151,8 @@ impl Engine {
         Ok(changes)
     }
 
-    /// Drops what was made for a transaction that is not committed.
-    fn forget_names(&self, names: &Names) {
+    /// Drops what was made for a transaction that is not committed, or for a part of one that is undone.
+    pub(super) fn forget_names(&self, names: &Names) {
         // Nobody but the transaction knew of it: what is left goes when the database is opened again, and hides no other error.
         let _ = self.catalog.forget_names(names);
     }
@@ -180,7 +180,8 @@ impl Engine {
     /// Runs a script in a transaction of the caller's.
     ///
     /// # Errors
-    /// See [`Error`]. Nothing of what the script wrote before it failed is left in the transaction, nor of what others wrote there meanwhile.
+    /// See [`Error`]. Nothing of what the script wrote before it failed is left in the transaction, nor of what others wrote there meanwhile, for which
+    /// [`Transaction::roll_back_to`] has a rule.
     pub fn run_in(
         &self,
         transaction: &dyn Transaction,

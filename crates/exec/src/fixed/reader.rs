@@ -5,6 +5,7 @@
 use super::call::Call;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
+use env::ReadOptions;
 use model::{Json, Type, Value};
 use serde_json::Value as Tree;
 use std::path::Path;
@@ -176,8 +177,13 @@ pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
         };
         return Err(Error::hinted(what, span, hint));
     };
-    let bytes = call.query.watch.env().read_file(Path::new(path));
-    let bytes = bytes.map_err(|error| Error::value(error.to_string(), span))?;
+    let env = call.query.watch.env();
+    let failed = |error: env::EnvError| Error::value(error.to_string(), span);
+    // Before it takes memory.
+    let file = env.open_read(Path::new(path), ReadOptions::default()).map_err(failed)?;
+    call.query.check(file.len_bytes().map_err(failed)?)?;
+    drop(file);
+    let bytes = env.read_file(Path::new(path)).map_err(failed)?;
     call.query.check(bytes.len() as u64)?;
     Ok((bytes, path.to_owned(), span))
 }

@@ -158,6 +158,9 @@ fn bytes_probe(key: KeyRef<'_>) -> (u64, &[u8]) {
     }
 }
 
+/// An increment looks at so many deleted ranges.
+const RANGES_LOOKED_AT_MAX: usize = 8;
+
 /// Writer and memory cost of an empty memtable, about.
 const EMPTY_BYTES: u64 = 2 << 10;
 
@@ -311,13 +314,14 @@ impl Memtable {
 
     /// What a new increment of `word` and the older versions of its key here make together.
     fn whole(&self, merge: Merge, word: u64, key: KeyRef<'_>, behind: Behind) -> Option<Whole> {
-        // What one may have deleted in between is left to who reads.
-        if self.has_range_tombstones() {
-            return None;
-        }
+        let deleted = match self.has_range_tombstones() {
+            true => self.deleted_up_to(key)?,
+            false => 0,
+        };
         let older = behind.place(&self.words).map(|place| self.entry(place));
-        let Some(older) = older.filter(|older| older.key_is(key)) else {
-            return Some(Whole { word, kind: Kind::Merge as u8 });
+        let Some(older) = older.filter(|one| one.key_is(key) && one.seq() >= deleted) else {
+            let kind = if deleted > 0 { Kind::Put } else { Kind::Merge };
+            return Some(Whole { word, kind: kind as u8 });
         };
         let below = match older.kind() {
             kind if kind == Kind::Merge as u8 => older.whole()?,
@@ -326,7 +330,16 @@ impl Memtable {
                 None => return Some(Whole { word, kind: Kind::Put as u8 }),
             },
         };
-        Some(Whole { word: merge.apply(below.word, word), kind: below.kind })
+        let sum = merge.apply(below.word, word);
+        // A sum that leaves its range on the way may come back, in the order in which others add it up.
+        (!merge.overflowed(sum)).then_some(Whole { word: sum, kind: below.kind })
+    }
+
+    /// Versions of a key with a smaller number are deleted by a range; `None` where there are many ranges to look at.
+    fn deleted_up_to(&self, key: KeyRef<'_>) -> Option<u64> {
+        let ranges = self.tombstones.load();
+        let over = ranges.iter().filter(|one| one.range.contains(key)).map(|one| one.seq);
+        (ranges.len() <= RANGES_LOOKED_AT_MAX).then(|| over.max().unwrap_or(0))
     }
 
     /// Whether [`EntryRef::whole`] ever knows something.

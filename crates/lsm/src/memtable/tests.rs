@@ -370,14 +370,28 @@ fn an_increment_knows_what_it_makes_with_all_before_it() {
             let next = newest.next_key().map(|place| memtable.entry(place).key().to_key());
             assert!(next.is_none_or(|next| next > Key::words(&[key])));
         }
-        memtable.delete_range(KeyRange::all_words(), 2000);
-        let mut batch = Batch::new(&shape);
-        batch.rows = 1;
-        batch.keys.push(KeyRef::Words(&[1]));
-        let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
-        column.push(Some(int_to_word(1)));
-        memtable.insert(&batch, Kinds::Uniform(Kind::Merge), 2001);
-        let newest = memtable.first_version(KeyRef::Words(&[1])).unwrap();
-        assert_eq!(newest.whole(), None, "what lies before it may be deleted");
+        let add = |key: u64, int: i64, seq: u64| {
+            let mut batch = Batch::new(&shape);
+            batch.rows = 1;
+            batch.keys.push(KeyRef::Words(&[key]));
+            let Column::Words(column) = &mut batch.values[0] else { unreachable!("a word") };
+            column.push(Some(int_to_word(int)));
+            memtable.insert(&batch, Kinds::Uniform(Kind::Merge), seq);
+            memtable.first_version(KeyRef::Words(&[key])).unwrap().whole()
+        };
+        if merge == Merge::AddInt {
+            let most = i64::MAX - 1;
+            assert!(add(30, most, 2000).is_some());
+            assert_eq!(add(30, most, 2001), None, "it may come back, added up in another order");
+        }
+        memtable.delete_range(KeyRange::prefix_words(&[1]), 2002);
+        let put = |word: u64| Some(Whole { word, kind: Kind::Put as u8 });
+        let (five, seven) = (int_to_word(5), int_to_word(7));
+        assert_eq!(add(1, 5, 2003), put(five), "what lies before it is deleted");
+        assert_eq!(add(1, 7, 2004), put(merge.apply(five, seven)));
+        let other = Whole { word: five, kind: Kind::Merge as u8 };
+        assert_eq!(add(9, 5, 2005), Some(other), "of others nothing is");
+        (2006..2016).for_each(|seq| memtable.delete_range(KeyRange::prefix_words(&[20]), seq));
+        assert_eq!(add(9, 5, 2020), None, "of many ranges none is looked at");
     }
 }

@@ -83,7 +83,12 @@ impl Tx {
         let base = self.scripts.carried.lock().copy();
         let mut carried = base.copy();
         let outcome = self.for_script().with(|transaction| change(transaction, &mut carried));
-        self.scripts.carried.lock().absorb(&base, carried);
+        if outcome.is_ok() {
+            self.scripts.carried.lock().absorb(&base, carried);
+            return outcome;
+        }
+        let made = self.scripts.carried.lock().give_up(&base);
+        self.scripts.engine.forget(&made);
         outcome
     }
 
