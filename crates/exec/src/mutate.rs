@@ -74,6 +74,11 @@ pub(crate) fn check_spec(
     Ok(())
 }
 
+/// About how many bytes it takes.
+fn bytes_of_returned((_, row): &(&'static str, Vec<Value>)) -> u64 {
+    row.iter().map(crate::cell::bytes_of).sum::<u64>() + size_of::<Vec<Value>>() as u64
+}
+
 /// What `:returning` gives.
 pub(crate) fn returned_output(columns: &[ColumnInfo], returned: Returned) -> Output {
     let names: Vec<&str> =
@@ -158,7 +163,16 @@ pub(crate) struct Writer<'w> {
     pub sources: &'w OnceLock<Sources>,
     /// Whether what was done to each row is wanted, by `:returning` or by a trigger.
     pub returning: bool,
+    /// Most bytes that this may take.
+    pub memory_bytes_max: u64,
 }
+
+/// Rows that are written at once take no more than such a part of the memory, but for the last: what they replace, and what is
+/// written, take about as much each.
+const CHUNK_SHARE: u64 = 16;
+
+/// Rows of which what was there before stays with the query's values.
+const CELLS_KEPT_ROWS_MAX: usize = 1024;
 
 impl Writer<'_> {
     /// Applies it; what it returns for `:returning`.
@@ -166,8 +180,6 @@ impl Writer<'_> {
     /// # Errors
     /// Missing columns, values of the wrong type, rows that are there and must not be, or the other way round.
     pub(crate) fn apply(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Returned> {
-        let schema = &self.target.schema;
-        let keys = schema.keys.len();
         let sources = self.sources(mutation, given)?;
         let has_indexes = self.target.has_value_index();
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
@@ -177,11 +189,57 @@ impl Writer<'_> {
             self.write_columns(mutation, &sources.of, given)?;
             return Ok(Returned::new());
         }
-        let rows = (0..given.rows).map(|row| {
-            self.go_on(row)?;
-            self.row(mutation, &sources.of, given, row)
+        let mut returned = Returned::new();
+        let (mut returned_bytes, mut from) = (0, 0);
+        while from < given.rows {
+            let told = returned.len();
+            let rows = self.rows(mutation, &sources.of, given, from)?;
+            from += rows.len();
+            self.write_rows(mutation, rows, looks, &mut returned)?;
+            returned_bytes += returned[told..].iter().map(bytes_of_returned).sum::<u64>();
+            self.holds(returned_bytes)?;
+        }
+        returned.sort_by_key(|(kind, _)| match *kind {
+            "inserted" | "requested" => 0,
+            _ => 1,
         });
-        let rows = rows.collect::<Result<Vec<_>>>()?;
+        Ok(returned)
+    }
+
+    /// The next rows that are given, as the relation holds them: as many as are written at once, one at least.
+    fn rows(
+        &self,
+        mutation: &Mutation,
+        sources: &[Source],
+        given: &Given<'_>,
+        from: usize,
+    ) -> Result<Vec<Vec<Option<Value>>>> {
+        let to = from.saturating_add(CHUNK_ROWS).min(given.rows);
+        let mut rows = Vec::with_capacity(to - from);
+        let (mut bytes, bytes_max) = (0, self.memory_bytes_max / CHUNK_SHARE);
+        for number in from..to {
+            self.go_on(number)?;
+            let row = self.row(mutation, sources, given, number)?;
+            bytes += row.iter().flatten().map(crate::cell::bytes_of).sum::<u64>();
+            rows.push(row);
+            if bytes > bytes_max {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Writes some of the rows, which see what those before them did; adds to what is returned.
+    fn write_rows(
+        &self,
+        mutation: &Mutation,
+        rows: Vec<Vec<Option<Value>>>,
+        looks: bool,
+        returned: &mut Returned,
+    ) -> Result<()> {
+        let schema = &self.target.schema;
+        let keys = schema.keys.len();
+        let has_indexes = self.target.has_value_index();
         let numbers = match self.target.dictionary {
             Some(dictionary) => {
                 let texts = rows.iter().flat_map(|row| row[..keys].iter().flatten());
@@ -198,10 +256,12 @@ impl Writer<'_> {
                 Ok(Change { old: None, new })
             };
             let changes = rows.into_iter().map(change).collect::<Result<_>>()?;
-            self.write_changes(changes, numbers, has_indexes, mutation)?;
-            return Ok(Returned::new());
+            return self.write_changes(changes, numbers, has_indexes, mutation);
         }
-        let old = self.old_rows(&rows, numbers.as_ref())?;
+        // What was there before many rows is forgotten with them.
+        let own = (rows.len() > CELLS_KEPT_ROWS_MAX).then(Interner::default);
+        let interner = own.as_ref().unwrap_or(self.interner);
+        let old = self.old_rows(&rows, numbers.as_ref(), interner)?;
         // Rows in their order, each seeing what those of its key before it did; of each key, only the last is written.
         let mut changes: Vec<Change> = Vec::with_capacity(rows.len());
         let mut changed: HashMap<Vec<Cell>, usize> = HashMap::new();
@@ -211,10 +271,9 @@ impl Writer<'_> {
             let what = format!("row [{}] of relation `{}` {why}", shown.join(", "), schema.name);
             Err(Error::value(what, mutation.relation.span))
         };
-        let mut returned = Returned::new();
         for (number, (row, old)) in rows.iter().zip(old).enumerate() {
             self.go_on(number)?;
-            let key = row[..keys].iter().flatten().map(|value| self.interner.cell(value));
+            let key = row[..keys].iter().flatten().map(|value| interner.cell(value));
             let place = *changed.entry(key.collect()).or_insert(changes.len());
             let before = (place < changes.len()).then_some(place);
             let first = before.map_or_else(|| old.clone(), |place| changes[place].old.clone());
@@ -276,12 +335,7 @@ impl Writer<'_> {
                 None => changes.push(change),
             }
         }
-        self.write_changes(changes, numbers, has_indexes, mutation)?;
-        returned.sort_by_key(|(kind, _)| match *kind {
-            "inserted" | "requested" => 0,
-            _ => 1,
-        });
-        Ok(returned)
+        self.write_changes(changes, numbers, has_indexes, mutation)
     }
 
     /// Puts or deletes rows whatever was there.
@@ -298,9 +352,8 @@ impl Writer<'_> {
         let mut from = 0;
         while from < given.rows {
             let to = from.saturating_add(CHUNK_ROWS).min(given.rows);
-            let asked = self.computer.ambient.go_on();
-            asked.map_err(|failure| Error::failed(failure, Span::default()))?;
             let column = |(source, of): (&Source, &Type)| -> Result<Option<Series>> {
+                self.ask()?;
                 Ok(match source {
                     Source::Column(column) => {
                         let cells = &given.columns[*column][from..to];
@@ -327,11 +380,27 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Whether what is returned fits into the memory.
+    fn holds(&self, bytes: u64) -> Result<()> {
+        if bytes <= self.memory_bytes_max {
+            return Ok(());
+        }
+        Err(Error::Limit(format!(
+            "what the change returns holds {bytes} bytes, more than the query's limit of {}",
+            self.memory_bytes_max
+        )))
+    }
+
     /// Of very many rows: whether to go on with one.
     fn go_on(&self, row: usize) -> Result<()> {
         if row % STEPS != STEPS - 1 {
             return Ok(());
         }
+        self.ask()
+    }
+
+    /// Whether to go on.
+    fn ask(&self) -> Result<()> {
         let asked = self.computer.ambient.go_on();
         asked.map_err(|failure| Error::failed(failure, Span::default()))
     }
@@ -518,6 +587,7 @@ impl Writer<'_> {
         &self,
         rows: &[Vec<Option<Value>>],
         numbers: Option<&Numbers>,
+        interner: &Interner,
     ) -> Result<Vec<Option<Vec<Value>>>> {
         let path = &self.target.paths[0];
         let keys = path.schema.keys.len();
@@ -533,7 +603,7 @@ impl Writer<'_> {
             };
             let Some(key) = key else { continue };
             asked.push(place);
-            let cells = key.iter().map(|value| self.interner.cell(value));
+            let cells = key.iter().map(|value| interner.cell(value));
             columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
         }
         let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
@@ -541,10 +611,10 @@ impl Writer<'_> {
         let wanted: Vec<usize> = (0..path.schema.columns()).collect();
         let mut found = Vec::new();
         let read: &dyn store::Read = self.transaction;
-        let there = path.probe(read, &slices, asked.len(), &wanted, self.interner, &mut found)?;
+        let there = path.probe(read, &slices, asked.len(), &wanted, interner, &mut found)?;
         for (place, &row) in found.iter().enumerate() {
             let row = asked[row as usize];
-            let values = there.columns.iter().map(|column| self.interner.value(column[place]));
+            let values = there.columns.iter().map(|column| interner.value(column[place]));
             let mut values: Vec<Value> = values.collect();
             if numbers.is_some() {
                 values.splice(..keys, key_of(&rows[row]));

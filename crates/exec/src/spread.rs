@@ -95,7 +95,7 @@ pub(crate) trait Out {
     /// See [`Sink::take`].
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted>;
 
-    /// Runs the steps from `level` on over what waits. Only a body with a [`crate::body::Cut`] asks for it.
+    /// Runs the steps from `level` on over what waits. Only a body with a cut asks for it.
     ///
     /// # Errors
     /// Whatever stops the query.

@@ -482,3 +482,63 @@ fn a_change_writes_the_same_column_by_column_and_row_by_row() {
         "column `v` of relation `r`: expected String, found an Int (7)",
     );
 }
+
+/// More rows than are written at once: each sees what those before it did, whichever piece they came in.
+#[test]
+fn a_change_that_looks_sees_what_its_earlier_rows_did_however_many_they_are() {
+    // Each key comes twice, 70,000 rows apart.
+    let twice = "?[n, k, v] := n in int_range(140000), k = n % 70000, v = n :order n";
+    let made = "?[k, v] := k in int_range(70000), v = -1 :create r {k: Int => v: Int}";
+    check(
+        &format!(
+            "{made} --- {twice} :update r {{k => v}}
+             --- ?[count(k), min(v), max(v)] := *r[k, v]"
+        ),
+        "count(k) min(v) max(v): 70000 70000 139999",
+    );
+    check(
+        &format!("{{:create r {{k: Int => v: Int}}}} --- {twice} :insert r {{k => v}}"),
+        "row [0] of relation `r` is there already",
+    );
+    // What an index of values holds is what the last row left.
+    check(
+        &format!(
+            "{made} --- ::index create r:by {{v}} --- {twice} :put r {{k => v}}
+             --- ?[count(k), min(v)] := *r:by[v, k]"
+        ),
+        "count(k) min(v): 70000 70000",
+    );
+    check(
+        &format!(
+            "{made} --- {twice} :put r {{k => v}} :returning
+             --- ?[count(k), min(v)] := *r[k, v]"
+        ),
+        "count(k) min(v): 70000 70000",
+    );
+}
+
+#[test]
+fn what_a_change_returns_fits_into_the_memory_or_is_refused() {
+    let engine = common::engine_of(2, 8 << 20);
+    let ask = |script: &str| engine.run(script, &Parameters::new());
+    ask(":create r {k: Int => v: String}").unwrap();
+    let change = "?[k, v] := k in int_range(0, 40000), v = 'a text that is the same everywhere' :put r {k => v}";
+    ask(change).unwrap();
+    let refused = ask(&format!("{change} :returning")).unwrap_err();
+    assert!(matches!(refused, quipu_exec::Error::Limit(_)), "{refused}");
+    assert!(refused.to_string().contains("what the change returns holds"), "{refused}");
+}
+
+/// Found by a review.
+#[test]
+fn a_block_whose_error_is_ignored_leaves_the_script_s_own_relations_as_they_were_before_its_triggers()
+ {
+    check(
+        "?[x] <- [[1]] :create t {x: Int}
+         --- ::set_triggers t on replace { ?[x] := *t[x] :replace _seen {x} }
+         --- {?[x] <- [[7]] :create _seen {x}}
+             %ignore_error {?[x] <- [['a']] :replace t {x: Int}}
+             %return _seen",
+        "x: 7",
+    );
+}
