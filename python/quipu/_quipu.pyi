@@ -576,8 +576,8 @@ class Transaction:
 
         Raises:
             InvalidInputError: As for :meth:`Database.run`, or the transaction has ended. Here and in the cases below
-                nothing of the script is left in the transaction, which goes on. Where several threads have written in
-                it, it goes on, too, but does not commit any more: that is a :class:`ConflictError`.
+                nothing of the script is left in the transaction, which goes on. Where another thread wrote in it
+                meanwhile, it goes on, too, but does not commit any more: that is a :class:`ConflictError`.
             CancelledError: As for :meth:`Database.run`.
             LimitError: As for :meth:`Database.run`, or the transaction has outgrown its memory.
             TypeError: A parameter is of a type that no value is.

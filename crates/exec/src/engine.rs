@@ -342,6 +342,8 @@ impl Engine {
             watch,
             debug: run.debug,
             names: Names::default(),
+            of_all: None,
+            before_triggers: None,
             lets_plans_go: false,
             in_trigger: false,
             has_numbered: false,

@@ -39,12 +39,10 @@ struct Overlays {
     of: Vec<(KeyspaceId, Overlay)>,
     /// Number of the newest write: later ones win, and a savepoint is the number of the last before it.
     newest: u64,
-    /// The thread that wrote.
-    writer: Option<ThreadId>,
-    /// Whether several threads wrote.
-    is_shared: bool,
-    /// Whether writes were undone.
-    has_gone_back: bool,
+    /// The threads that wrote in turn, each with the number before the first of its writes.
+    writers: Vec<(u64, ThreadId)>,
+    /// Whether a thread undid what another had written.
+    has_lost: bool,
 }
 
 impl Overlays {
@@ -60,7 +58,9 @@ impl Overlays {
     /// Takes note of the thread that writes.
     fn note_writer(&mut self) {
         let now = std::thread::current().id();
-        self.is_shared |= *self.writer.get_or_insert(now) != now;
+        if self.writers.last().is_none_or(|(_, last)| *last != now) {
+            self.writers.push((self.newest, now));
+        }
     }
 
     fn add(&mut self, table: &TableWrites, shape: &Shape) {
@@ -84,7 +84,14 @@ impl Overlays {
 
     /// Undoes what has a later number.
     fn roll_back_to(&mut self, number: u64) {
-        self.has_gone_back |= self.newest > number;
+        if self.newest > number {
+            let now = std::thread::current().id();
+            // From who was writing then.
+            let at = self.writers.partition_point(|(before, _)| *before <= number);
+            let undone = &self.writers[at.saturating_sub(1)..];
+            self.has_lost |= undone.iter().any(|(_, writer)| *writer != now);
+            self.writers.retain(|(before, _)| *before < number);
+        }
         self.of.retain_mut(|(_, overlay)| match overlay {
             Overlay::Once(_, written) => *written <= number,
             Overlay::Read(memtable) => {
@@ -222,14 +229,11 @@ impl KvTransaction {
     /// Everything written, each key once, in key order; nothing of it is left here.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where one thread's writes were undone and another wrote: that one's may be gone as well, or build on what is gone.
+    /// [`ErrorKind::Conflict`] where a thread undid what another had written.
     fn take_batch(&self) -> Result<WriteBatch> {
-        let Overlays { of: overlays, is_shared, has_gone_back, .. } =
-            std::mem::take(&mut *self.overlays.write());
-        if is_shared && has_gone_back {
-            let what = "something failed and was undone in this transaction, in which several threads wrote";
-            let hint = "run it again, its scripts by one thread";
-            return Err(Error::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}")));
+        let Overlays { of: overlays, has_lost, .. } = std::mem::take(&mut *self.overlays.write());
+        if has_lost {
+            return Err(Error::undone_by_another());
         }
         let mut batch = WriteBatch { tables: Vec::with_capacity(overlays.len()) };
         for (keyspace, overlay) in overlays {

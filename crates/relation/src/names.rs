@@ -26,7 +26,7 @@ const MADE: &str = ":new:";
 const NAMES: &str = ":names";
 
 /// What names stand for in a transaction, where it is not what they stand for outside.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     by_name: BTreeMap<String, Name>,
     /// Keyspaces that were made.

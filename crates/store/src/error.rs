@@ -52,6 +52,15 @@ impl Error {
         Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
     }
 
+    /// Of a transaction in which a thread undid what another had done.
+    #[must_use]
+    pub fn undone_by_another() -> Self {
+        let what = "a script failed in this transaction while another thread wrote there: what that one wrote is undone, too";
+        let hint =
+            "run the transaction again, and scripts that may fail while no other thread writes";
+        Self::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}"))
+    }
+
     /// What the caller can do.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

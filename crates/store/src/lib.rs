@@ -234,7 +234,7 @@ pub trait Transaction: Read {
     fn savepoint(&self) -> Savepoint;
 
     /// Undoes what was written, by whichever thread, since `savepoint`, which is this transaction's; savepoints that are later say
-    /// nothing any more. What was read stays read. Where several threads wrote, the transaction does not commit any more.
+    /// nothing any more. What was read stays read. Where another thread had written any of it, the transaction does not commit any more.
     fn roll_back_to(&self, savepoint: Savepoint);
 
     /// Makes all writes visible at once.

@@ -2,7 +2,10 @@
 
 use super::parsed::Stand;
 use crate::callback::Changed;
+use env::sync::Mutex;
 use relation::Names;
+use std::sync::Arc;
+use std::thread::ThreadId;
 
 /// What scripts in a transaction of the caller's leave to be done when it ends.
 pub struct Carried {
@@ -10,14 +13,33 @@ pub struct Carried {
     pub(super) stand: Stand,
     pub(super) names: Names,
     pub(super) changed: Vec<Changed>,
-    /// How much had changed in what this is a copy of.
-    pub(super) changed_before: usize,
     pub(super) lets_plans_go: bool,
+    /// The transaction's, where this is a script's: scripts inside of the script, and beside it, leave it there.
+    pub(super) of_all: Option<Arc<Mutex<Carried>>>,
+    /// The threads of the scripts that left something, in their order.
+    pub(super) left_by: Vec<ThreadId>,
+    /// Whether a thread undid what a script of another had left.
+    pub(super) has_lost: bool,
+}
+
+/// What scripts had left.
+pub(super) struct Left {
+    names: Names,
+    changed: usize,
+    scripts: usize,
 }
 
 impl Carried {
     pub(super) fn new(stand: Stand, names: Names) -> Self {
-        Self { stand, names, changed: Vec::new(), changed_before: 0, lets_plans_go: false }
+        Self {
+            stand,
+            names,
+            changed: Vec::new(),
+            lets_plans_go: false,
+            of_all: None,
+            left_by: Vec::new(),
+            has_lost: false,
+        }
     }
 
     /// What names stand for in the transaction.
@@ -26,26 +48,40 @@ impl Carried {
         &self.names
     }
 
-    /// For another script of the transaction.
+    /// For another script of the transaction whose this is.
     #[must_use]
-    pub fn copy(&self) -> Self {
-        let (lets_plans_go, changed_before) = (self.lets_plans_go, self.changed.len());
-        Self { lets_plans_go, changed_before, ..Self::new(self.stand, self.names.clone()) }
+    pub fn for_script(of_all: &Arc<Mutex<Self>>) -> Self {
+        let all = of_all.lock();
+        let lets_plans_go = all.lets_plans_go;
+        let new = Self::new(all.stand, all.names.clone());
+        Self { lets_plans_go, of_all: Some(Arc::clone(of_all)), ..new }
     }
 
-    /// Takes over what a script has left that began with a copy of `base`.
-    pub fn absorb(&mut self, base: &Self, mut later: Self) {
-        self.names.merge(&base.names, later.names);
+    /// Takes over what a script has left for which names stood for `before` at first.
+    pub fn absorb(&mut self, before: &Names, mut later: Self) {
+        if later.names != *before || !later.changed.is_empty() {
+            self.left_by.push(std::thread::current().id());
+        }
+        self.names.merge(before, later.names);
         self.changed.append(&mut later.changed);
         self.lets_plans_go |= later.lets_plans_go;
     }
 
-    /// A script that began with a copy of `base` has failed: goes back to what was there then, for what scripts inside of it did is undone, too.
-    /// What they made is to be dropped, by [`Engine::forget`](super::Engine::forget) with what is returned.
+    /// What there is now.
+    pub(super) fn left(&self) -> Left {
+        let (changed, scripts) = (self.changed.len(), self.left_by.len());
+        Left { names: self.names.clone(), changed, scripts }
+    }
+
+    /// Goes back to what there was: a script has failed, or a part of one, and what scripts inside of it did is undone with it. What they made, which is to
+    /// be dropped.
     #[must_use]
-    pub fn give_up(&mut self, base: &Self) -> Self {
-        self.changed.truncate(base.changed_before);
-        Self::new(self.stand, self.names.go_back_to(base.names.clone()))
+    pub(super) fn go_back_to(&mut self, left: Left) -> Names {
+        let now = std::thread::current().id();
+        let undone = self.left_by.drain(left.scripts.min(self.left_by.len())..);
+        self.has_lost |= undone.into_iter().any(|thread| thread != now);
+        self.changed.truncate(left.changed);
+        self.names.go_back_to(left.names)
     }
 
     /// All of it; nothing is left.

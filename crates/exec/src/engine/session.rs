@@ -1,5 +1,6 @@
 //! A script in its transaction: its queries, its changes, its own relations, and what is done when it has succeeded.
 
+use super::carried::{Carried, Left};
 use super::options::{Options, cells_of, known};
 use super::parsed::{Aim, Parsed, Stand, Way};
 use super::{Engine, EnvAmbient, Ground, Parameters};
@@ -18,6 +19,7 @@ use crate::target::Target;
 use crate::view::{Ephemeral, stored_paths};
 use crate::watch::Watch;
 use base::KeyspaceId;
+use env::sync::Mutex;
 use model::{Type, Value};
 use plan::{ColumnInfo, Plan};
 use relation::{Access, Entry, Names, Schema};
@@ -32,6 +34,8 @@ pub(super) struct Part {
     savepoint: Savepoint,
     names: Names,
     changed: usize,
+    /// What scripts inside of it had left.
+    inside: Option<Left>,
 }
 
 /// A script in a transaction.
@@ -50,6 +54,10 @@ pub(super) struct Session<'e> {
     pub(super) debug: Option<Debug<'e>>,
     /// What names stand for in the transaction.
     pub(super) names: Names,
+    /// Where scripts inside of it leave what is to be done at the commit.
+    pub(super) of_all: Option<Arc<Mutex<Carried>>>,
+    /// Relations of its own as they were before the first trigger of a part that may be undone, in one.
+    pub(super) before_triggers: Option<Option<BTreeMap<String, Ephemeral>>>,
     /// Whether what runs is a trigger: what it changes sets off no other.
     pub(super) in_trigger: bool,
     /// It changes what plans depend on: once it is committed they are made anew.
@@ -81,10 +89,11 @@ impl Session<'_> {
         self.transaction
     }
 
-    /// Begins a part whose changes may be undone. (A change of a relation of the script's own that fails has changed nothing.)
+    /// Begins a part whose changes may be undone.
     pub(super) fn begin_part(&self) -> Part {
         let savepoint = self.transaction.savepoint();
-        Part { savepoint, names: self.names.clone(), changed: self.changed.len() }
+        let inside = self.of_all.as_ref().map(|all| all.lock().left());
+        Part { savepoint, names: self.names.clone(), changed: self.changed.len(), inside }
     }
 
     /// Undoes the changes of a part that failed.
@@ -93,6 +102,10 @@ impl Session<'_> {
         let made = self.names.go_back_to(part.names);
         self.engine.forget_names(&made);
         self.changed.truncate(part.changed);
+        if let Some((all, left)) = self.of_all.as_ref().zip(part.inside) {
+            let made = all.lock().go_back_to(left);
+            self.engine.forget_names(&made);
+        }
     }
 }
 
@@ -189,9 +202,13 @@ impl Blocks for Session<'_> {
 
     fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output> {
         let begun = self.begin_part();
+        let outer = self.before_triggers.replace(None);
         let outcome = act(self);
+        let before_triggers = std::mem::replace(&mut self.before_triggers, outer).flatten();
         if outcome.is_err() {
             self.undo(begun);
+            // A change of a relation of the script's own that fails has changed nothing; what triggers did before is another thing.
+            self.ephemeral = before_triggers.unwrap_or_else(|| std::mem::take(&mut self.ephemeral));
         }
         outcome
     }
@@ -300,6 +317,7 @@ impl Session<'_> {
             sources,
             returning: (returning || !triggers.is_empty() || is_told)
                 && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
+            memory_bytes_max: self.watch.memory_bytes_max(),
         };
         let returned = writer.apply(mutation, given)?;
         if is_told {
@@ -329,6 +347,9 @@ impl Session<'_> {
         rules: &[syntax::Rule],
     ) -> Result<()> {
         let name = &mutation.relation.text;
+        if let Some(before @ None) = &mut self.before_triggers {
+            *before = Some(self.ephemeral.clone());
+        }
         for text in triggers {
             let mut query = crate::trigger::query(text)?;
             query.rules.extend_from_slice(rules);

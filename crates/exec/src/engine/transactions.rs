@@ -107,7 +107,9 @@ impl Engine {
         transaction: Box<dyn Transaction>,
         told: &mut Vec<Changed>,
     ) -> store::Result<()> {
-        let Carried { stand: Stand { moment, .. }, names, changed, lets_plans_go, .. } = carried;
+        let Carried {
+            stand: Stand { moment, .. }, names, changed, lets_plans_go, has_lost, ..
+        } = carried;
         let _naming = names.are_changed().then(|| self.naming.lock());
         // Whoever begins now waits until names and rows belong together again.
         let passing = names.move_old().then(|| self.moments.begin_to_pass());
@@ -115,9 +117,10 @@ impl Engine {
             Some(passing) => passing.from() != moment,
             None => !self.moments.is(moment),
         };
-        let prepared = match is_past {
-            true => Err(changed_meanwhile()),
-            false => self.prepare(&names, &*transaction),
+        let prepared = match (is_past, has_lost) {
+            (true, _) => Err(changed_meanwhile()),
+            (false, true) => Err(store::Error::undone_by_another()),
+            (false, false) => self.prepare(&names, &*transaction),
         };
         let committed = prepared.and_then(|changes| transaction.commit().map(|_| changes));
         let changes = match committed {
@@ -228,6 +231,7 @@ impl Engine {
         session.is_callers = true;
         session.stand = carried.stand;
         session.names = std::mem::take(&mut carried.names);
+        session.of_all.clone_from(&carried.of_all);
         let begun = session.begin_part();
         let outcome = act(&mut session);
         if outcome.is_err() {

@@ -30,7 +30,7 @@ struct Scripts {
     engine: Arc<Engine>,
     have_run: AtomicBool,
     /// What they leave to be done.
-    carried: Mutex<Carried>,
+    carried: Arc<Mutex<Carried>>,
 }
 
 impl Scripts {
@@ -57,7 +57,7 @@ impl Tx {
     pub(super) fn begin(database: &Database, isolation: Isolation) -> Self {
         // A failed write poisons the store, and the transaction's commit says so.
         let unwritten = database.waiting.write_each();
-        let carried = Mutex::new(database.engine.carried());
+        let carried = Arc::new(Mutex::new(database.engine.carried()));
         let shared = SharedTransaction::begin(&*database.store, isolation);
         let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&database.engine));
         let scripts = Arc::new(Scripts { engine, have_run, carried });
@@ -80,16 +80,11 @@ impl Tx {
         change: impl FnOnce(&dyn Transaction, &mut Carried) -> Result<R>,
     ) -> Result<R> {
         // A script inside of this one, or beside it, works on a copy of its own.
-        let base = self.scripts.carried.lock().copy();
-        let mut carried = base.copy();
-        let outcome = self.for_script().with(|transaction| change(transaction, &mut carried));
-        if outcome.is_ok() {
-            self.scripts.carried.lock().absorb(&base, carried);
-            return outcome;
-        }
-        let made = self.scripts.carried.lock().give_up(&base);
-        self.scripts.engine.forget(&made);
-        outcome
+        let mut carried = Carried::for_script(&self.scripts.carried);
+        let before = carried.names().clone();
+        let done = self.for_script().with(|transaction| change(transaction, &mut carried))?;
+        self.scripts.carried.lock().absorb(&before, carried);
+        Ok(done)
     }
 
     /// What names stand for in the transaction.
