@@ -180,3 +180,30 @@ def test_the_interpreter_lock_is_released_by_long_calls(db: quipu.Database) -> N
     finally:
         sys.setswitchinterval(interval)
     assert seen
+
+
+def test_look_ups_find_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
+    # What is looked up first is read from files without the interpreter's lock, then found with it.
+    values = {k: bytes([k % 256]) * (k % 7 * 5000) for k in range(200)}
+    with quipu.open(tmp_path / "db") as db:
+        g = db.graph("of", vertex="str", weight="int")
+        us = [f"u{k % 20}" for k in range(200)]
+        g.upsert_many(us, [f"v{k}" for k in range(200)], list(range(200)))
+        db.blobs("pages").put_many(list(values), list(values.values()))
+        db.counters("hits").add_many(list(range(200)), list(range(200)))
+        db.flush()
+    for _ in range(2):
+        with quipu.open(tmp_path / "db", read_only=True) as db:
+            g, blobs, counters = db.graph("of"), db.blobs("pages"), db.counters("hits")
+            for _ in range(2):
+                for k in (3, 77, 199, 4, 78, 198, 0):
+                    assert (blobs[k], blobs.get(k), k in blobs) == (values[k], values[k], True)
+                    assert (counters[k], counters.get(k), k in counters) == (k, k, True)
+                    assert (g.has_edge(us[k], f"v{k}"), g.edge(us[k], f"v{k}")) == (True, k)
+                    assert list(g.predecessors(f"v{k}")) == [us[k]]
+                    assert len(g.successors(us[k])) == 10
+                    assert g.in_degree(f"v{k}") == (1, k)
+                assert 300 not in blobs
+                assert 300 not in counters
+                assert not g.has_edge("u1", "v2")
+                assert not g.has_vertex("nobody")

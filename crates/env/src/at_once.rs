@@ -20,13 +20,16 @@ enum State {
 }
 
 /// Runs `work` on this thread with reads of files that fail instead of waiting for the device or the kernel; `None` where one did, whatever
-/// `work` has made of it. Not to be nested.
+/// `work` has made of it. Inside of another, it is a part of that.
 pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     struct Patient;
     impl Drop for Patient {
         fn drop(&mut self) {
             STATE.set(State::Patient);
         }
+    }
+    if STATE.get() != State::Patient {
+        return Some(work());
     }
     STATE.set(State::Impatient);
     let _patient = Patient;
@@ -68,6 +71,13 @@ mod tests {
         assert!(may_read(path).is_ok());
         assert_eq!(at_once(|| wait_from_here() && may_read(path).is_ok()), Some(true));
         assert_eq!(at_once(|| may_read(path).is_ok() || wait_from_here()), None);
+        assert_eq!(at_once(|| at_once(|| 7)), Some(Some(7)));
+        assert_eq!(at_once(|| at_once(|| may_read(path).is_ok())), None);
+        assert_eq!(
+            at_once(|| (at_once(|| 7), may_read(path).is_ok())),
+            None,
+            "goes on after a part"
+        );
         assert!(std::panic::catch_unwind(|| at_once(|| panic!("in the middle"))).is_err());
         assert!(may_read(path).is_ok());
     }

@@ -19,6 +19,7 @@ mod jobs;
 mod memory;
 #[cfg(feature = "shuttle")]
 pub mod model;
+mod pauses;
 
 #[cfg(unix)]
 mod real;
@@ -30,6 +31,7 @@ pub use at_once::{at_once, wait_from_here};
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};
+pub use pauses::Pauses;
 #[cfg(unix)]
 pub use real::{RealEnv, RealOptions};
 pub use scoped::scoped;

@@ -37,7 +37,6 @@ use crate::stored::{Columns, SHORT_ROWS};
 use crate::tries::{KeptTries, Tries};
 use crate::view::{Ephemeral, View};
 use crate::watch::Watch;
-use brief::Pauses;
 pub use carried::Carried;
 use env::Env;
 use env::sync::{Mutex, RwLock};
@@ -94,7 +93,7 @@ pub struct Engine {
     host: Option<Arc<dyn Host>>,
     callbacks: Callbacks,
     own: Own,
-    pauses: Pauses,
+    pauses: env::Pauses,
     /// Rows of a range of a relation that goes out in parts.
     range_rows: AtomicU64,
 }
@@ -185,7 +184,7 @@ impl Engine {
             host: None,
             callbacks: Callbacks::default(),
             own: Own::default(),
-            pauses: Pauses::default(),
+            pauses: env::Pauses::new(),
             range_rows: outlet::RANGE_ROWS.into(),
         }
     }

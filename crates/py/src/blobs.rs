@@ -5,6 +5,7 @@ use crate::blob_items::BlobItems;
 use crate::blob_stream::{BlobReader, BlobWriter};
 use crate::columns::{KEY, column};
 use crate::error::OrRaise;
+use crate::gate;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
@@ -38,9 +39,13 @@ impl Blobs {
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         with_key(self.blobs.def().key, key, |key| {
-            self.blobs
-                .with_value(key, |value| value.map(|value| PyBytes::new(py, value)))
-                .or_raise()
+            let bytes = |value: Option<&[u8]>| value.map(|value| PyBytes::new(py, value));
+            if let Some(found) = gate::at_once(|| self.blobs.with_value(key, bytes)) {
+                return found.or_raise();
+            }
+            let copied = |value: Option<&[u8]>| value.map(<[u8]>::to_vec);
+            let found = gate::detached(py, || self.blobs.with_value(key, copied)).or_raise()?;
+            Ok(bytes(found.as_deref()))
         })
     }
 
@@ -99,7 +104,10 @@ impl Blobs {
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        with_key(self.blobs.def().key, key, |key| self.blobs.contains(key).or_raise())
+        let py = key.py();
+        with_key(self.blobs.def().key, key, |key| {
+            gate::look(py, || self.blobs.contains(key)).or_raise()
+        })
     }
 
     fn contains_many<'py>(
@@ -315,7 +323,7 @@ impl Blobs {
         stop: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let measure = with_range(self.blobs.def().key, start, stop, |start, stop| {
-            self.blobs.measure(start, stop).or_raise()
+            py.detach(|| self.blobs.measure(start, stop)).or_raise()
         })?;
         let out = PyDict::new(py);
         out.set_item("rows", measure.rows)?;

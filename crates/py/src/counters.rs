@@ -2,6 +2,7 @@
 
 use crate::columns::{Column, KEY, NUMBER, column, floats, ints, slice};
 use crate::error::OrRaise;
+use crate::gate;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{number_array, with_bound, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
@@ -135,7 +136,9 @@ impl Counters {
         py: Python<'py>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let number = with_key(self.key_type(), key, |key| self.counters.get(key).or_raise())?;
+        let number = with_key(self.key_type(), key, |key| {
+            gate::look(py, || self.counters.get(key)).or_raise()
+        })?;
         plain(py, number)
     }
 
@@ -146,7 +149,9 @@ impl Counters {
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let number = with_key(self.key_type(), key, |key| self.counters.find(key).or_raise())?;
+        let number = with_key(self.key_type(), key, |key| {
+            gate::look(py, || self.counters.find(key)).or_raise()
+        })?;
         Ok(number.map(|number| plain(py, number)).transpose()?.or(default))
     }
 
@@ -165,7 +170,10 @@ impl Counters {
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let number = with_key(self.key_type(), key, |key| self.counters.find(key).or_raise())?;
+        let py = key.py();
+        let number = with_key(self.key_type(), key, |key| {
+            gate::look(py, || self.counters.find(key)).or_raise()
+        })?;
         Ok(number.is_some())
     }
 

@@ -43,6 +43,28 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     result
 }
 
+/// When no look is tried with the lock, for all there is: what is seldom in memory makes looks at other things only a little slower.
+static PAUSES: env::Pauses = env::Pauses::new();
+
+/// Does `work` with the interpreter's lock, as long as it reads no file; `None` where it would. Then it is to be done anew without the lock, so that
+/// others go on while the device is waited for.
+pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
+    if PAUSES.is_one() {
+        return None;
+    }
+    let done = env::at_once(work);
+    PAUSES.note(done.is_some());
+    done
+}
+
+/// Looks up what mostly is in memory and takes no longer than giving the lock up does: with it where no file has to be read.
+pub(crate) fn look<T: Send>(py: Python<'_>, mut look: impl FnMut() -> T + Send) -> T {
+    match at_once(&mut look) {
+        Some(found) => found,
+        None => detached(py, look),
+    }
+}
+
 /// Waits until no mark is left, for as long as the work `took` at most.
 fn wait_awake(took: Duration) {
     if HOLDER.load(Ordering::Relaxed) == 0 || IS_AWAITED.swap(true, Ordering::Relaxed) {

@@ -2,11 +2,12 @@
 //!
 //! # Why single look-ups keep the interpreter lock
 //! A cached look-up takes about a third of a microsecond; giving the lock back and taking it again
-//! costs as much. So look-ups of one vertex hold it, and every `_many` call, write, scan and import
-//! releases it.
+//! costs as much. So look-ups of one vertex hold it as long as they read no file (`gate.rs`), and every
+//! `_many` call, write, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
 use crate::error::OrRaise;
+use crate::gate;
 use crate::table::Table;
 use crate::vertices::{self, vertex};
 use numpy::PyArray1;
@@ -37,11 +38,11 @@ impl Graph {
         &self,
         py: Python<'py>,
         v: &Bound<'py, PyAny>,
-        read: impl FnOnce(&quipu::Graph, u64, &mut Edges) -> quipu::Result<()>,
+        read: impl Fn(&quipu::Graph, u64, &mut Edges) -> quipu::Result<()> + Sync,
     ) -> PyResult<EdgeArrays<'py>> {
         let v = vertex(&self.graph, v)?;
         EDGES.with_borrow_mut(|(edges, _)| {
-            read(&self.graph, v, edges).or_raise()?;
+            gate::look(py, || read(&self.graph, v, edges)).or_raise()?;
             arrays::edges(py, &self.graph, edges)
         })
     }
@@ -50,11 +51,11 @@ impl Graph {
         &self,
         py: Python<'py>,
         v: &Bound<'py, PyAny>,
-        read: impl FnOnce(&quipu::Graph, u64, &mut Vec<u64>) -> quipu::Result<()>,
+        read: impl Fn(&quipu::Graph, u64, &mut Vec<u64>) -> quipu::Result<()> + Sync,
     ) -> PyResult<Bound<'py, PyAny>> {
         let v = vertex(&self.graph, v)?;
         EDGES.with_borrow_mut(|(_, ids)| {
-            read(&self.graph, v, ids).or_raise()?;
+            gate::look(py, || read(&self.graph, v, ids)).or_raise()?;
             arrays::vertices(py, &self.graph, ids)
         })
     }
@@ -140,12 +141,14 @@ impl Graph {
         v: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
-        self.graph.edge(u, v).or_raise()?.map(|weight| arrays::weight(py, weight)).transpose()
+        let found = gate::look(py, || self.graph.edge(u, v)).or_raise()?;
+        found.map(|weight| arrays::weight(py, weight)).transpose()
     }
 
     fn has_edge(&self, u: &Bound<'_, PyAny>, v: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = u.py();
         let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
-        self.graph.has_edge(u, v).or_raise()
+        gate::look(py, || self.graph.has_edge(u, v)).or_raise()
     }
 
     fn edge_many<'py>(
@@ -264,15 +267,18 @@ impl Graph {
     // --- degrees -------------------------------------------------------------------------------
 
     fn degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        self.graph.degree(vertex(&self.graph, v)?).or_raise()
+        let word = vertex(&self.graph, v)?;
+        gate::look(v.py(), || self.graph.degree(word)).or_raise()
     }
 
     fn out_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        self.graph.out_degree(vertex(&self.graph, v)?).or_raise()
+        let word = vertex(&self.graph, v)?;
+        gate::look(v.py(), || self.graph.out_degree(word)).or_raise()
     }
 
     fn in_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        self.graph.in_degree(vertex(&self.graph, v)?).or_raise()
+        let word = vertex(&self.graph, v)?;
+        gate::look(v.py(), || self.graph.in_degree(word)).or_raise()
     }
 
     fn degree_many<'py>(&self, py: Python<'py>, vs: &Bound<'py, PyAny>) -> PyResult<Degrees<'py>> {
@@ -382,7 +388,8 @@ impl Graph {
     }
 
     fn has_vertex(&self, v: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.graph.has_vertex(vertex(&self.graph, v)?).or_raise()
+        let word = vertex(&self.graph, v)?;
+        gate::look(v.py(), || self.graph.has_vertex(word)).or_raise()
     }
 
     fn vertices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

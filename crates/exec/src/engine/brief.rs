@@ -17,7 +17,6 @@ use crate::stored::SHORT_ROWS;
 use model::Value;
 use plan::{Expr, Plan, Planned, PredicateKind, Step};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use syntax::{Block, MutationOp, Query, Script, Statement};
 
 /// Queries of a script that is brief.
@@ -40,41 +39,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "regex_replace_all",
     "windows",
 ];
-
-/// When nothing is tried: where what is asked for is seldom in the cache, each try would be in vain.
-#[derive(Default)]
-pub(super) struct Pauses {
-    /// Calls that are not tried, from now on.
-    left: AtomicU64,
-    /// Those of the last pause.
-    last: AtomicU64,
-}
-
-/// Calls of a pause, at most.
-const PAUSE_MAX: u64 = 64;
-
-impl Pauses {
-    /// Whether this call is one of a pause. Threads that ask at the same time may count one less; nothing depends on it.
-    fn is_one(&self) -> bool {
-        let left = self.left.load(Relaxed);
-        if left > 0 {
-            self.left.store(left - 1, Relaxed);
-        }
-        left > 0
-    }
-
-    /// A call was tried: a pause follows where something was not in the cache, twice as long as the last one if that was just before.
-    fn note(&self, was_there: bool) {
-        let last = self.last.load(Relaxed);
-        if !was_there {
-            let next = (2 * last).clamp(1, PAUSE_MAX);
-            self.last.store(next, Relaxed);
-            self.left.store(next, Relaxed);
-        } else if last > 0 {
-            self.last.store(0, Relaxed);
-        }
-    }
-}
 
 impl Engine {
     /// Runs a script in a transaction of its own if that takes some microseconds: small changes, and looks at the rows of a key or of the begin of
@@ -208,19 +172,6 @@ mod tests {
         let none = Parameters::new();
         let briefly = || engine.run_briefly(PUT, Brief::Changing, &Run::new(&none)).unwrap();
         (0..20).any(|_| engine.run(PUT, &none).is_ok() && briefly().is_some())
-    }
-
-    #[test]
-    fn a_pause_is_twice_as_long_each_time_and_ends_with_a_hit() {
-        let pauses = Pauses::default();
-        let calls = |was_there: bool| {
-            let pause = (0..1000).take_while(|_| pauses.is_one()).count();
-            pauses.note(was_there);
-            pause
-        };
-        let found: Vec<usize> = (0..9).map(|_| calls(false)).collect();
-        assert_eq!(found, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
-        assert_eq!([calls(true), calls(true), calls(false), calls(false)], [64, 0, 0, 1]);
     }
 
     #[test]
