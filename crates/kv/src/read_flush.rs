@@ -198,11 +198,31 @@ mod tests {
         write(&kv, read, 0..100);
         kv.compact().unwrap();
         write(&kv, read, 50..150);
-        for _ in 0..20 {
-            assert_eq!(kv.count(read).unwrap(), 150);
+        for sixties in 0..20 {
+            let rows = 150 + 60 * sixties;
+            assert_eq!(kv.count(read).unwrap(), rows);
+            // More than are counted by what has changed.
+            write(&kv, read, rows..rows + 60);
         }
-        wait(&kv, read, [0, 0, 150]);
-        assert_eq!(kv.count(read).unwrap(), 150);
+        let is_below = &mut || rows(&kv, read)[2] > 100;
+        kv.inner.progress.wait_until_timeout(20_000_000, is_below);
+        assert!(is_below());
+        assert_eq!(kv.count(read).unwrap(), 1350);
+    }
+
+    #[test]
+    fn a_count_that_nothing_changed_passes_nothing() {
+        let (kv, [read, other]) = open(1000);
+        write(&kv, read, 0..100);
+        kv.compact().unwrap();
+        write(&kv, read, 50..150);
+        for more in 0..200 {
+            assert_eq!(kv.count(read).unwrap(), 150 + more);
+            write(&kv, other, 0..1);
+            assert_eq!(kv.count(read).unwrap(), 150 + more);
+            write(&kv, read, 150 + more..151 + more);
+        }
+        assert_eq!(rows(&kv, read), [300, 0, 100]);
     }
 
     #[test]

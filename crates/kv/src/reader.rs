@@ -113,7 +113,13 @@ impl At<'_> {
 
     pub(crate) fn count(&self) -> Result<u64> {
         self.inner.flush_if_passed_often(self.entry, self.view);
-        self.view.count(self.read_at()).map_err(tree_error)
+        // A follower's moment that is taken while it moves on may see less than its number says.
+        let has_own = self.overlay.is_some_and(|overlay| !overlay.is_empty());
+        let rows = match has_own || self.inner.options.read_only {
+            true => self.view.count(self.read_at()),
+            false => self.entry.tree.count(self.view, self.seq),
+        };
+        rows.map_err(tree_error)
     }
 
     pub(crate) fn estimate(&self, range: &KeyRange) -> Estimate {

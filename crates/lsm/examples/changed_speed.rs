@@ -1,7 +1,7 @@
 //! Measures whole scans of a relation that was changed: users with a number, a text and an age, the last two of which may be missing, a
 //! run of them at rest and a memtable with a quarter of them anew.
 //!
-//! `cargo run --release -p quipu-lsm --example changed_speed`
+//! `cargo run --release -p quipu-lsm --example changed_speed [users] [rounds]`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
 use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Projection, Shape};
@@ -15,8 +15,6 @@ use quipu_lsm::view::SuperVersion;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-
-const USERS: u64 = 100_000;
 
 fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
@@ -42,6 +40,9 @@ fn push_values(values: &mut [Column], state: &mut u64) {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u64>());
+    let users = arguments.next().transpose()?.unwrap_or(100_000);
+    let rounds = arguments.next().transpose()?.unwrap_or(40);
     let state = &mut 0x9e37_79b9_7f4a_7c15;
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
     env.create_folder(&PathBuf::from("tables"))?;
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folders = vec![PathBuf::from("tables")];
     let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
     let mut rows = Rows::new(&shape());
-    for user in 0..USERS {
+    for user in 0..users {
         rows.keys.push(KeyRef::Words(&[user]));
         push_values(&mut rows.values, state);
     }
@@ -61,25 +62,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut levels = vec![Run::default(); 6];
     levels[5].tables.push(Table::open(&context, &meta, &shape())?);
     let version = Arc::new(Version { level0: Vec::new(), levels });
-    for changed in [0, USERS / 10_000, USERS / 1000, USERS / 100, USERS / 4] {
+    for changed in [0, users / 10_000, users / 1000, users / 100, users / 4] {
         let memtable = Arc::new(Memtable::new(&shape()));
         for seq in 1..=changed {
             let mut batch = Batch::new(&shape());
             batch.rows = 1;
-            batch.keys.push(KeyRef::Words(&[random(state) % USERS]));
+            batch.keys.push(KeyRef::Words(&[random(state) % users]));
             push_values(&mut batch.values, state);
             memtable.insert(&batch, Kinds::Uniform(Kind::Put), seq);
         }
         let view = SuperVersion::new(memtable, Vec::new(), Arc::clone(&version), 0);
         let view = Arc::new(view);
-        println!("{changed} of {USERS} users changed");
+        println!("{changed} of {users} users changed");
         for (what, keys, values) in
             [("no column", 0, 0), ("keys", 1, 0), ("keys and ages", 1, 4), ("all", 1, 7)]
         {
             let projection = Projection { keys, values };
             let mut out = Batch::new(&shape());
             let mut best = f64::MAX;
-            for _ in 0..40 {
+            for _ in 0..rounds {
                 let start = Instant::now();
                 let mut cursor =
                     view.cursor(&context, KeyRange::all_words(), changed, None, projection);
@@ -91,8 +92,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     }
                     rows += out.rows;
                 }
-                assert_eq!(rows as u64, USERS, "changes bring no users");
-                best = best.min(start.elapsed().as_secs_f64() * 1e9 / USERS as f64);
+                assert_eq!(rows as u64, users, "changes bring no users");
+                best = best.min(start.elapsed().as_secs_f64() * 1e9 / users as f64);
             }
             println!("  {what:<20} {best:>6.1} ns a row");
         }

@@ -14,6 +14,7 @@ pub(crate) mod changes;
 pub mod codec;
 pub mod compaction;
 pub mod context;
+mod counted;
 pub mod error;
 pub(crate) mod flush;
 pub mod manifest;

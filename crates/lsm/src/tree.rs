@@ -21,6 +21,7 @@ use crate::compaction::{
     Choice, Levels, choose, choose_all, choose_level0, compact, rows_with_level0,
 };
 use crate::context::Context;
+use crate::counted::Counted;
 use crate::error::Result;
 use crate::flush::flush;
 use crate::memtable::{Kinds, Memtable};
@@ -52,6 +53,7 @@ pub struct Tree {
     /// Level 0 is to be merged once, be it full or not.
     merges_level0: AtomicBool,
     changes: Changes,
+    counted: Counted,
 }
 
 /// What a flush wrote.
@@ -130,6 +132,7 @@ impl Tree {
             obsolete: Mutex::default(),
             merges_level0: false.into(),
             changes: Changes::default(),
+            counted: Counted::default(),
         })
     }
 
@@ -186,6 +189,14 @@ impl Tree {
     #[must_use]
     pub fn changed_between(&self, since: u64, upto: u64) -> Option<Vec<u64>> {
         self.changes.between(since, upto)
+    }
+
+    /// Number of rows that a reader at `snapshot` sees in `view`, who has no writes of its own. Cheap where nothing, or little, has changed since it was asked last.
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    pub fn count(&self, view: &Arc<SuperVersion>, snapshot: u64) -> Result<u64> {
+        self.counted.count(view, &self.changes, snapshot)
     }
 
     /// Bytes of the active memtable.

@@ -9,6 +9,7 @@
 //! 2. What [`WordArena::allocate`] returns lies in one chunk.
 //! 3. A word is written before the link that leads to it is published with release order.
 
+use base::prefetch::prefetch_value;
 use env::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
@@ -103,6 +104,16 @@ impl BytesArena {
             std::iter::repeat_with(OnceLock::new).take(slots).collect()
         });
         assert!(slots[offset].set(bytes).is_ok(), "a slot is filled once");
+    }
+
+    /// Fetches a slot, though not its bytes.
+    #[inline]
+    pub(super) fn prefetch(&self, slot: u32) {
+        let (chunk, offset) = slot_place(slot);
+        let slots = self.chunks.get(chunk).and_then(OnceLock::get);
+        if let Some(slot) = slots.and_then(|slots| slots.get(offset)) {
+            prefetch_value(slot);
+        }
     }
 
     /// The bytes of a filled slot.

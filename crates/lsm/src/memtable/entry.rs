@@ -4,9 +4,10 @@
 //! An entry is linked into its leaf when all of it is written, and never changes: whoever has its place reads it whole.
 
 use super::arena::load;
-use super::{INLINE_WORDS_MAX, Memtable, Place, node, push_seq_kind, tree};
+use super::{INLINE_WORDS_MAX, Memtable, Order, Place, node, push_seq_kind, tree};
 use crate::rows::Rows;
-use base::{Column, Key, KeyRef, Kind};
+use base::prefetch::prefetch_value;
+use base::{Column, Key, KeyRef, Keys, Kind};
 use env::sync::atomic::AtomicU64;
 
 /// One version of a row in a memtable.
@@ -14,6 +15,8 @@ use env::sync::atomic::AtomicU64;
 pub struct EntryRef<'a> {
     pub(super) memtable: &'a Memtable,
     pub(super) place: Place,
+    /// What lies at the place, and on to the end of its chunk.
+    pub(super) node: &'a [AtomicU64],
 }
 
 /// A key that is borrowed where it is a byte string and copied where it is words.
@@ -56,19 +59,12 @@ pub(crate) struct Whole {
 }
 
 /// After so many older versions the next key is searched for.
-const VERSIONS_MAX: usize = 16;
+pub(crate) const VERSIONS_MAX: usize = 16;
 
 impl<'a> EntryRef<'a> {
     #[inline]
-    fn node(&self) -> &'a [AtomicU64] {
-        let Place { leaf, slot } = self.place;
-        let leaf = self.memtable.words.at(leaf);
-        &leaf[node::HEADER + slot as usize * self.memtable.stride..]
-    }
-
-    #[inline]
     pub(super) fn key_is(&self, key: KeyRef<'_>) -> bool {
-        let node = self.node();
+        let node = self.node;
         match key {
             KeyRef::Words(words) => {
                 words.iter().enumerate().all(|(i, word)| load(node, 1 + i) == *word)
@@ -77,24 +73,66 @@ impl<'a> EntryRef<'a> {
         }
     }
 
+    /// Whether another entry of the same memtable is a version of the same key.
+    #[inline]
+    pub(crate) fn has_key_of(&self, other: &Self) -> bool {
+        match self.memtable.order {
+            Order::Bytes => {
+                load(self.node, 1) == load(other.node, 1)
+                    && self.memtable.key_bytes(self.node) == self.memtable.key_bytes(other.node)
+            }
+            order => (1..=order.key_words()).all(|i| load(self.node, i) == load(other.node, i)),
+        }
+    }
+
+    /// Where it lies.
+    #[inline]
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Fetches the values, if they lie elsewhere.
+    #[inline]
+    pub(crate) fn prefetch_values(&self) {
+        let memtable = self.memtable;
+        if memtable.value_words > INLINE_WORDS_MAX {
+            let record = load(self.node, 1 + memtable.key_words()) as u32;
+            let words = memtable.words.at(record);
+            prefetch_value(&words[..memtable.value_words.min(words.len())]);
+        }
+    }
+
+    /// Appends the key to a column for each of its words, or to one of byte strings.
+    #[inline]
+    pub(crate) fn append_key(&self, out: &mut Keys) {
+        match out {
+            Keys::Words(columns) => {
+                for (i, column) in columns.iter_mut().enumerate() {
+                    column.push(load(self.node, 1 + i));
+                }
+            }
+            Keys::Bytes(column) => column.push(Some(self.memtable.key_bytes(self.node))),
+        }
+    }
+
     /// Sequence number, at most [`super::SEQ_STORED_MAX`].
     #[must_use]
     #[inline]
     pub fn seq(&self) -> u64 {
-        node::meta_seq(load(self.node(), 0))
+        node::meta_seq(load(self.node, 0))
     }
 
     /// [`Kind`] as its number.
     #[must_use]
     #[inline]
     pub fn kind(&self) -> u8 {
-        node::meta_kind(load(self.node(), 0))
+        node::meta_kind(load(self.node, 0))
     }
 
     /// Of an increment what it and all that is older here make together, where that is known.
     #[inline]
     pub(crate) fn whole(&self) -> Option<Whole> {
-        let node = self.node();
+        let node = self.node;
         let meta = load(node, 0);
         (meta & node::WHOLE_BIT != 0).then(|| {
             let is_closed = meta & node::CLOSED_BIT != 0;
@@ -107,13 +145,13 @@ impl<'a> EntryRef<'a> {
     #[must_use]
     #[inline]
     pub fn key(&self) -> EntryKey<'a> {
-        self.memtable.key_in(self.node())
+        self.memtable.key_in(self.node)
     }
 
     /// The words of a value column within the node, if it holds a value.
     #[inline]
     fn value(&self, column: usize) -> Option<&'a [AtomicU64]> {
-        let node = self.node();
+        let node = self.node;
         let meta = load(node, 0);
         if node::meta_kind(meta) == Kind::Delete as u8 {
             return None;
@@ -144,6 +182,14 @@ impl<'a> EntryRef<'a> {
         Some(node::read_bytes(&self.memtable.strings, load(value, 0), load(value, 1)))
     }
 
+    /// Fetches what says where the byte string of a value column lies, which [`EntryRef::bytes`] reads.
+    #[inline]
+    pub(crate) fn prefetch_bytes(&self, column: usize) {
+        if let Some(value) = self.value(column) {
+            self.memtable.strings.prefetch(node::bytes_slot(load(value, 0)));
+        }
+    }
+
     /// Place of the next version in order.
     #[inline]
     pub(crate) fn next_place(&self) -> Option<Place> {
@@ -153,7 +199,7 @@ impl<'a> EntryRef<'a> {
     /// The next older version of the same key.
     #[must_use]
     pub fn next_older(&self) -> Option<Self> {
-        let older = Self { memtable: self.memtable, place: self.next_place()? };
+        let older = self.memtable.entry(self.next_place()?);
         older.key_is(self.key().as_ref()).then_some(older)
     }
 

@@ -22,10 +22,11 @@ mod order;
 mod rewind;
 mod sieve;
 mod tree;
+mod walk;
 
 pub use cursor::MemCursor;
-pub(crate) use entry::Whole;
 pub use entry::{EntryKey, EntryRef};
+pub(crate) use entry::{VERSIONS_MAX, Whole};
 
 use crate::codec::filter::{hash_bytes, hash_words};
 use crate::rows::Rows;
@@ -36,13 +37,14 @@ use env::sync::ArcSwap;
 use env::sync::Mutex;
 use env::sync::atomic::AtomicU64;
 use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use node::{BytesKey, WordsKey};
+use node::{BytesKey, SLOTS, WordsKey};
 pub(crate) use order::{compare_rows, is_sorted, sort};
 use sieve::Sieve;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use tree::{Behind, Finger, Tree};
 pub(crate) use tree::{Drawn, Place, SlotSpace};
+pub(crate) use walk::Walk;
 
 /// Largest sequence number an entry can hold; larger ones are stored as this.
 pub const SEQ_STORED_MAX: u64 = node::SEQ_STORED_MAX;
@@ -582,7 +584,19 @@ impl Memtable {
 
     #[inline]
     pub(crate) fn entry(&self, place: Place) -> EntryRef<'_> {
-        EntryRef { memtable: self, place }
+        let leaf = self.words.at(place.leaf);
+        let node = &leaf[node::HEADER + place.slot as usize * self.stride..];
+        EntryRef { memtable: self, place, node }
+    }
+
+    /// A walk from a place on.
+    pub(crate) fn walk(&self, from: Option<Place>) -> Walk<'_> {
+        Walk::new(self, from)
+    }
+
+    /// A walk from the first version of a key, or of the first one after it, whose number is 0.
+    pub(crate) fn walk_behind(&self, key: KeyRef<'_>) -> Walk<'_> {
+        self.walk(self.seek(key, 0))
     }
 
     /// What its rows are made of.

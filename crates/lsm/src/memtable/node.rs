@@ -183,10 +183,16 @@ pub(super) fn bytes_place(slot: u32, len: usize) -> u64 {
     (u64::from(slot) << 32) | u64::from(u32::try_from(len).expect("rows are below 1 GiB"))
 }
 
+/// The slot of [`bytes_place`].
+#[inline]
+pub(super) fn bytes_slot(place: u64) -> u32 {
+    (place >> 32) as u32
+}
+
 /// The byte string that two words of an entry tell of.
 #[inline]
 pub(super) fn read_bytes(bytes: &BytesArena, place: u64, offset: u64) -> &[u8] {
-    let slot = bytes.get((place >> 32) as u32);
+    let slot = bytes.get(bytes_slot(place));
     let len = (place & 0xffff_ffff) as usize;
     slot.get(offset as usize..offset as usize + len).unwrap_or_default()
 }

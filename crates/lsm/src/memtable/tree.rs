@@ -24,7 +24,7 @@ use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::marker::PhantomData;
 
 /// Ends the chain of leaves; no node lies there.
-const NIL: u32 = 0;
+pub(super) const NIL: u32 = 0;
 /// The tree never grows higher: nodes have seven children at least, or were filled in order.
 const HEIGHT_MAX: usize = 32;
 
@@ -104,12 +104,12 @@ pub(super) struct Tree<'a, N> {
 }
 
 #[inline]
-fn order_of(node: &[AtomicU64]) -> SlotOrder {
+pub(super) fn order_of(node: &[AtomicU64]) -> SlotOrder {
     SlotOrder(node[0].load(Acquire))
 }
 
 #[inline]
-fn next_leaf(leaf: &[AtomicU64]) -> u32 {
+pub(super) fn next_leaf(leaf: &[AtomicU64]) -> u32 {
     leaf[1].load(Acquire) as u32
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Heads<'a> {
 
 /// The first two words of a row, in the order of keys.
 #[inline]
-fn front(columns: &[Vec<u64>], row: usize) -> u128 {
+pub(super) fn front(columns: &[Vec<u64>], row: usize) -> u128 {
     match columns {
         [first] => u128::from(first[row]) << 64,
         [first, second, ..] => u128::from(first[row]) << 64 | u128::from(second[row]),
@@ -180,22 +180,10 @@ impl<'a> Heads<'a> {
         self.heads.iter().all(|head| head.decides)
     }
 
-    /// Goes past the row at hand of `first` and past the other heads' rows of its key.
-    pub(crate) fn skip_key(&mut self, mut first: usize) -> Result<()> {
-        for i in (0..self.heads.len()).rev() {
-            let head = &self.heads[i];
-            if i == first || head.compare_now(&self.heads[first]).is_ne() {
-                continue;
-            }
-            let (to, heads) = (head.at + 1, self.heads.len());
-            self.advance(i, to)?;
-            // A head that is at its end leaves the list.
-            if self.heads.len() < heads && i < first {
-                first -= 1;
-            }
-        }
-        let to = self.heads[first].at + 1;
-        self.advance(first, to)
+    /// The head whose key at hand is the least, of all but one.
+    pub(crate) fn least_but(&self, one: usize) -> Option<usize> {
+        let others = (0..self.heads.len()).filter(|&i| i != one);
+        others.reduce(|a, b| if self.heads[b].compare_now(&self.heads[a]).is_lt() { b } else { a })
     }
 
     /// The head whose row comes next, and the other one whose key comes first after it (which may

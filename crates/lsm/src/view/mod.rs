@@ -29,6 +29,7 @@ mod runs;
 mod sample;
 mod scan;
 mod source;
+mod weave;
 
 pub(crate) use columns::push_absent;
 pub use cursor::Cursor;
@@ -149,6 +150,13 @@ impl SuperVersion {
     /// Sets [`SuperVersion::passed_rows_wanted`].
     pub fn want_passed_rows(&self, rows: u64) {
         self.passed_wanted.store(rows, Ordering::Relaxed);
+    }
+
+    /// Versions of rows in memtables and in all runs but the deepest.
+    pub(crate) fn rows_above(&self) -> u64 {
+        let runs = self.runs.split_last().map_or(&[][..], |(_, above)| above);
+        self.memtables().map(|memtable| memtable.rows()).sum::<u64>()
+            + runs.iter().map(|run| run.rows).sum::<u64>()
     }
 
     /// What rows are made of.

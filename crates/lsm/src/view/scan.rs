@@ -7,6 +7,7 @@ use super::runs::RunView;
 use super::source::{
     CHUNK_ROWS, MemSource, RunSource, Source, read_block, read_window, single_first_word, window,
 };
+use super::weave::Weave;
 use super::{Covers, ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::Memtable;
@@ -338,6 +339,7 @@ pub(super) struct VisibleScan<'a> {
     fold: Fold,
     /// The key decided last: what else comes of it is older.
     done: Option<Key>,
+    weave: Weave,
 }
 
 impl<'a> VisibleScan<'a> {
@@ -357,6 +359,7 @@ impl<'a> VisibleScan<'a> {
             projection,
             fold: Fold::new(),
             done: None,
+            weave: Weave::default(),
         })
     }
 
@@ -364,12 +367,15 @@ impl<'a> VisibleScan<'a> {
     pub(super) fn append(&mut self, limit: usize, out: &mut Batch) -> Result<()> {
         let end = out.rows.saturating_add(limit);
         while out.rows < end {
-            let Some((first, second)) = self.heads.first_two() else { return Ok(()) };
-            let run_end = self.heads.run_end(first, second);
             if self.heads.all_decide() {
-                self.append_decided((first, second), run_end, end - out.rows, out)?;
+                if self.heads.heads.is_empty() {
+                    return Ok(());
+                }
+                self.append_decided(end - out.rows, out)?;
                 continue;
             }
+            let Some((first, second)) = self.heads.first_two() else { return Ok(()) };
+            let run_end = self.heads.run_end(first, second);
             let plain = self.plain_rows(first, run_end, end - out.rows);
             if plain.is_empty() {
                 if self.decide_next(first)? {
@@ -390,54 +396,36 @@ impl<'a> VisibleScan<'a> {
         Ok(())
     }
 
-    /// Appends the next rows, at most `limit`, where each that is at hand decides its key: those of `first` up to `run_end` that no other
-    /// source has, or the one of a key that several have.
-    fn append_decided(
-        &mut self,
-        (first, second): (usize, Option<usize>),
-        run_end: usize,
-        limit: usize,
-        out: &mut Batch,
-    ) -> Result<()> {
+    /// Appends the next rows, at most `limit`, where each that is at hand decides its key.
+    fn append_decided(&mut self, limit: usize, out: &mut Batch) -> Result<()> {
         let before = out.rows;
-        let head = &self.heads.heads[first];
-        let is_single = run_end > head.at;
-        let end = if is_single { run_end.min(head.at.saturating_add(limit)) } else { head.at + 1 };
-        let rows = (&head.rows.keys, &head.rows.values[..]);
-        if head.rows.kinds.is_empty() {
-            append_rows(out, rows, head.at..end, self.projection);
-        } else {
-            let mut row = head.at;
-            for kinds in head.rows.kinds[head.at..end].chunk_by(|a, b| a == b) {
-                if kinds[0] == Kind::Put as u8 {
-                    append_rows(out, rows, row..row + kinds.len(), self.projection);
-                }
-                row += kinds.len();
+        self.weave.find(&self.heads.heads, limit);
+        self.weave.append(&self.heads.heads, self.projection, out);
+        let (head, row) = self.weave.last;
+        // Older versions may come with the next chunk of a source.
+        self.done = Some(self.heads.heads[head].rows.keys.get(row));
+        let mut ended = self.weave.ended;
+        for head in (0..self.heads.heads.len()).rev() {
+            if ended == Some(head) {
+                continue;
+            }
+            let heads = self.heads.heads.len();
+            self.heads.advance(head, self.weave.at[head])?;
+            // A head that is at its end leaves the list.
+            if self.heads.heads.len() < heads {
+                ended = ended.map(|ended| ended - usize::from(head < ended));
             }
         }
-        // Older versions may come with the next chunk of a source.
-        if self.heads.heads.iter().any(|head| head.len == head.at + 1) || end == head.len {
-            self.done = Some(head.rows.keys.get(end - 1));
-        }
-        if !is_single {
-            return self.heads.skip_key(first);
-        }
-        if end == self.heads.heads[first].len {
-            self.append_blocks(first, second, limit - (out.rows - before), out)?;
-        }
+        let Some(first) = ended else { return Ok(()) };
+        self.append_blocks(first, limit - (out.rows - before), out)?;
+        let end = self.heads.heads[first].len;
         self.heads.advance(first, end)
     }
 
     /// Appends what follows the chunk at hand of `first`, at most `limit` rows, from its blocks to the batch, where it is a plain run and long pieces of it come before
-    /// the key at hand of `second`: the way through a chunk costs as much again.
-    fn append_blocks(
-        &mut self,
-        first: usize,
-        second: Option<usize>,
-        limit: usize,
-        out: &mut Batch,
-    ) -> Result<()> {
-        let upper = second.map(|second| {
+    /// what the other heads have at hand: the way through a chunk costs as much again.
+    fn append_blocks(&mut self, first: usize, limit: usize, out: &mut Batch) -> Result<()> {
+        let upper = self.heads.least_but(first).map(|second| {
             let head = &self.heads.heads[second];
             head.rows.keys.get(head.at)
         });

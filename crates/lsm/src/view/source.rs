@@ -1,9 +1,10 @@
 //! Where versions come from, in chunks: a memtable or a run of tables.
 
-use crate::memtable::{EntryRef, Memtable, Place, SEQ_STORED_MAX, compare_rows, push_seq_kind};
+use crate::Result;
+use crate::memtable::{EntryRef, Memtable, Place, SEQ_STORED_MAX, VERSIONS_MAX, compare_rows};
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
-use crate::{Result, view::columns::push_key};
+use base::prefetch::prefetch_front;
 use base::{Column, Key, KeyRange, KeyRef, Kind, Projection};
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
@@ -31,6 +32,8 @@ pub trait RowSource: Send {
 
 /// Rows a source hands out at once, at most.
 pub(crate) const CHUNK_ROWS: usize = 1024;
+/// Entries whose values are fetched at the same time; the bits of a word.
+const AT_ONCE: usize = 64;
 /// Blocks a long scan reads at once, at most ...
 pub(super) const WINDOW_BLOCKS: usize = 128;
 /// ... and their bytes, but for a single block that is longer.
@@ -48,6 +51,8 @@ pub struct MemSource<M> {
     own: Option<Arc<Vec<RangeTombstone>>>,
     /// Of each key only what is seen at this snapshot.
     snapshot: Option<u64>,
+    /// The last entry that needs none of the older ones of its key.
+    decided: Option<Place>,
     /// Memory for the entries of a chunk.
     places: Vec<Place>,
 }
@@ -86,7 +91,58 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
             chunk_rows,
             own: None,
             snapshot,
+            decided: None,
             places: Vec::new(),
+        }
+    }
+
+    /// Finds the entries of the next chunk, and appends their keys, numbers and kinds.
+    fn find(&mut self, out: &mut Rows) {
+        self.places.clear();
+        let memtable = &*self.memtable;
+        let mut walk = memtable.walk(self.place);
+        // What is older than a version that decides, or says what all make together, is not looked at.
+        let mut decided = self.decided.map(|place| memtable.entry(place));
+        let mut older = 0;
+        while self.places.len() < self.chunk_rows {
+            let Some(entry) = walk.entry() else { break };
+            if decided.is_some_and(|decided| entry.has_key_of(&decided)) {
+                older += 1;
+                match older {
+                    VERSIONS_MAX => walk = memtable.walk_behind(entry.key().as_ref()),
+                    _ => walk.advance(),
+                }
+                continue;
+            }
+            let beyond = |upper: &Key| entry.key().as_ref() >= upper.as_ref();
+            if self.range.upper.as_ref().is_some_and(beyond) {
+                break;
+            }
+            let is_seen = match (&self.own, self.snapshot) {
+                (Some(own), _) => !is_own_hidden(own, entry),
+                (None, snapshot) => snapshot.is_none_or(|snapshot| entry.seq() <= snapshot),
+            };
+            walk.advance();
+            if !is_seen {
+                continue;
+            }
+            let whole = entry.whole().filter(|_| self.snapshot.is_some());
+            let kind = whole.map_or(entry.kind(), |whole| whole.kind);
+            let is_last = entry.kind() != Kind::Merge as u8 || whole.is_some();
+            if is_last && self.snapshot.is_some() {
+                (decided, older) = (Some(entry), 0);
+            }
+            out.seqs.push(if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() });
+            out.kinds.push(kind);
+            entry.append_key(&mut out.keys);
+            if self.projection.values != 0 {
+                entry.prefetch_values();
+            }
+            self.places.push(entry.place());
+        }
+        (self.place, self.decided) = (walk.place(), decided.map(|entry| entry.place()));
+        if out.kinds.iter().all(|&kind| kind == Kind::Put as u8) {
+            out.kinds.clear();
         }
     }
 
@@ -108,41 +164,44 @@ pub(crate) fn is_own_hidden(tombstones: &[RangeTombstone], entry: EntryRef<'_>) 
 impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
     fn next_rows(&mut self, out: &mut Rows) -> Result<bool> {
         // First which entries, then column by column: looks at entries that do not wait for one another.
-        self.places.clear();
-        while self.places.len() < self.chunk_rows {
-            let Some(place) = self.place else { break };
-            let entry = self.memtable.entry(place);
-            let key = entry.key();
-            if self.range.upper.as_ref().is_some_and(|upper| key.as_ref() >= upper.as_ref()) {
-                break;
-            }
-            let seen = match (&self.own, self.snapshot) {
-                (Some(own), _) => !is_own_hidden(own, entry),
-                (None, snapshot) => snapshot.is_none_or(|snapshot| entry.seq() <= snapshot),
-            };
-            if !seen {
-                self.place = entry.next_place();
+        self.find(out);
+        let memtable = &*self.memtable;
+        let entries = || self.places.iter().map(|&place| memtable.entry(place));
+        let has_wholes = self.snapshot.is_some() && memtable.has_wholes();
+        for (i, column) in out.values.iter_mut().enumerate() {
+            if !self.projection.value(i) {
                 continue;
             }
-            // What is older than a version that decides, or says what all make together, is not looked at.
-            let whole = entry.whole().filter(|_| self.snapshot.is_some());
-            let decides = self.snapshot.is_some() && entry.kind() != Kind::Merge as u8;
-            let is_last = decides || whole.is_some();
-            self.place = if is_last { entry.next_key() } else { entry.next_place() };
-            let seq = if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() };
-            push_seq_kind(out, seq, whole.map_or(entry.kind(), |whole| whole.kind));
-            push_key(&mut out.keys, key.as_ref(), Projection::KEYS);
-            self.places.push(place);
-        }
-        for (i, column) in out.values.iter_mut().enumerate() {
-            if self.projection.value(i) {
-                let has_wholes = self.snapshot.is_some() && self.memtable.has_wholes();
-                for &place in &self.places {
-                    let entry = self.memtable.entry(place);
-                    let whole = if has_wholes { entry.whole() } else { None };
-                    match (whole, &mut *column) {
-                        (Some(whole), Column::Words(words)) => words.push(Some(whole.word)),
-                        (_, column) => entry.append_value(i, column),
+            match column {
+                Column::Words(column) if has_wholes => {
+                    let word = |entry: EntryRef<'_>| match entry.whole() {
+                        Some(whole) => Some(whole.word),
+                        None => entry.word(i),
+                    };
+                    entries().for_each(|entry| column.push(word(entry)));
+                }
+                Column::Words(column) => {
+                    for places in self.places.chunks(AT_ONCE) {
+                        let (before, mut valid) = (column.words.len(), 0);
+                        for (bit, &place) in places.iter().enumerate() {
+                            let word = memtable.entry(place).word(i);
+                            column.words.push(word.unwrap_or_default());
+                            valid |= u64::from(word.is_some()) << bit;
+                        }
+                        column.validity.extend(before, places.len(), |_| valid);
+                    }
+                }
+                // Slot, string, copy: each is a wait for memory before the next.
+                Column::Bytes(column) => {
+                    for places in self.places.chunks(AT_ONCE) {
+                        let entry = |&place: &Place| memtable.entry(place);
+                        places.iter().for_each(|place| entry(place).prefetch_bytes(i));
+                        let mut strings = [None; AT_ONCE];
+                        for (string, place) in strings.iter_mut().zip(places) {
+                            *string = entry(place).bytes(i);
+                            prefetch_front(string.unwrap_or_default(), 1);
+                        }
+                        strings[..places.len()].iter().for_each(|string| column.push(*string));
                     }
                 }
             }
@@ -384,4 +443,87 @@ pub(crate) fn single_first_word(range: &KeyRange) -> Option<u64> {
         Some(_) => false,
     };
     single.then_some(*word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memtable::Kinds;
+    use base::{Batch, ColumnShape, KeyShape, Shape};
+    use proptest::prelude::*;
+
+    fn key_of(shape: KeyShape, key: u8) -> Key {
+        match shape {
+            // Alike in their first eight bytes.
+            KeyShape::Bytes => Key::Bytes(format!("a longer key {key:03}").into_bytes()),
+            KeyShape::Words(words) => Key::words(&[9, u64::from(key)][2 - usize::from(words)..]),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn of_each_key_comes_what_a_reader_sees_whatever_a_chunk_holds(
+            writes in prop::collection::vec((0..40_u8, 0..3_u8, any::<bool>()), 0..400),
+            hot in 0..60_usize,
+            snapshot in 0..500_u64,
+            chunk_rows in 1..40_usize,
+            lower in 0..20_u8,
+            shape in 0..3_usize,
+        ) {
+            let values = vec![ColumnShape::Word { merge: None }, ColumnShape::Bytes];
+            let key = [KeyShape::Words(1), KeyShape::Words(2), KeyShape::Bytes][shape];
+            let shape = Shape { key, values };
+            let memtable = Memtable::new(&shape);
+            // One key with more versions than a walk goes past one by one.
+            let hot = std::iter::repeat_n((7, 0, true), hot);
+            let kinds = [Kind::Put, Kind::Merge, Kind::Delete];
+            let mut all = Vec::new();
+            for (seq, (key, kind, is_there)) in (1..).zip(writes.into_iter().chain(hot)) {
+                let (kind, key) = (kinds[usize::from(kind)], key_of(shape.key, key));
+                let has_value = is_there && kind != Kind::Delete;
+                let word = has_value.then_some(seq * 3);
+                let text = has_value.then(|| vec![seq as u8; seq as usize % 5]);
+                let mut batch = Batch { rows: 1, ..Batch::new(&shape) };
+                batch.keys.push(key.as_ref());
+                for column in &mut batch.values {
+                    match column {
+                        Column::Words(column) => column.push(word),
+                        Column::Bytes(column) => column.push(text.as_deref()),
+                    }
+                }
+                memtable.insert(&batch, Kinds::Uniform(kind), seq);
+                all.push((key, seq, kind as u8, word, text));
+            }
+            let range = KeyRange { lower: key_of(shape.key, lower), upper: Some(key_of(shape.key, 35)) };
+            all.retain(|(key, seq, ..)| range.contains(key.as_ref()) && *seq <= snapshot);
+            all.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+            let mut decided = None;
+            all.retain(|(key, _, kind, ..)| {
+                let is_older = decided.as_ref() == Some(key);
+                if *kind != Kind::Merge as u8 {
+                    decided = Some(key.clone());
+                }
+                !is_older
+            });
+            let mut source =
+                MemSource::seen(&memtable, range, snapshot, Projection::ALL, chunk_rows);
+            let mut found = Vec::new();
+            let mut rows = Rows::new(&shape);
+            while source.next_rows(&mut rows).unwrap() {
+                prop_assert!((1..=chunk_rows).contains(&rows.len()));
+                for row in 0..rows.len() {
+                    let (Column::Words(words), Column::Bytes(texts)) = (&rows.values[0], &rows.values[1]) else {
+                        unreachable!("a word and a text");
+                    };
+                    let word = words.validity.is_valid(row).then(|| words.words[row]);
+                    let text = texts.validity.is_valid(row).then(|| texts.get(row).to_vec());
+                    found.push((rows.keys.get(row), rows.seq(row), rows.kind(row), word, text));
+                }
+                rows.clear();
+            }
+            prop_assert_eq!(found, all);
+        }
+    }
 }
