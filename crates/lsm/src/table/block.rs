@@ -284,7 +284,7 @@ impl Block {
     }
 
     /// Bytes of memory it takes.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         let columns = self.columns();
         let fixed = size_of::<Columns<'_>>() + size_of_val(&*columns.values) + 64;
         let bytes = match self.cell.borrow_owner() {

@@ -89,6 +89,27 @@ fn scattered(i: u64) -> u64 {
     i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % ROWS
 }
 
+/// Found by an audit: of keys in no order all blocks were held until the last was found.
+#[test]
+fn many_keys_in_no_order_are_answered_in_theirs_however_little_is_held() {
+    let cold = Cold::new();
+    let asked: Vec<u64> = (0..5000).map(|i| scattered(i) + ROWS * u64::from(i % 7 == 3)).collect();
+    let keys = Keys::Words(vec![asked.clone()]);
+    cold.counted(|view, at, out| {
+        let mut present = Vec::new();
+        view.get_many(&keys, at, Projection::ALL, &mut present, out).unwrap();
+        let (Keys::Words(found), Column::Bytes(values)) = (&out.keys, &out.values[0]) else {
+            unreachable!("a word and a byte string");
+        };
+        assert_eq!((&found[0], out.rows), (&asked, asked.len()));
+        for (i, &key) in asked.iter().enumerate() {
+            assert_eq!(present[i], key < ROWS);
+            let wanted = [key as u8; VALUE_BYTES];
+            assert_eq!(values.get(i), if key < ROWS { &wanted[..] } else { &[] }, "key {key}");
+        }
+    });
+}
+
 #[test]
 fn a_batch_of_keys_waits_for_the_disk_for_heads_and_then_for_values() {
     let cold = Cold::new();

@@ -2,7 +2,7 @@
 
 use super::fold::{Fold, Outcome, WithValue};
 use super::source::is_own_hidden;
-use super::{ReadAt, SuperVersion, columns, exactly};
+use super::{ReadAt, SuperVersion, columns};
 use crate::Result;
 use crate::memtable::EntryRef;
 use crate::table::read_values;
@@ -79,7 +79,7 @@ impl SuperVersion {
     ) -> Result<()> {
         let shape = self.shape();
         let cover = match self.has_tombstones(at) {
-            true => self.covers(at, &exactly(key)).over(key),
+            true => self.cover_over(key, at),
             false => 0,
         };
         fold.reset();

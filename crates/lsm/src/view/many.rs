@@ -1,15 +1,23 @@
 //! Many keys at once: sorted, grouped by block, blocks read in batches.
+//!
+//! # Invariants
+//! 1. Rows come out in the order of the keys as given. Sorted keys go piece by piece; others are first looked up all.
+//! 2. Of blocks and values that are not in the result yet, a batch holds [`HELD_BYTES_MAX`] and what one piece adds, however many keys
+//!    it has: past that, the rows found so far are copied.
 
 use super::places::{Place, Places};
 use super::runs::RunView;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
-use crate::memtable::{is_sorted, key_at, sort};
+use crate::memtable::{Memtable, is_sorted, key_at, sort};
 use crate::table::Fill;
 use base::{Batch, KeyRef, Keys, Projection, Shape, WORDS_MAX};
 
 /// Keys looked up together: bounds the blocks held at once.
 const CHUNK_KEYS: usize = 1024;
+
+/// Bytes of blocks that are held for rows to be copied from, without a piece's. Most batches stay below, and copy each row once.
+const HELD_BYTES_MAX: u64 = if cfg!(test) { 4 << 10 } else { 16 << 20 };
 
 impl SuperVersion {
     /// For each key appends to `out` a row with the key's values, or one without values where there
@@ -31,21 +39,22 @@ impl SuperVersion {
             sort(keys, &mut order);
         }
         let sorted = order.iter().enumerate().all(|(i, &row)| i == row as usize);
-        let chunk_keys = if sorted || len <= CHUNK_KEYS { CHUNK_KEYS } else { len };
-        // Rows come out in the order of the keys as given: sorted keys go chunk by chunk, others are
-        // first looked up all, and blocks are then held as long as the result is built.
         let mut places = Places::new(self.shape(), len);
-        for (number, chunk) in order.chunks(chunk_keys.max(1)).enumerate() {
-            for piece in chunk.chunks(CHUNK_KEYS) {
-                self.locate(keys, piece, at, projection, &mut places)?;
+        let mut settled = 0;
+        for (number, piece) in order.chunks(CHUNK_KEYS).enumerate() {
+            let start = number * CHUNK_KEYS;
+            self.locate(keys, piece, at, projection, &mut places)?;
+            if sorted {
+                let rows = start..start + piece.len();
+                rows.for_each(|i| places.emit(keys, i, projection, present, out));
+                places.let_go();
+            } else if places.held_bytes() > HELD_BYTES_MAX && start + piece.len() < len {
+                places.settle(&order[settled..start + piece.len()], projection);
+                settled = start + piece.len();
             }
-            let emit = if sorted {
-                number * chunk_keys..number * chunk_keys + chunk.len()
-            } else {
-                0..len
-            };
-            emit.for_each(|i| places.emit(keys, i, projection, present, out));
-            places.let_go();
+        }
+        if !sorted {
+            (0..len).for_each(|i| places.emit(keys, i, projection, present, out));
         }
         Ok(())
     }
@@ -73,9 +82,14 @@ impl SuperVersion {
             }
         }
         let held = places.blocks.len();
-        if self.has_tombstones(at) {
+        // A transaction's own deleted ranges hide some of its own rows.
+        if at.overlay.is_some_and(Memtable::has_range_tombstones) {
             asked.iter().for_each(|&i| places.of[i as usize] = Place::Several);
         } else {
+            if self.has_tombstones(at) {
+                let over = |i: u32| self.cover_over(key_at(keys, i as usize, &mut buffer), at);
+                places.set_covers(&asked, over);
+            }
             self.look_up(keys, asked.clone(), at, places)?;
         }
         places.finish(self, keys, &asked, held, at, projection)?;
@@ -95,10 +109,11 @@ impl SuperVersion {
     ) -> Result<()> {
         let mut buffer = [0; WORDS_MAX];
         for (memtable, snapshot) in self.layers_in_memory(at) {
+            let is_own = at.own().is_some_and(|own| std::ptr::eq(own, memtable));
             open.retain(|&i| {
                 let entry = memtable.find(key_at(keys, i as usize, &mut buffer), snapshot);
                 let Some(entry) = entry else { return true };
-                places.add_entry(i, entry);
+                places.add_entry(i, entry, is_own);
                 places.is_open(i)
             });
         }

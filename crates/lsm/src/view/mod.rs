@@ -205,6 +205,26 @@ impl SuperVersion {
     }
 }
 
+impl SuperVersion {
+    /// As [`Covers::over`], of one key, at the cost of a look at each tombstone.
+    fn cover_over(&self, key: KeyRef<'_>, at: ReadAt<'_>) -> u64 {
+        let newest = |tombstones: &[RangeTombstone]| {
+            let over = tombstones.iter().filter(|t| t.seq <= at.snapshot && t.range.contains(key));
+            over.map(|tombstone| tombstone.seq).max().unwrap_or(0)
+        };
+        if let Some(overlay) = at.overlay.filter(|overlay| overlay.has_range_tombstones())
+            && overlay.range_tombstones().iter().any(|tombstone| tombstone.range.contains(key))
+        {
+            return u64::MAX;
+        }
+        let active = match self.active.has_range_tombstones() {
+            true => newest(&self.active.range_tombstones()),
+            false => 0,
+        };
+        active.max(newest(&self.tombstones))
+    }
+}
+
 /// Range tombstones that a read has to mind.
 #[derive(Debug, Default)]
 struct Covers(Vec<RangeTombstone>);

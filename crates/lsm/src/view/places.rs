@@ -61,8 +61,12 @@ pub(super) struct Places<'a> {
     pub(super) blocks: Vec<Arc<Block>>,
     values: Vec<Found>,
     links: Vec<Link<'a>>,
-    /// Values of the keys whose versions were combined.
+    /// Values of the keys whose versions were combined, and of those whose blocks were let go.
     combined: Batch,
+    /// Of each key the number below which versions are deleted by a range; empty where there are no such ranges.
+    covers: Vec<u64>,
+    /// Bytes of the blocks and values.
+    held_bytes: u64,
 }
 
 impl<'a> Places<'a> {
@@ -73,13 +77,56 @@ impl<'a> Places<'a> {
             values: Vec::new(),
             links: Vec::new(),
             combined: Batch::new(shape),
+            covers: Vec::new(),
+            held_bytes: 0,
         }
+    }
+
+    /// Says of the keys numbered in `asked` below which number their versions are deleted; 0 where by none.
+    pub(super) fn set_covers(&mut self, asked: &[u32], mut over: impl FnMut(u32) -> u64) {
+        self.covers.resize(self.of.len(), 0);
+        asked.iter().for_each(|&i| self.covers[i as usize] = over(i));
+    }
+
+    fn cover(&self, i: u32) -> u64 {
+        self.covers.get(i as usize).copied().unwrap_or(0)
+    }
+
+    /// Bytes of what the places so far point to, but for memtables.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Copies the values of the keys numbered in `found`, and lets go of the blocks.
+    pub(super) fn settle(&mut self, found: &[u32], projection: Projection) {
+        let values = Projection { keys: 0, ..projection };
+        for &i in found {
+            let (block, row, value) = match self.of[i as usize] {
+                Place::Block(block, row) => (&self.blocks[block as usize], row as usize, None),
+                Place::Apart(block, row, value) => {
+                    let value = &self.values[value as usize];
+                    (&self.blocks[block as usize], row as usize, Some(value))
+                }
+                _ => continue,
+            };
+            self.of[i as usize] = Place::Combined(self.combined.rows as u32);
+            match value {
+                Some(value) => block.append_with(row, value, values, &mut self.combined),
+                None => block.append_to(row..row + 1, values, &mut self.combined),
+            }
+        }
+        self.let_blocks_go();
+    }
+
+    fn let_blocks_go(&mut self) {
+        self.blocks.clear();
+        self.values.clear();
+        self.held_bytes = 0;
     }
 
     /// Forgets what the places so far point to.
     pub(super) fn let_go(&mut self) {
-        self.blocks.clear();
-        self.values.clear();
+        self.let_blocks_go();
         self.combined.clear();
     }
 
@@ -88,10 +135,14 @@ impl<'a> Places<'a> {
         matches!(self.of[i as usize], Place::Open | Place::Merging(..))
     }
 
-    /// Takes note of a key's newest version in a memtable, and of the older ones there that count.
-    pub(super) fn add_entry(&mut self, i: u32, entry: EntryRef<'a>) {
+    /// Takes note of a key's newest version in a memtable, and of the older ones there that count. A transaction's own (`is_own`) no range deletes.
+    pub(super) fn add_entry(&mut self, i: u32, entry: EntryRef<'a>, is_own: bool) {
+        let cover = if is_own { 0 } else { self.cover(i) };
         let mut entry = Some(entry);
         while let Some(version) = entry.filter(|_| self.is_open(i)) {
+            if version.seq() < cover {
+                return self.add(i, Version::Memtable(version), DELETE);
+            }
             if let Some(whole) = version.whole() {
                 return self.add(i, Version::Whole(whole), whole.kind);
             }
@@ -102,7 +153,9 @@ impl<'a> Places<'a> {
 
     /// Takes note of a key's newest version in a run; `repeats` says whether older ones may follow it there.
     pub(super) fn add_row(&mut self, i: u32, block: u32, row: usize, repeats: bool) {
-        let kind = self.blocks[block as usize].kind(row);
+        let found_in = &self.blocks[block as usize];
+        let is_deleted = found_in.seq(row) < self.cover(i);
+        let kind = if is_deleted { DELETE } else { found_in.kind(row) };
         self.add(i, Version::Block(block, row as u32), kind);
         if repeats && self.is_merging(i) {
             self.of[i as usize] = Place::Several;
@@ -192,7 +245,10 @@ impl<'a> Places<'a> {
             self.let_unused_go(asked, held);
         }
         self.links.clear();
-        self.read_apart(asked, values)
+        self.read_apart(asked, values)?;
+        let new = &self.blocks[held.min(self.blocks.len())..];
+        self.held_bytes += new.iter().map(|block| block.memory_bytes()).sum::<u64>();
+        Ok(())
     }
 
     /// Reads the values, of the keys in `asked`, that stand apart from their blocks.
@@ -209,7 +265,9 @@ impl<'a> Places<'a> {
             }
         }
         if !wanted.is_empty() {
-            self.values.extend(read_values(&wanted, true)?);
+            let read = read_values(&wanted, true)?;
+            self.held_bytes += read.iter().map(|value| value.len() as u64).sum::<u64>();
+            self.values.extend(read);
         }
         Ok(())
     }
