@@ -225,16 +225,40 @@ def test_typed_columns_come_out_as_their_arrow_types(db: quipu.Database) -> None
     spec = "{k: Int, s: String => f: Float?, b: Bool, y: Bytes, l: [Int], a: Any?, n: Any?, e: String?}"
     relation = db.relation("r", create=spec)
     text = pa.string()
-    types = [pa.int64(), text, pa.float64(), pa.bool_(), pa.binary(), text, pa.null(), pa.null(), text]
+    ints = pa.list_(pa.int64())
+    types = [pa.int64(), text, pa.float64(), pa.bool_(), pa.binary(), ints, pa.null(), pa.null(), text]
     assert relation.to_arrow().schema.types == types
     relation.put([(2, "b", None, True, b"x", [1], 7, None, None), (1, "a", 0.5, False, b"", [], 8.5, None, None)])
     types[6] = pa.float64()
     table = relation.to_arrow()
     assert table.schema.types == types
     assert table.to_pylist()[0] == dict(
-        zip(table.column_names, (1, "a", 0.5, False, b"", "[]", 8.5, None, None), strict=True)
+        zip(table.column_names, (1, "a", 0.5, False, b"", [], 8.5, None, None), strict=True)
     )
     assert relation.to_polars()["k"].to_list() == relation.to_pandas()["k"].to_list() == [1, 2]
+
+
+def test_vectors_and_lists_come_out_as_they_went_in(db: quipu.Database) -> None:
+    spec = "{k: Int => v: <F32; 2>, w: <F64; 3>?, l: [Float], s: [String?], d: [[Int]]}"
+    relation = db.relation("r", create=spec)
+    rows = [
+        (1, [0.5, 1.0], None, [1.0, 2.5], ["a", None], [[1]]),
+        (2, [2.0, 3.0], [1.0, 2.0, 3.0], [], [], []),
+    ]
+    relation.put(rows)
+    table = relation.to_arrow()
+    floats, doubles = pa.list_(pa.float32(), 2), pa.list_(pa.float64(), 3)
+    types = [pa.int64(), floats, doubles, pa.list_(pa.float64()), pa.list_(pa.string()), pa.string()]
+    assert table.schema.types == types
+    assert table.drop_columns("d").to_pylist() == [dict(zip("kvwls", row[:5], strict=True)) for row in rows]
+    assert db.run("?[k, v, w, l, s] := *r{k, v, w, l, s}").to_arrow().schema.types == types[:5]
+    assert relation.to_polars()["v"].to_list() == [[0.5, 1.0], [2.0, 3.0]]
+    other = db.relation("s", create=table.drop_columns("d"), keys=["k"])
+    other.put(relation.to_arrow().drop_columns("d"))
+    assert [column.type for column in other.columns][1:3] == ["<F32; 2>?", "<F64; 3>?"]
+    assert other.rows() == [row[:5] for row in relation.rows()]
+    other.put(relation.to_polars().drop("d"))
+    assert other.rows() == [row[:5] for row in relation.rows()]
 
 
 def test_a_typed_relation_streams(db: quipu.Database) -> None:

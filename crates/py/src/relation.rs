@@ -150,6 +150,19 @@ fn arrow_type(of: &Type) -> Option<DataType> {
         Type::Id => DataType::UInt64,
         Type::Float => DataType::Float64,
         Type::Bytes => DataType::Binary,
+        Type::Vector(kind, len) if (1..=i32::MAX as u64).contains(len) => {
+            let float = match kind {
+                VectorKind::F32 => DataType::Float32,
+                VectorKind::F64 => DataType::Float64,
+            };
+            DataType::FixedSizeList(Arc::new(Field::new("item", float, true)), *len as i32)
+        }
+        Type::List(item, _) => match item.without_null() {
+            Type::Bool | Type::Int | Type::Float | Type::String => {
+                DataType::List(Arc::new(Field::new("item", arrow_type(item)?, true)))
+            }
+            _ => DataType::Utf8,
+        },
         _ => DataType::Utf8,
     })
 }

@@ -2,7 +2,7 @@
 
 use base::{BytesColumn, Validity as ValidRows};
 use exec::{Cell, Interner, Output, ShortText};
-use model::{Series, Type, Value, Values};
+use model::{Series, Type, Value, Values, Vector, VectorKind};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +29,10 @@ pub(crate) enum Kind {
     Float,
     Str,
     Bytes,
+    /// Vectors of one width and of so many floats.
+    Vector(VectorKind, usize),
+    /// Lists of items of one kind.
+    List(Item),
     Literal,
 }
 
@@ -36,6 +40,10 @@ impl Kind {
     /// Of a column that holds values of a type.
     pub(crate) fn of(column_type: &Type) -> Self {
         match column_type.without_null() {
+            Type::Vector(kind, len) => {
+                usize::try_from(*len).map_or(Self::Literal, |len| Self::vector(*kind, len))
+            }
+            Type::List(item, _) => Item::of(item).map_or(Self::Literal, Self::List),
             Type::Bool => Self::Bool,
             Type::Int => Self::Int,
             Type::Id => Self::Id,
@@ -48,9 +56,13 @@ impl Kind {
 
     /// Whether a column of it takes what was seen.
     fn takes(self, seen: &Seen) -> bool {
-        let Seen { bool, int, negative, id, float, str, bytes, other, null: _ } = *seen;
+        let Seen { bool, int, negative, id, float, str, bytes, other, shape, null: _ } = *seen;
         match self {
             Self::Literal => true,
+            Self::Vector(..) | Self::List(_) => {
+                let fits = shape.is_none_or(|shape| shape.join(self) == self);
+                !(bool || int || id || float || str || bytes) && fits
+            }
             Self::Null => !(bool || int || id || float || str || bytes || other),
             Self::Bool => !(int || id || float || str || bytes || other),
             Self::Int => !(bool || id || float || str || bytes || other),
@@ -59,6 +71,93 @@ impl Kind {
             Self::Str => !(bool || int || id || float || bytes || other),
             Self::Bytes => !(bool || int || id || float || str || other),
         }
+    }
+
+    /// The kind of vectors; such as Arrow has no lists for are literals.
+    fn vector(kind: VectorKind, len: usize) -> Self {
+        let fits = (1..=i32::MAX as usize).contains(&len);
+        if fits { Self::Vector(kind, len) } else { Self::Literal }
+    }
+
+    /// Of a value that is no boolean, number, text or byte string.
+    fn of_nested(value: &Value) -> Self {
+        match value {
+            Value::Vector(Vector::F32(floats)) => Self::vector(VectorKind::F32, floats.len()),
+            Value::Vector(Vector::F64(floats)) => Self::vector(VectorKind::F64, floats.len()),
+            Value::List(items) => {
+                let join = |all: Item, item| all.join(Item::of_value(item)?);
+                items.iter().try_fold(Item::Null, join).map_or(Self::Literal, Self::List)
+            }
+            _ => Self::Literal,
+        }
+    }
+
+    /// What values of two nested kinds are together.
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::List(a), Self::List(b)) => a.join(b).map_or(Self::Literal, Self::List),
+            (a, b) if a == b => a,
+            _ => Self::Literal,
+        }
+    }
+
+    /// What more parts of a result may be, of which this is the first: that lists are empty says nothing of those that come.
+    pub(crate) fn of_first(self) -> Self {
+        if self == Self::List(Item::Null) { Self::Literal } else { self }
+    }
+}
+
+/// What all items of lists are, but for nulls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    Null,
+    Bool,
+    Int,
+    Float,
+    Str,
+}
+
+impl Item {
+    fn of(item_type: &Type) -> Option<Self> {
+        Some(match item_type.without_null() {
+            Type::Bool => Self::Bool,
+            Type::Int => Self::Int,
+            Type::Float => Self::Float,
+            Type::String => Self::Str,
+            _ => return None,
+        })
+    }
+
+    fn of_value(item: &Value) -> Option<Self> {
+        Some(match item {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Bool,
+            Value::Int(_) => Self::Int,
+            Value::Float(_) => Self::Float,
+            Value::Str(_) => Self::Str,
+            _ => return None,
+        })
+    }
+
+    /// What items of two kinds are together, as numbers of a column are; `None` if of several.
+    fn join(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Null, other) | (other, Self::Null) => Some(other),
+            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Some(Self::Float),
+            (a, b) => (a == b).then_some(a),
+        }
+    }
+
+    /// A column of no items.
+    fn column(self) -> AnswerColumn {
+        let values = match self {
+            Self::Null => AnswerValues::Null(0),
+            Self::Bool => AnswerValues::Bool(Vec::new()),
+            Self::Int => AnswerValues::Int(Vec::new()),
+            Self::Float => AnswerValues::Float(Vec::new()),
+            Self::Str => AnswerValues::Str(BytesColumn::default()),
+        };
+        AnswerColumn { values, valid: ValidRows::default() }
     }
 }
 
@@ -72,6 +171,8 @@ impl fmt::Display for Kind {
             Self::Float => "Float",
             Self::Str => "String",
             Self::Bytes => "Bytes",
+            Self::Vector(..) => "vectors",
+            Self::List(_) => "lists",
             Self::Literal => "several types",
         })
     }
@@ -80,7 +181,8 @@ impl fmt::Display for Kind {
 /// A column of one type.
 ///
 /// Values of several types are one column of texts, but that integers beside floats become floats (past 2^53 to the
-/// nearest one) and integers beside ids past 2^63 become ids where none is negative.
+/// nearest one) and integers beside ids past 2^63 become ids where none is negative. Vectors of one length are vectors, and lists of items of
+/// one type (by the same rules) lists.
 #[derive(Clone, Debug)]
 pub struct AnswerColumn {
     /// The values; a filler where the row holds null.
@@ -106,6 +208,12 @@ pub enum AnswerValues {
     Str(BytesColumn),
     /// Byte strings.
     Bytes(BytesColumn),
+    /// Vectors of so many floats of 32 bits, one after the other.
+    Vector32(usize, Vec<f32>),
+    /// Vectors of so many floats of 64 bits, one after the other.
+    Vector64(usize, Vec<f64>),
+    /// Lists: where each begins among the items, and where the last ends.
+    List(Vec<u64>, Box<AnswerColumn>),
     /// Anything else, as literals of the language.
     Literal(BytesColumn),
 }
@@ -342,8 +450,8 @@ impl fmt::Debug for Answer {
 }
 
 impl AnswerColumn {
-    /// A column of a relation as one of its type: what is no boolean, number, text or byte string as literals. A column of any values
-    /// is what the column of an answer would be.
+    /// A column of a relation as one of its type: what is no boolean, number, text, byte string, vector or list of such as literals. A column of
+    /// any values is what the column of an answer would be.
     #[must_use]
     pub fn of(series: Series, of: &Type) -> Self {
         let values = match series.values {
@@ -357,9 +465,15 @@ impl AnswerColumn {
             Values::Any(values) => {
                 let interner = Interner::default();
                 let cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
+                let kind = Kind::of(of);
+                if let Kind::Vector(..) | Kind::List(_) = kind {
+                    return column_of(&cells, &interner, kind, cells.contains(&Cell::NULL));
+                }
                 let mut seen = Seen::default();
                 cells.iter().for_each(|&cell| seen.look(cell, &interner));
-                seen.other |= *of.without_null() != Type::Any;
+                if *of.without_null() != Type::Any {
+                    (seen.other, seen.shape) = (true, Some(Kind::Literal));
+                }
                 return seen.column(&cells, &interner);
             }
         };
@@ -379,6 +493,8 @@ struct Seen {
     str: bool,
     bytes: bool,
     other: bool,
+    /// What all others are.
+    shape: Option<Kind>,
 }
 
 impl Seen {
@@ -402,7 +518,11 @@ impl Seen {
                 Value::Float(_) => self.float = true,
                 Value::Str(_) => self.str = true,
                 Value::Bytes(_) => self.bytes = true,
-                _ => self.other = true,
+                other => {
+                    self.other = true;
+                    let kind = Kind::of_nested(other);
+                    self.shape = Some(self.shape.map_or(kind, |shape| shape.join(kind)));
+                }
             });
         }
     }
@@ -412,8 +532,10 @@ impl Seen {
         let number = self.int || self.id || self.float;
         let kinds = [self.bool, number, self.str, self.bytes, self.other];
         let is_one_kind = kinds.iter().filter(|&&seen| seen).count() <= 1;
-        if !is_one_kind || self.other {
+        if !is_one_kind {
             Kind::Literal
+        } else if self.other {
+            self.shape.unwrap_or(Kind::Literal)
         } else if self.bool {
             Kind::Bool
         } else if self.float {
@@ -458,6 +580,21 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
             Value::Bytes(bytes) => Some(bytes.as_slice().into()),
             _ => None,
         })),
+        Kind::Vector(VectorKind::F32, len) => AnswerValues::Vector32(
+            len,
+            floats(cells, interner, len, |vector| match vector {
+                Vector::F32(floats) => Some(floats),
+                Vector::F64(_) => None,
+            }),
+        ),
+        Kind::Vector(VectorKind::F64, len) => AnswerValues::Vector64(
+            len,
+            floats(cells, interner, len, |vector| match vector {
+                Vector::F64(floats) => Some(floats),
+                Vector::F32(_) => None,
+            }),
+        ),
+        Kind::List(item) => lists(cells, interner, item),
         Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
             Some(value.to_string().into_bytes().into())
         })),
@@ -495,6 +632,61 @@ fn float(cell: Cell, interner: &Interner) -> f64 {
             _ => 0.0,
         })
     })
+}
+
+/// All floats of vectors, zeros where there is none.
+fn floats<T: Copy + Default>(
+    cells: &[Cell],
+    interner: &Interner,
+    len: usize,
+    of: impl Fn(&Vector) -> Option<&Vec<T>>,
+) -> Vec<T> {
+    let mut all = Vec::with_capacity(cells.len() * len);
+    for (row, &cell) in cells.iter().enumerate() {
+        interner.with(cell, |value| {
+            if let Value::Vector(vector) = value {
+                all.extend(of(vector).into_iter().flatten());
+            }
+        });
+        all.resize((row + 1) * len, T::default());
+    }
+    all
+}
+
+/// Lists of items of one kind, empty where there is none.
+fn lists(cells: &[Cell], interner: &Interner, item: Item) -> AnswerValues {
+    let mut offsets = vec![0];
+    let mut items = item.column();
+    let mut count = 0;
+    for &cell in cells {
+        interner.with(cell, |value| {
+            if let Value::List(list) = value {
+                list.iter().enumerate().for_each(|(i, item)| items.push(count + i, item));
+                count += list.len();
+            }
+        });
+        offsets.push(count as u64);
+    }
+    AnswerValues::List(offsets, Box::new(items))
+}
+
+impl AnswerColumn {
+    /// Appends item `i` of lists, which is of the column's kind or null.
+    fn push(&mut self, i: usize, item: &Value) {
+        match (&mut self.values, item) {
+            (AnswerValues::Null(rows), _) => *rows += 1,
+            (AnswerValues::Bool(values), item) => values.push(*item == Value::Bool(true)),
+            (AnswerValues::Int(values), Value::Int(int)) => values.push(*int),
+            (AnswerValues::Int(values), _) => values.push(0),
+            (AnswerValues::Float(values), Value::Float(float)) => values.push(*float),
+            (AnswerValues::Float(values), Value::Int(int)) => values.push(*int as f64),
+            (AnswerValues::Float(values), _) => values.push(0.0),
+            (AnswerValues::Str(values), Value::Str(text)) => values.push(Some(text.as_bytes())),
+            (AnswerValues::Str(values), _) => values.push(None),
+            _ => unreachable!("a column of items is of one of these kinds"),
+        }
+        self.valid.push(i, *item != Value::Null);
+    }
 }
 
 /// Bytes that were lent or made.

@@ -2,9 +2,9 @@
 
 use crate::answer::{Answer, AnswerColumn, AnswerValues};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, GenericBinaryArray, GenericStringArray,
-    Int64Array, LargeBinaryArray, LargeStringArray, NullArray, RecordBatch, RecordBatchOptions,
-    UInt64Array,
+    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Float64Array,
+    GenericBinaryArray, GenericStringArray, Int64Array, LargeBinaryArray, LargeListArray,
+    LargeStringArray, ListArray, NullArray, RecordBatch, RecordBatchOptions, UInt64Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
@@ -207,8 +207,33 @@ impl AnswerColumn {
             AnswerValues::Float(values) => Arc::new(Float64Array::new(values.into(), valid)),
             AnswerValues::Str(texts) | AnswerValues::Literal(texts) => text(texts, valid)?,
             AnswerValues::Bytes(bytes) => binary(bytes, valid)?,
+            AnswerValues::Vector32(len, floats) => {
+                vectors(len, Arc::new(Float32Array::from(floats)), valid)?
+            }
+            AnswerValues::Vector64(len, floats) => {
+                vectors(len, Arc::new(Float64Array::from(floats)), valid)?
+            }
+            AnswerValues::List(offsets, items) => lists(&offsets, *items, valid)?,
         })
     }
+}
+
+fn item_field(items: &ArrayRef) -> Arc<Field> {
+    Arc::new(Field::new("item", items.data_type().clone(), true))
+}
+
+fn vectors(len: usize, floats: ArrayRef, valid: Option<NullBuffer>) -> Made<ArrayRef> {
+    let len = i32::try_from(len).map_err(|error| ArrowError::ExternalError(error.into()))?;
+    Ok(Arc::new(FixedSizeListArray::try_new(item_field(&floats), len, floats, valid)?))
+}
+
+fn lists(offsets: &[u64], items: AnswerColumn, valid: Option<NullBuffer>) -> Made<ArrayRef> {
+    let items = items.into_arrow(offsets.last().map_or(0, |&end| end as usize))?;
+    let field = item_field(&items);
+    Ok(match short(offsets) {
+        Some(offsets) => Arc::new(ListArray::try_new(field, offsets, items, valid)?),
+        None => Arc::new(LargeListArray::try_new(field, long(offsets), items, valid)?),
+    })
 }
 
 fn nulls(valid: ValidRows, rows: usize) -> Option<NullBuffer> {

@@ -69,7 +69,7 @@ impl<T: FnMut(Answer) -> Result<bool>> Typed<T> {
             known
                 .chain(std::iter::repeat(None))
                 .zip(shown)
-                .map(|(known, shown)| known.unwrap_or(shown))
+                .map(|(known, shown)| known.unwrap_or_else(|| shown.of_first()))
                 .collect()
         });
         (self.take)(answer.part(kinds)?)

@@ -27,6 +27,45 @@ fn fails(db: &Database, script: &str) -> Error {
 }
 
 #[test]
+fn vectors_of_one_length_and_lists_of_one_kind_of_items_are_columns_of_such() {
+    let db = memory();
+    let script = "?[i, v, w, l, t, e, o, x] <- [
+        [1, vec([1, 2]), vec([1, 2]), [1, null], ['a'], [], [1, 'a'], [[1]]],
+        [2, vec([3, 4]), vec([1, 2, 3]), [0.5, 2, 3], [], [], [], [[2]]],
+        [3, null, null, null, null, null, null, null]]";
+    let answer = db.run(script, &Parameters::new()).unwrap();
+    let column = |i: usize| answer.column(i);
+    let vectors = column(1);
+    assert!(
+        matches!(&vectors.values, AnswerValues::Vector32(2, all) if all == &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0])
+    );
+    assert_eq!([0, 1, 2].map(|row| vectors.valid.is_valid(row)), [true, true, false]);
+    assert!(matches!(column(2).values, AnswerValues::Literal(_)), "of two lengths");
+    let AnswerValues::List(offsets, items) = column(3).values else { panic!("no lists") };
+    assert_eq!(offsets, [0, 2, 5, 5]);
+    assert!(matches!(&items.values, AnswerValues::Float(all) if all == &[1.0, 0.0, 0.5, 2.0, 3.0]));
+    assert_eq!([0, 1, 2].map(|item| items.valid.is_valid(item)), [true, false, true]);
+    let AnswerValues::List(offsets, items) = column(4).values else { panic!("no lists") };
+    assert_eq!(offsets, [0, 1, 1, 1]);
+    assert!(matches!(&items.values, AnswerValues::Str(texts) if texts.get(0) == b"a"));
+    assert!(
+        matches!(column(5).values, AnswerValues::List(_, items) if matches!(items.values, AnswerValues::Null(0)))
+    );
+    assert!(
+        matches!(column(6).values, AnswerValues::Literal(texts) if texts.get(0) == b"[1, \"a\"]")
+    );
+    assert!(matches!(column(7).values, AnswerValues::Literal(texts) if texts.get(0) == b"[[1]]"));
+    let batch = answer.to_batch().unwrap();
+    let types: Vec<String> =
+        batch.schema().fields().iter().map(|field| field.data_type().to_string()).collect();
+    assert_eq!(types[1], "FixedSizeList(2 x Float32)");
+    assert_eq!(types[3], "List(Float64)");
+    let mut file = Vec::new();
+    answer.write_parquet(&mut file).unwrap();
+    assert!(file.starts_with(b"PAR1"));
+}
+
+#[test]
 fn a_column_has_the_one_type_that_holds_all_its_values() {
     let db = memory();
     let script = "?[i, f, b, s, n, m, id, no] <- [
