@@ -27,7 +27,7 @@ KV = [
     "batch-upsert",
     "remove",
 ]
-COUNTS = ["bigrams", "parallel", "objects", "uniform"]
+COUNTS = ["bigrams", "parallel", "objects", "uniform", "consecutive", "scattered"]
 HERE = Path(__file__).resolve().parent
 
 

@@ -36,10 +36,16 @@ UPSERTED = 1000
 COUNTED = 10_000
 
 
+# Random printable bytes, more than any engine's compression looks back.
+POOL = np.random.default_rng(7).integers(32, 127, 1 << 24, dtype=np.uint8).tobytes()
+
+
 def value_of(key: int, version: int) -> bytes:
-    """A value that tells its key."""
+    """A value that tells its key, of printable bytes that no compression makes shorter."""
     head = KEY.pack(key) + version.to_bytes(2, "little")
-    return head * (VALUE // len(head)) + b"." * (VALUE % len(head))
+    tail = VALUE - len(head)
+    at = (key * 0x9E37_79B9_7F4A_7C15 + version * 7919) % (len(POOL) - tail)
+    return head + POOL[at : at + tail]
 
 
 def zipf(draw: np.random.Generator, below: int, count: int) -> Ids:

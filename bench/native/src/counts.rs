@@ -5,7 +5,8 @@
 //! `items`; the flush is counted with the writes. What the engine needs to read fast (a compaction) is not timed.
 //! Then threads read the counts of the next `items` keys. Test 2: half as many threads each write and read at the same time,
 //! after a fill. Test 3: as test 1, but what is combined with what a key has is an object, two words and a count (`object.rs`).
-//! Test 4: as test 1 with keys drawn uniformly from a million.
+//! Test 4: as test 1 with keys drawn uniformly from a million. Extra: each of `items` keys is counted once and then read once, in the order in which
+//! they were counted: consecutive ones, and the same number of scattered ones.
 
 use crate::figures::{Account, Latencies, extend};
 use crate::keys::{Random, Zipf, fnv, fnv_of};
@@ -40,6 +41,10 @@ pub enum Test {
     Objects,
     /// Test 4.
     Uniform,
+    /// Extra: 0, 1, 2 and so on.
+    Consecutive,
+    /// Extra: as many, of all 64 bits.
+    Scattered,
 }
 
 /// Consecutive keys that a thread takes.
@@ -57,8 +62,8 @@ pub fn run(run: &Run) -> Result<Vec<Value>> {
     let threads = run.settings.threads;
     let mut lines = Vec::new();
     let (written, read) = match run.test {
-        Test::Bigrams | Test::Objects | Test::Uniform => stream.split_at(run.items),
         Test::Parallel => stream.split_at(run.fill),
+        _ => stream.split_at(run.items),
     };
     let account = Account::begin();
     let writes = work(run, &*store, written, &[], threads, 0)?;
@@ -73,6 +78,8 @@ pub fn run(run: &Run) -> Result<Vec<Value>> {
         let (write, reads) = match run.test {
             Test::Uniform => ("uniform-write", "uniform-read"),
             Test::Objects => ("object-write", "object-read"),
+            Test::Consecutive => ("consecutive-write", "consecutive-read"),
+            Test::Scattered => ("scattered-write", "scattered-read"),
             _ => ("bigram-write", "bigram-read"),
         };
         lines.push(writes.write_line(run, write, &account));
@@ -98,6 +105,12 @@ fn stream(run: &Run) -> Result<Vec<u64>> {
     let mut random = Random::new(run.seed);
     if run.test == Test::Uniform {
         return Ok((0..needed).map(|_| random.below(UNIFORM)).collect());
+    }
+    let numbers = || (0..needed as u64).map(|i| i % run.items.max(1) as u64);
+    match run.test {
+        Test::Consecutive => return Ok(numbers().collect()),
+        Test::Scattered => return Ok(numbers().map(fnv).collect()),
+        _ => {}
     }
     if let Some(path) = &run.text {
         let keys = bigrams(&std::fs::read(path)?, needed);

@@ -373,7 +373,9 @@ impl Thread<'_> {
     fn batch_upsert(&mut self, count: u64) -> Result<()> {
         let all = self.run.planned() * UPSERTS as u64;
         let (first, _) = self.part(all);
-        let base = self.run.records * 1005 / 1000 + first;
+        // Above what `read-upsert-95-5` has put, which goes by the factor.
+        let put = (self.run.records as f64 * 0.005 * self.run.factor.max(1.0)) as u64;
+        let base = self.run.records + put + first;
         let mut rows = Rows::default();
         for batch in 0..count {
             if self.sum.active > self.run.cap {

@@ -1,10 +1,12 @@
-//! RocksDB: big-endian keys, bloom filter of 10 bits, no compression, sorted files ingested by a load. Counts by merges.
+//! RocksDB: big-endian keys, bloom filter of 10 bits, no compression, sorted files ingested by a load. Counts and objects by merges.
 
+use crate::object;
 use crate::store::{Kind, Result, Rows, Session, Settings, Store, Values, sums};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBPinnableSlice,
     MergeOperands, Options, ReadOptions, SstFileWriter, WriteBatch, WriteOptions,
 };
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FAMILY: &str = "default";
@@ -44,8 +46,10 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
         options.set_use_direct_reads(true);
         options.set_use_direct_io_for_flush_and_compaction(true);
     }
-    if settings.kind == Kind::Counts {
-        options.set_merge_operator_associative("sum", sum);
+    match settings.kind {
+        Kind::Counts => options.set_merge_operator_associative("sum", sum),
+        Kind::Objects => options.set_merge_operator_associative("objects", combined),
+        Kind::Values => {}
     }
     // By name, or there is no handle of it, which the batched look-up wants.
     let family = ColumnFamilyDescriptor::new(FAMILY, options.clone());
@@ -62,6 +66,16 @@ fn sum(_key: &[u8], stored: Option<&[u8]>, added: &MergeOperands) -> Option<Vec<
         sum += word(bytes)?;
     }
     Some(sum.to_le_bytes().to_vec())
+}
+
+/// Of objects: what is stored, and what is combined with it.
+fn combined(_key: &[u8], stored: Option<&[u8]>, added: &MergeOperands) -> Option<Vec<u8>> {
+    let mut made = stored.unwrap_or_default().to_vec();
+    for object in added {
+        let old = std::mem::take(&mut made);
+        object::combine(&old, object, &mut made).ok()?;
+    }
+    Some(made)
 }
 
 impl Store for Rocks {
@@ -173,6 +187,14 @@ impl Session for Handle<'_> {
         let mut batch = WriteBatch::default();
         for (key, sum) in sums(keys) {
             batch.merge(key.to_be_bytes(), sum.to_le_bytes());
+        }
+        Ok(self.store.db.write_opt(batch, &self.write)?)
+    }
+
+    fn combine(&mut self, objects: &mut Rows, _: &Mutex<()>) -> Result<()> {
+        let mut batch = WriteBatch::default();
+        for (key, object) in object::sums(objects)?.iter() {
+            batch.merge(key.to_be_bytes(), object);
         }
         Ok(self.store.db.write_opt(batch, &self.write)?)
     }
