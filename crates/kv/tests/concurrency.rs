@@ -275,3 +275,40 @@ fn a_transaction_writes_a_keyspace_that_was_created_after_it_began() {
     late.write(&both(&more, Kind::Put, &[(1, 2, 4)])).unwrap();
     assert_eq!(late.commit().unwrap_err().kind(), ErrorKind::Conflict);
 }
+
+/// Whoever tries a write without waiting for files does it again with time: it must not be there twice, nor half.
+#[test]
+fn a_write_that_would_wait_for_a_file_is_not_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let env: Arc<dyn Env> = Arc::new(RealEnv::default());
+    let options = || options(Durability::Os, 1 << 20);
+    let open = || Kv::open(Arc::clone(&env), &folder.path().join("db"), options()).unwrap();
+    let edges: Vec<_> = (0..1000).map(|i| (i, i, 1)).collect();
+    let kv = open();
+    let ids = create(&kv, &["out", "in"]).unwrap();
+    kv.write(&both(&ids, Kind::Put, &edges), None).unwrap();
+    kv.close().unwrap();
+    let kv = open();
+    let mut existed = Vec::new();
+    let delete = both(&ids, Kind::Delete, &edges[500..501]);
+    assert!(env::at_once(|| kv.write(&delete, Some(&mut existed)).is_ok()).is_none());
+    // Nor is what comes after a read that failed, though nobody minded.
+    let add = both(&ids, Kind::Merge, &edges[700..701]);
+    let mut added = None;
+    let tried = env::at_once(|| {
+        assert!(scan(&kv, ids[0]).is_err());
+        added = Some(kv.write(&add, None).is_ok());
+    });
+    assert_eq!((tried, added), (None, Some(false)));
+    assert_eq!(agree(&kv, &ids).len(), 1000);
+    // With what it needs in memory it is done, and what comes after it in the same call waits.
+    existed.clear();
+    kv.write(&add, None).unwrap();
+    let done = env::at_once(|| {
+        kv.write(&add, None).unwrap();
+        kv.write(&delete, Some(&mut existed)).unwrap();
+    });
+    assert_eq!((done, existed), (Some(()), vec![true, true]));
+    assert_eq!(weight(&kv, ids[0], 700, 700), Some(3));
+    assert_eq!(agree(&kv, &ids).len(), 999);
+}

@@ -342,6 +342,13 @@ impl Database {
         Tx::begin(self, isolation)
     }
 
+    /// Whether a small commit now would wait for nobody: neither for a sync of the log, nor for memtables to be flushed, nor for a thread that flushes or loads. For
+    /// callers that hold something meanwhile which others wait for, as an interpreter's lock. Promises nothing, for others commit too.
+    #[must_use]
+    pub fn commits_at_once(&self) -> bool {
+        self.options.durability != Durability::Sync && self.store.commits_at_once()
+    }
+
     /// Options of an import that follow from this database's.
     #[must_use]
     pub fn import_options(&self) -> ImportOptions {
