@@ -2,7 +2,7 @@
 
 A vertex is an ``int`` in graphs of ``vertex="u64"`` and ``"i64"``, a ``str`` in graphs of ``vertex="str"``. A column of
 vertices or weights may be a NumPy array, a list, a pandas, Polars or pyarrow column, or anything that speaks Arrow's
-PyCapsule interface. What a call hands out is a copy that later writes do not touch.
+PyCapsule interface; a null in it is an error. What a call hands out is a copy that later writes do not touch.
 
 Any call that touches the database may raise :class:`quipu.CorruptionError` when bytes on disk are not what was written,
 and :class:`quipu.Error` when the machine fails a read; the sections *Raises* name what comes on top of that.

@@ -1,14 +1,18 @@
 //! The Arrow PyCapsule interface, both ways, without needing pyarrow.
 
 use crate::error::invalid;
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray,
 };
 use arrow_schema::{ArrowError, DataType, Schema};
+use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyList, PyTuple};
 use std::sync::Arc;
 
 /// What hands out the next batch.
@@ -47,24 +51,69 @@ pub(crate) fn speaks_arrow(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.hasattr("__arrow_c_array__")? || value.hasattr("__arrow_c_stream__")?)
 }
 
-/// A column of numbers that speaks Arrow but not NumPy, as a NumPy array.
+/// A column that speaks Arrow but not NumPy, as NumPy has it: integers and floats with 64 bits, truth values, texts as objects. No value becomes another
+/// one: what a column may be of is for who asked.
 pub(crate) fn arrow_to_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    use arrow_array::cast::AsArray;
     let py = value.py();
-    let array = arrow_arrays(value)?;
-    let mut words = Vec::new();
-    for array in array {
-        if array.null_count() > 0 {
-            return Err(invalid("the column holds nulls"));
+    let arrays = arrow_arrays(value)?;
+    let of = arrays.first().map_or(DataType::Null, |array| array.data_type().clone());
+    Ok(match of {
+        // Of no rows, else there were nulls.
+        DataType::Null => PyArray1::from_vec(py, Vec::<f64>::new()).into_any(),
+        DataType::Boolean => {
+            let bits = arrays.iter().flat_map(|array| array.as_boolean().values());
+            PyArray1::from_iter(py, bits).into_any()
         }
-        let array = arrow_cast::cast(&array, &DataType::UInt64).map_err(arrow_error)?;
-        words.extend_from_slice(array.as_primitive::<arrow_array::types::UInt64Type>().values());
-    }
-    Ok(numpy::PyArray1::from_vec(py, words).into_any())
+        of if of.is_unsigned_integer() => numbers::<UInt64Type>(py, &arrays)?,
+        of if of.is_integer() => numbers::<Int64Type>(py, &arrays)?,
+        of if of.is_floating() => numbers::<Float64Type>(py, &arrays)?,
+        of if of.is_string() => {
+            let list = PyList::empty(py);
+            for array in arrays {
+                let texts = arrow_cast::cast(&array, &DataType::LargeUtf8).map_err(arrow_error)?;
+                texts.as_string::<i64>().iter().flatten().try_for_each(|text| list.append(text))?;
+            }
+            py.import("numpy")?.call_method1("array", (list, "object"))?
+        }
+        other => {
+            let what = format!("a column of the Arrow type {other} holds no numbers and no texts");
+            return Err(PyTypeError::new_err(what));
+        }
+    })
 }
 
-/// The array of a column that speaks Arrow.
+/// Numbers without nulls, in a type that has room for each of them.
+fn numbers<'py, T>(py: Python<'py>, arrays: &[ArrayRef]) -> PyResult<Bound<'py, PyAny>>
+where
+    T: ArrowPrimitiveType<Native: numpy::Element>,
+{
+    let mut numbers = Vec::with_capacity(arrays.iter().map(|array| array.len()).sum());
+    for array in arrays {
+        let array = arrow_cast::cast(array, &T::DATA_TYPE).map_err(arrow_error)?;
+        numbers.extend_from_slice(array.as_primitive::<T>().values());
+    }
+    Ok(PyArray1::from_vec(py, numbers).into_any())
+}
+
+/// The arrays of a column that speaks Arrow, without nulls; what a dictionary encodes is decoded.
 pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
+    let mut arrays = chunks(value)?;
+    let mut rows = 0;
+    for array in &mut arrays {
+        if let DataType::Dictionary(_, of) = array.data_type() {
+            *array = arrow_cast::cast(array, of).map_err(arrow_error)?;
+        }
+        if let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+            let at = rows + nulls.iter().take_while(|&is_valid| is_valid).count();
+            return Err(invalid(&format!("the column holds nulls, the first at position {at}")));
+        }
+        rows += array.len();
+    }
+    Ok(arrays)
+}
+
+/// The arrays of a column that speaks Arrow.
+pub(crate) fn chunks(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     if value.hasattr("__arrow_c_array__")? {
         return Ok(vec![array_of(value)?]);
     }

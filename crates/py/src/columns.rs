@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use quipu::{Graph, KeyType, VertexList};
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// What a column's values are called in messages.
 #[derive(Clone, Copy)]
@@ -128,6 +129,9 @@ pub(crate) fn column<'py>(
         return Err(invalid(&format!("{many} must be a one-dimensional array")));
     }
     let range = if signed { "-2**63 to 2**63 - 1" } else { "0 to 2**64 - 1" };
+    let not_one = |number: &dyn Display, at: usize| {
+        invalid(&format!("{one} is an integer from {range}, not {number} at position {at}"))
+    };
     match kind.as_str() {
         "u" if !signed => {
             let array = numpy.call_method1("ascontiguousarray", (array, "uint64"))?;
@@ -135,9 +139,11 @@ pub(crate) fn column<'py>(
         }
         "i" | "u" => {
             if kind == "u" {
-                let max = array.call_method0("max")?.extract::<u64>()?;
-                if max > i64::MAX as u64 {
-                    return Err(invalid(&format!("{one} is an integer from {range}, not {max}")));
+                let words = numpy.call_method1("ascontiguousarray", (&array, "uint64"))?;
+                let words = words.cast_into::<PyArray1<u64>>()?.try_readonly()?;
+                let words = slice(&words)?;
+                if let Some(at) = words.iter().position(|&word| i64::try_from(word).is_err()) {
+                    return Err(not_one(&words[at], at));
                 }
             }
             let array = numpy.call_method1("ascontiguousarray", (array, "int64"))?;
@@ -146,8 +152,8 @@ pub(crate) fn column<'py>(
                 return Ok(Column::I64(array));
             }
             let ints = slice(&array)?;
-            if let Some(negative) = ints.iter().find(|&&int| int < 0) {
-                return Err(invalid(&format!("{one} is an integer from {range}, not {negative}")));
+            if let Some(at) = ints.iter().position(|&int| int < 0) {
+                return Err(not_one(&ints[at], at));
             }
             Ok(Column::Owned(ints.iter().map(|&int| int.cast_unsigned()).collect()))
         }

@@ -1,6 +1,6 @@
 //! Rows on the way in: anything Arrow, columns by name, lists of rows, `{"headers": …, "rows": …}`.
 
-use crate::capsule::{arrow_arrays, schema_and_batches, speaks_arrow};
+use crate::capsule::{chunks, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
 use crate::result::Answer;
 use crate::values::{Called, value};
@@ -97,7 +97,7 @@ fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
     }
     if column.hasattr("__arrow_c_array__")? {
         let mut whole = None;
-        for array in arrow_arrays(column)? {
+        for array in chunks(column)? {
             append(&mut whole, &array, name)?;
         }
         return Ok(whole.unwrap_or_else(|| Values::Null(0).into()));

@@ -1,0 +1,125 @@
+"""Columns that speak Arrow's PyCapsule interface and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import quipu
+
+THREE = [0, 1, 2]
+
+
+def kind(column: Any) -> str:
+    """Class and type of a column."""
+    return f"{type(column).__name__} {getattr(column, 'type', getattr(column, 'dtype', ''))}"
+
+
+class ArrayOnly:
+    """A column that has no other method."""
+
+    def __init__(self, column: Any) -> None:
+        self.column = column
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return self.column.__arrow_c_array__(requested_schema)
+
+
+def keys_of(key: Any) -> Callable[[Any], object]:
+    """Keys of blobs, as they are found again."""
+
+    def keys(column: Any) -> object:
+        with quipu.open() as db:
+            b = db.blobs("b", key=key)
+            b.put_many(column, [b""] * 3)
+            return list(b)
+
+    return keys
+
+
+def numbers_of(number: Any) -> Callable[[Any], object]:
+    """Numbers of counters, as they are found again."""
+
+    def numbers(column: Any) -> object:
+        with quipu.open() as db:
+            c = db.counters("c", number=number)
+            c.add_many(THREE, column)
+            return [c.get(key) for key in THREE]
+
+    return numbers
+
+
+def weights(column: Any) -> object:
+    """Weights of edges, as they are found again."""
+    with quipu.open() as db:
+        g = db.graph("g", weight="float64")
+        g.upsert_many(THREE, THREE, column)
+        return [g.edge(v, v) for v in THREE]
+
+
+def outcome(of: Callable[[Any], object], column: Any) -> object:
+    """What comes of it, or that it is refused."""
+    try:
+        return of(column)
+    except (TypeError, quipu.InvalidInputError):
+        return "refused"
+
+
+USES = [keys_of("u64"), keys_of("i64"), keys_of("str"), numbers_of("int64"), numbers_of("float64"), weights]
+
+
+@pytest.mark.parametrize("use", USES, ids=["u64", "i64", "str", "int64", "float64", "weight"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 2, 3], pa.uint64()),
+        pa.array([1, 2, 2**64 - 1], pa.uint64()),
+        pa.array([-1, 2, 3], pa.int64()),
+        pa.array([-(2**63), 2**53 + 1, 2**63 - 3], pa.int64()),
+        pa.array([-1, 0, 1], pa.int8()),
+        pa.array([1, 2, 3], pa.uint32()),
+        pa.array([0.5, -2.5, 1e300]),
+        pa.array([1.0, 2.0, 3.0]),
+        pa.array([1.0, 2.5, float("nan")], pa.float32()),
+        pa.array(np.array([1, 0.5, 2], np.float16)),
+        pa.array([True, False, True]),
+        pa.array([1, None, 3]),
+        pa.array([0.5, None, 3.0]),
+        pa.array(["b", "a", "c"]),
+        pa.array(["b", "a", "7"], pa.large_string()),
+        pa.array(["1", "2", "3"], pa.string_view()),
+        pa.array(["b", None, "c"]),
+        pa.array(["b", "a", "c"]).dictionary_encode(),
+        pa.array([7, -8, 9]).dictionary_encode(),
+        pa.array([b"b", b"a", b"c"]),
+        pa.array([datetime(2024, 1, day) for day in (1, 2, 3)]),
+        pa.array([[1], [2], [3]]),
+        pa.nulls(3),
+        pa.array([9, 1, 2, 3, 9])[1:4],
+    ],
+    ids=kind,
+)
+def test_a_column_that_only_speaks_arrow_is_what_it_is(use: Callable[[Any], object], column: Any) -> None:
+    # pyarrow's own arrays are taken as NumPy shows them.
+    assert repr(outcome(use, ArrayOnly(column))) == repr(outcome(use, column))
+
+
+def test_what_is_wrong_with_a_column_is_told_with_its_place(db: quipu.Database) -> None:
+    b, c = db.blobs("b"), db.counters("c")
+    three: Iterable[bytes] = [b"", b"", b""]
+    for column in [np.array([1, 2, -3]), ArrayOnly(pa.array([1, 2, -3]))]:
+        with pytest.raises(quipu.InvalidInputError, match=r"from 0 to 2\*\*64 - 1, not -3 at position 2"):
+            b.put_many(column, three)
+    for column in [np.array([1, 2**63, 2**64 - 1], np.uint64), ArrayOnly(pa.array([1, 2**63, 2**64 - 1], pa.uint64()))]:
+        with pytest.raises(quipu.InvalidInputError, match=r"2\*\*63 - 1, not 9223372036854775808 at position 1"):
+            c.add_many([1, 2, 3], column)
+    for column in [pa.array([1, None, 3]), pa.array([0.5, None, None]), pa.array(["a", None, "c"])]:
+        with pytest.raises(quipu.InvalidInputError, match="nulls, the first at position 1"):
+            b.put_many(ArrayOnly(column), three)
+    with pytest.raises(quipu.InvalidInputError, match="nulls, the first at position 2"):
+        c.add_many([1, 2, 3], ArrayOnly(pa.array([1, 2, 3, None])[1:]))
+    assert (len(b), len(c)) == (0, 0)
