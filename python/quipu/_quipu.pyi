@@ -701,6 +701,7 @@ class Blobs:
 
         Raises:
             InvalidInputError: The columns differ in length, or a value is null.
+            TypeError: A value is not bytes, or a column is neither of binary nor of text.
             LimitError: The values take more than a quarter of the memory limit.
         """
     def load(self, batches: Iterable[tuple[_Column, Iterable[bytes] | _ArrowArray | _ArrowStream]]) -> int:

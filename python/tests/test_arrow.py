@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 import quipu
@@ -123,3 +124,26 @@ def test_what_is_wrong_with_a_column_is_told_with_its_place(db: quipu.Database) 
     with pytest.raises(quipu.InvalidInputError, match="nulls, the first at position 2"):
         c.add_many([1, 2, 3], ArrayOnly(pa.array([1, 2, 3, None])[1:]))
     assert (len(b), len(c)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, 2]),
+        pa.array([0.5, 2.0]),
+        pa.array([True, False]),
+        pa.array([datetime(2024, 1, 1), datetime(2024, 1, 2)]),
+        pa.array([[b"a"], [b"b"]]),
+        pa.array([1, 2]).dictionary_encode(),
+        pa.chunked_array([[1], [2]]),
+        pl.Series([1, 2]),
+    ],
+    ids=kind,
+)
+def test_what_is_neither_bytes_nor_text_is_no_column_of_values(db: quipu.Database, values: Any) -> None:
+    b = db.blobs("b")
+    with pytest.raises(TypeError, match="a value is bytes, not"):
+        b.put_many([1, 2], [1, 2])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="values are bytes or texts, not"):
+        b.put_many([1, 2], values)
+    assert len(b) == 0

@@ -94,6 +94,12 @@ pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
             arrays.collect::<PyResult<Vec<_>>>()?.into_iter().flatten().collect()
         };
         for array in arrays {
+            let of = array.data_type();
+            // A cast would make bytes of the memory of numbers. No type: of no rows.
+            if !(of.is_string() || of.is_binary() || of.is_null()) {
+                let what = format!("values are bytes or texts, not of the Arrow type {of}");
+                return Err(PyTypeError::new_err(what));
+            }
             let array = arrow_cast::cast(&array, &DataType::LargeBinary)
                 .map_err(crate::capsule::arrow_error)?;
             let array = array.as_binary::<i64>();
