@@ -30,7 +30,7 @@ class _ArrowSchema(Protocol):
 
 _Path: TypeAlias = str | PathLike[str]
 _Vertex: TypeAlias = int | str
-_Column: TypeAlias = npt.ArrayLike | _ArrowArray
+_Column: TypeAlias = npt.ArrayLike | _ArrowArray | _ArrowStream
 _Vertices: TypeAlias = npt.NDArray[Any]
 """``uint64``, ``int64``, or an object array of ``str``, as the graph's vertices are."""
 _Weights: TypeAlias = npt.NDArray[Any]
@@ -697,7 +697,7 @@ class Blobs:
 
         Args:
             keys: Keys.
-            values: As many: any iterable of bytes, or a column of binary or text that speaks Arrow.
+            values: As many: any iterable of bytes, or a column of binary or text, or a table of one, that speaks Arrow.
 
         Raises:
             InvalidInputError: The columns differ in length, or a value is null.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -28,6 +30,16 @@ class ArrayOnly:
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         return self.column.__arrow_c_array__(requested_schema)
+
+
+class StreamOnly:
+    """Chunks of a column, or a table, that has no other method."""
+
+    def __init__(self, chunks: Any) -> None:
+        self.chunks = chunks
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.chunks.__arrow_c_stream__(requested_schema)
 
 
 def keys_of(key: Any) -> Callable[[Any], object]:
@@ -137,6 +149,7 @@ def test_what_is_wrong_with_a_column_is_told_with_its_place(db: quipu.Database) 
         pa.array([1, 2]).dictionary_encode(),
         pa.chunked_array([[1], [2]]),
         pl.Series([1, 2]),
+        pd.Series([0.5, 1.5]),
     ],
     ids=kind,
 )
@@ -147,3 +160,71 @@ def test_what_is_neither_bytes_nor_text_is_no_column_of_values(db: quipu.Databas
     with pytest.raises(TypeError, match="values are bytes or texts, not"):
         b.put_many([1, 2], values)
     assert len(b) == 0
+
+
+TWO = [b"a", b"bcd"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(TWO),
+        pa.array(TWO, pa.large_binary()),
+        pa.array(TWO, pa.binary_view()),
+        pa.array([b"_", *TWO])[1:],
+        pa.array(["a", "bcd"]),
+        pa.array(["a", "bcd"], pa.large_string()),
+        pa.array(["a", "bcd"], pa.string_view()),
+        pa.array(TWO).dictionary_encode(),
+        pa.array(["a", "bcd"]).dictionary_encode(),
+        pa.chunked_array([[b"a"], [], [b"bcd"]]),
+        pa.table({"any": TWO}),
+        pa.record_batch({"any": TWO}),
+        ArrayOnly(pa.array(TWO)),
+        StreamOnly(pa.chunked_array([[b"a"], [b"bcd"]])),
+        StreamOnly(pa.Table.from_batches([pa.record_batch({"any": [one]}) for one in TWO])),
+        pl.Series(TWO),
+        pl.Series(["a", "bcd"]),
+        pl.Series([b"a"]).append(pl.Series([b"bcd"])),
+        pl.DataFrame({"any": TWO}),
+        pd.Series(TWO),
+        pd.Series(["a", "bcd"]),
+    ],
+    ids=kind,
+)
+def test_values_are_taken_of_all_that_speaks_arrow(db: quipu.Database, values: Any) -> None:
+    b = db.blobs("b")
+    b.put_many([1, 2], values)
+    assert b.get_many([1, 2]) == TWO
+    assert b.load([([3, 4], values)]) == 2
+
+
+def test_values_that_were_read_are_written_elsewhere(db: quipu.Database) -> None:
+    b, other = db.blobs("b"), db.blobs("other")
+    b.put_many([1, 2], TWO)
+    other.put_many([1, 2], b.get_many_arrow([1, 2]))
+    assert other.get_many([1, 2]) == TWO
+    with pytest.raises(quipu.InvalidInputError, match="nulls, the first at position 1"):
+        other.put_many([1, 2], b.get_many_arrow([1, 7]))
+    with pytest.raises(quipu.InvalidInputError, match="one column, not a table of 2"):
+        other.put_many([1, 2], b.scan())
+    assert other.get_many([1, 2]) == TWO
+
+
+def test_keys_and_numbers_are_taken_of_streams(db: quipu.Database) -> None:
+    b, c = db.blobs("b"), db.counters("c", key="str")
+    b.put_many(StreamOnly(pa.chunked_array([[3], [], [1, 2]])), [b"3", b"1", b"2"])
+    assert b.get_many([1, 2, 3]) == [b"1", b"2", b"3"]
+    c.add_many(StreamOnly(pa.chunked_array([["a"], ["b"]])), StreamOnly(pa.chunked_array([[7], [-8]])))
+    assert c.scan().rows() == [("a", 7), ("b", -8)]
+    with pytest.raises(quipu.InvalidInputError, match="-2 at position 2"):
+        b.put_many(StreamOnly(pa.chunked_array([[3], [], [1, -2]])), [b"3", b"1", b"2"])
+    with pytest.raises(quipu.InvalidInputError, match="nulls, the first at position 1"):
+        b.put_many(StreamOnly(pa.chunked_array([[3], [None, 2]])), [b"3", b"1", b"2"])
+
+
+def test_a_column_of_pandas_is_taken_also_without_pyarrow(db: quipu.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = pd.Series(TWO)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    db.blobs("b").put_many([1, 2], values)
+    assert db.blobs("b").get_many([1, 2]) == TWO

@@ -3,7 +3,7 @@
 use crate::error::invalid;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray,
@@ -95,21 +95,35 @@ where
     Ok(PyArray1::from_vec(py, numbers).into_any())
 }
 
-/// The arrays of a column that speaks Arrow, without nulls; what a dictionary encodes is decoded.
+/// The arrays of a column that speaks Arrow, or of the only column of a table, without nulls; what a dictionary encodes is decoded.
 pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let mut arrays = chunks(value)?;
     let mut rows = 0;
     for array in &mut arrays {
+        refuse_nulls(array, rows)?;
+        if let Some(table) = array.as_struct_opt() {
+            let [column] = table.columns() else {
+                let count = table.num_columns();
+                return Err(invalid(&format!("one column, not a table of {count}, is needed")));
+            };
+            *array = Arc::clone(column);
+        }
         if let DataType::Dictionary(_, of) = array.data_type() {
             *array = arrow_cast::cast(array, of).map_err(arrow_error)?;
         }
-        if let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
-            let at = rows + nulls.iter().take_while(|&is_valid| is_valid).count();
-            return Err(invalid(&format!("the column holds nulls, the first at position {at}")));
-        }
+        refuse_nulls(array, rows)?;
         rows += array.len();
     }
     Ok(arrays)
+}
+
+/// Says where the first null is of an array that comes after so many rows of its column.
+fn refuse_nulls(array: &ArrayRef, rows: usize) -> PyResult<()> {
+    let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) else {
+        return Ok(());
+    };
+    let at = rows + nulls.iter().take_while(|&is_valid| is_valid).count();
+    Err(invalid(&format!("the column holds nulls, the first at position {at}")))
 }
 
 /// The arrays of a column that speaks Arrow.
@@ -117,11 +131,11 @@ pub(crate) fn chunks(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     if value.hasattr("__arrow_c_array__")? {
         return Ok(vec![array_of(value)?]);
     }
-    Err(invalid("a column is an array, not a stream of tables"))
+    chunks_of(value)?.collect::<Result<_, _>>().map_err(arrow_error)
 }
 
 #[allow(unsafe_code)]
-// SAFETY of this module's three blocks: the capsules' contents follow the Arrow C data interface by
+// SAFETY of this module's four blocks: the capsules' contents follow the Arrow C data interface by
 // the name they were asked for under; each is taken (replaced by an empty, released one) once.
 fn array_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let pair = value.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
@@ -165,6 +179,15 @@ fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array_stream"))?;
     // SAFETY: see `array_of`.
     unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
+}
+
+/// As [`stream_of`], for arrays of any type.
+#[allow(unsafe_code)]
+fn chunks_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
+    let capsule = value.call_method0("__arrow_c_stream__")?;
+    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: see `array_of`.
+    unsafe { ArrayStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
 }
 
 /// The columns of a table, and its record batches.

@@ -1,11 +1,10 @@
 //! Keys and values of blobs and counters on the way in and out.
 
 use crate::columns::explain;
-use crate::error::invalid;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeBinaryArray};
 use arrow_schema::DataType;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use quipu::{BytesColumn, KeyOf, KeyType, NumberColumn};
@@ -78,21 +77,9 @@ pub(crate) fn with_bytes<R>(
 /// A column of values: any iterable of bytes, or an Arrow array of binary or text.
 pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
     let mut column = BytesColumn::default();
-    if crate::capsule::speaks_arrow(value)? {
-        let arrays = if value.hasattr("__arrow_c_array__")? {
-            crate::capsule::arrow_arrays(value)?
-        } else {
-            // A chunked array hands its chunks out.
-            let chunks = value
-                .getattr("chunks")
-                .and_then(|chunks| chunks.extract::<Vec<Bound<'_, PyAny>>>());
-            let combined = match chunks {
-                Ok(chunks) => chunks,
-                Err(_) => vec![value.call_method0("to_arrow")?],
-            };
-            let arrays = combined.iter().map(crate::capsule::arrow_arrays);
-            arrays.collect::<PyResult<Vec<_>>>()?.into_iter().flatten().collect()
-        };
+    if crate::capsule::speaks_arrow(value)?
+        && let Some(arrays) = spoken(value)?
+    {
         for array in arrays {
             let of = array.data_type();
             // A cast would make bytes of the memory of numbers. No type: of no rows.
@@ -103,9 +90,6 @@ pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
             let array = arrow_cast::cast(&array, &DataType::LargeBinary)
                 .map_err(crate::capsule::arrow_error)?;
             let array = array.as_binary::<i64>();
-            if array.null_count() > 0 {
-                return Err(invalid("the column holds nulls\nhint: a blob may be empty, not null"));
-            }
             (0..array.len()).for_each(|i| column.push(Some(array.value(i))));
         }
         return Ok(column);
@@ -120,6 +104,14 @@ pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
         })?;
     }
     Ok(column)
+}
+
+/// The arrays of what speaks Arrow; `None` for a column of pandas's where pyarrow is not installed, with which it speaks. It has items all the same.
+fn spoken(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
+    match crate::capsule::arrow_arrays(value) {
+        Err(error) if error.is_instance_of::<PyImportError>(value.py()) => Ok(None),
+        arrays => arrays.map(Some),
+    }
 }
 
 /// Values as an Arrow array, without a copy.
