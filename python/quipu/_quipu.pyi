@@ -969,13 +969,37 @@ class Counters:
 
 @final
 class TableStream:
-    """Tables one after another, as of the moment the stream began; or, once, a stream of Arrow."""
+    """Tables one after another, as of the moment the stream began; or, once, a stream of Arrow.
+
+    ``rows``, ``to_arrow``, ``to_pandas`` and ``to_polars`` take all that is left, too: what is asked of the stream
+    after one of them raises :class:`quipu.InvalidInputError`, and a loop over it has no tables left.
+    """
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> Table: ...
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows that are left as tuples of plain Python values."""
+    def to_arrow(self) -> Any:
+        """Return what is left as a ``pyarrow.Table``.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+    def to_pandas(self) -> Any:
+        """Return what is left as a ``pandas.DataFrame``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+    def to_polars(self) -> Any:
+        """Return what is left as a ``polars.DataFrame``.
+
+        Raises:
+            ImportError: Polars is not installed.
+        """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 

@@ -51,6 +51,49 @@ def test_a_table_becomes_what_others_use(g: quipu.Graph) -> None:
     assert list(polars.columns) == list(pandas.columns) == table.columns
 
 
+@pytest.mark.parametrize("kind", ["blobs", "counters"])
+def test_a_stream_becomes_what_others_use(db: quipu.Database, kind: str) -> None:
+    b, c = db.blobs("b"), db.counters("c")
+    b.put_many(range(10_000), [b"%d" % key for key in range(10_000)])
+    c.add_many(range(10_000), range(10_000))
+    stream = b.range if kind == "blobs" else c.range
+    rows = [row for table in stream() for row in table]
+    assert len(rows) == 10_000
+    assert stream().rows() == rows
+    assert stream(9_990).rows() == rows[9_990:]
+    arrow = stream().to_arrow()
+    assert isinstance(arrow, pa.Table)
+    assert [column.to_pylist() for column in arrow.columns] == [list(column) for column in zip(*rows, strict=True)]
+    polars = stream().to_polars()
+    assert isinstance(polars, pl.DataFrame)
+    assert polars.rows() == rows
+    pandas = stream().to_pandas()
+    assert isinstance(pandas, pd.DataFrame)
+    assert list(pandas.itertuples(index=False, name=None)) == rows
+    assert list(polars.columns) == list(pandas.columns) == arrow.column_names == stream().columns
+    assert (stream(10_000).rows(), stream(10_000).to_arrow().schema) == ([], arrow.schema)
+
+
+def test_a_stream_is_handed_out_once(db: quipu.Database) -> None:
+    c = db.counters("c")
+    c.add_many(range(100_000))
+    uses = [
+        quipu.TableStream.rows,
+        quipu.TableStream.to_arrow,
+        quipu.TableStream.to_pandas,
+        quipu.TableStream.to_polars,
+    ]
+    for use in uses:
+        stream = c.range()
+        begun = next(stream)
+        # What a loop has left.
+        assert len(use(stream)) == 100_000 - len(begun)
+        for again in uses:
+            with pytest.raises(quipu.InvalidInputError, match="handed out already"):
+                again(stream)
+        assert list(stream) == []
+
+
 def test_tables_of_text_and_without_weights(db: quipu.Database) -> None:
     names = db.graph("names", vertex="str")
     names.upsert_many(["a", "b"], ["b", "<c>"])

@@ -301,6 +301,11 @@ impl TableStream {
     pub(crate) fn new(schema: Arc<Schema>, next: NextBatch) -> Self {
         Self { schema, next: env::sync::Mutex::new(Some(next)) }
     }
+
+    /// What is left, which is nobody else's then.
+    fn take(&self) -> PyResult<NextBatch> {
+        self.next.lock().take().ok_or_else(|| invalid("the stream was handed out already"))
+    }
 }
 
 #[pymethods]
@@ -333,8 +338,28 @@ impl TableStream {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema; // as in `Table`
-        let next = self.next.lock().take();
-        let next = next.ok_or_else(|| invalid("the stream was handed out already"))?;
-        stream_capsule(py, &self.schema, next)
+        stream_capsule(py, &self.schema, self.take()?)
+    }
+
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let mut next = self.take()?;
+        let mut rows = Vec::new();
+        while let Some(batch) = py.detach(&mut next).or_raise()? {
+            push_tuples(py, &batch, 0..batch.num_rows(), &mut rows)?;
+        }
+        PyList::new(py, rows)
+    }
+
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        libraries::to_arrow(slf)
+    }
+
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let columns = slf.get().columns();
+        libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
+    }
+
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        libraries::to_polars(slf)
     }
 }
