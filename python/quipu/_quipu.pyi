@@ -796,6 +796,8 @@ class Blobs:
         """Iterate over the keys in their order, as of now; no value is read."""
     def __len__(self) -> int:
         """Exact number of blobs."""
+    def __bool__(self) -> bool:
+        """True, also where there are none: to count them takes time."""
     def reader(self, key: _Vertex) -> BlobReader:
         """Open a value to read it in pieces; :class:`KeyError` where there is none.
 
@@ -966,6 +968,8 @@ class Counters:
         """Iterate over the keys in their order, as of now."""
     def __len__(self) -> int:
         """Exact number of counters."""
+    def __bool__(self) -> bool:
+        """True, also where there are none: to count them takes time."""
 
 @final
 class TableStream:

@@ -346,3 +346,9 @@ def test_a_loop_is_over_the_keys_and_reads_no_values(db: quipu.Database, key: Li
         del inside[keys[1]]
         assert list(inside) == keys[2:]
         assert list(b) == keys[1:]
+
+
+def test_blobs_and_counters_are_true_also_where_there_are_none(db: quipu.Database) -> None:
+    b, c = db.blobs("pages"), db.counters("hits")
+    assert (len(b), len(c)) == (0, 0)
+    assert (bool(b), bool(c)) == (True, True)

@@ -340,6 +340,11 @@ impl Blobs {
         Ok(py.detach(|| self.blobs.len()).or_raise()? as usize)
     }
 
+    /// Without it Python would count them.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
     fn reader(&self, key: &Bound<'_, PyAny>) -> PyResult<BlobReader> {
         let reader = with_key(self.blobs.def().key, key, |key| self.blobs.reader(key).or_raise())?;
         reader.map(BlobReader::new).ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))

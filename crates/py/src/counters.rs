@@ -276,6 +276,11 @@ impl Counters {
         Ok(py.detach(|| self.counters.len()).or_raise()? as usize)
     }
 
+    /// Without it Python would count them.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
     fn __repr__(&self) -> String {
         let (name, key) = (self.counters.name(), self.key());
         format!(
