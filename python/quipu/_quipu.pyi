@@ -775,12 +775,12 @@ class Blobs:
             start: The first key, or the one after which the first comes; ``None`` is no bound.
             stop: The key before which it ends; ``None`` is no bound.
         """
-    def sample(self, count: int, *, seed: int = 0) -> Table:
+    def sample(self, count: int, *, seed: int | None = None) -> Table:
         """Return ``count`` blobs drawn uniformly, with replacement; none only where there are none.
 
         Args:
             count: How many.
-            seed: One seed draws the same again while nothing is written.
+            seed: One seed draws the same again while nothing is written. ``None`` draws others each time.
         """
     def measure(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> dict[str, int]:
         """Return about how many ``rows`` a range holds and the ``bytes`` they take, without reading them.

@@ -274,7 +274,15 @@ def test_a_sample_and_a_measure(b: quipu.Blobs) -> None:
     assert len(sample) == 100
     assert all(value == b"%d" % key for key, value in sample)
     assert sample.rows() == b.sample(100, seed=1).rows()
+    assert b.sample(100, seed=0).rows() == b.sample(100, seed=0).rows()
     assert b.measure()["rows"] > 0
+
+
+def test_each_sample_is_drawn_anew_unless_a_seed_is_given(b: quipu.Blobs) -> None:
+    b.put_many(range(500), [b""] * 500)
+    first, second = b.sample(100).rows(), b.sample(100).rows()
+    assert first != second
+    assert b.sample(100, seed=None).rows() not in (first, second)
 
 
 def test_blobs_in_a_transaction(db: quipu.Database, b: quipu.Blobs) -> None:

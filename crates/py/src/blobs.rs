@@ -310,8 +310,9 @@ impl Blobs {
         Ok(BlobItems::new(scan))
     }
 
-    #[pyo3(signature = (count, *, seed=0))]
-    fn sample(&self, py: Python<'_>, count: usize, seed: u64) -> PyResult<Table> {
+    #[pyo3(signature = (count, *, seed=None))]
+    fn sample(&self, py: Python<'_>, count: usize, seed: Option<u64>) -> PyResult<Table> {
+        let seed = seed.unwrap_or_else(|| self.database.env().random_u64());
         self.rows(py, |blobs, rows| blobs.sample(count, seed, rows))
     }
 
