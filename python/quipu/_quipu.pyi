@@ -792,6 +792,15 @@ class Blobs:
             start: The first key, or the one after which the first comes; ``None`` is no bound.
             stop: The key before which it ends; ``None`` is no bound.
         """
+    def keys(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> Iterator[Any]:
+        """Return an iterator over the keys from ``start`` on and below ``stop``, in their order, as of now.
+
+        No value is read.
+
+        Args:
+            start: The first key, or the one after which the first comes; ``None`` is no bound.
+            stop: The key before which it ends; ``None`` is no bound.
+        """
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the keys in their order, as of now; no value is read."""
     def __len__(self) -> int:
@@ -959,6 +968,13 @@ class Counters:
         """
     def range(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> TableStream:
         """Return a stream of all counters from ``start`` on and below ``stop``, as of now; ``None`` is no bound.
+
+        Args:
+            start: The first key, or the one after which the first comes; ``None`` is no bound.
+            stop: The key before which it ends; ``None`` is no bound.
+        """
+    def keys(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> Iterator[Any]:
+        """Return an iterator over the keys from ``start`` on and below ``stop``, in their order, as of now.
 
         Args:
             start: The first key, or the one after which the first comes; ``None`` is no bound.

@@ -356,6 +356,27 @@ def test_a_loop_is_over_the_keys_and_reads_no_values(db: quipu.Database, key: Li
         assert list(b) == keys[1:]
 
 
+@pytest.mark.parametrize("key", ["u64", "i64", "str"])
+def test_keys_of_a_range_come_without_their_values(db: quipu.Database, key: Literal["u64", "i64", "str"]) -> None:
+    b, c = db.blobs("pages", key=key), db.counters("hits", key=key)
+    keys: list[Any] = sorted(map(str, range(10_000))) if key == "str" else list(range(10_000))
+    b.put_many(keys, [b"x"] * len(keys))
+    c.add_many(keys)
+    for of in (b, c):
+        assert list(of.keys()) == list(of) == keys
+        assert list(of.keys(keys[9_000])) == keys[9_000:]
+        assert list(of.keys(None, stop=keys[7])) == keys[:7]
+        assert list(of.keys(start=keys[5], stop=keys[8])) == keys[5:8]
+        assert list(of.keys(keys[8], keys[5])) == []
+        assert type(of.keys()) is type(iter(of))
+    assert dict(b) == dict.fromkeys(keys, b"x")
+    held = b.keys(keys[1])
+    b.clear()
+    assert list(held) == keys[1:]
+    with pytest.raises(TypeError, match="a key"):
+        b.keys(0.5)  # pyright: ignore[reportArgumentType]
+
+
 def test_blobs_and_counters_are_true_also_where_there_are_none(db: quipu.Database) -> None:
     b, c = db.blobs("pages"), db.counters("hits")
     assert (len(b), len(c)) == (0, 0)

@@ -332,9 +332,21 @@ impl Blobs {
         Ok(out)
     }
 
-    fn __iter__(&self, py: Python<'_>) -> PyResult<KeyIterator> {
-        let mut keys = py.detach(|| self.blobs.keys(None, None)).or_raise()?;
+    #[pyo3(signature = (start=None, stop=None))]
+    fn keys(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<KeyIterator> {
+        let mut keys = with_range(self.blobs.def().key, start, stop, |start, stop| {
+            py.detach(|| self.blobs.keys(start, stop)).or_raise()
+        })?;
         Ok(KeyIterator::new(Box::new(move |count| keys.next_keys(count))))
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<KeyIterator> {
+        self.keys(py, None, None)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -266,10 +266,22 @@ impl Counters {
         Ok(TableStream::new(schema, Box::new(next)))
     }
 
-    fn __iter__(&self, py: Python<'_>) -> PyResult<KeyIterator> {
-        let mut rows = py.detach(|| self.counters.range(None, None)).or_raise()?;
+    #[pyo3(signature = (start=None, stop=None))]
+    fn keys(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<KeyIterator> {
+        let mut rows = with_range(self.key_type(), start, stop, |start, stop| {
+            py.detach(|| self.counters.range(start, stop)).or_raise()
+        })?;
         let next = move |count| Ok(rows.next_rows(count)?.map(|rows| rows.keys));
         Ok(KeyIterator::new(Box::new(next)))
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<KeyIterator> {
+        self.keys(py, None, None)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
