@@ -20,6 +20,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Rows asked of a stream at once; fewer come where their values are long.
 const ROWS_A_BATCH: usize = 4096;
 
+/// Bytes of a value that is written in the time it takes to give the interpreter's lock up and back.
+const QUICK_BYTES_MAX: usize = 1 << 16;
+
 /// Blobs, seen through the database or a transaction.
 #[pyclass(module = "quipu", frozen, mapping)]
 pub(crate) struct Blobs {
@@ -28,11 +31,6 @@ pub(crate) struct Blobs {
 }
 
 impl Blobs {
-    /// Whether a small write returns in about a microsecond: then the interpreter lock is kept.
-    fn quick_writes(&self) -> bool {
-        self.database.options().durability != quipu::Durability::Sync
-    }
-
     fn value<'py>(
         &self,
         py: Python<'py>,
@@ -169,8 +167,8 @@ impl Blobs {
     ) -> PyResult<()> {
         with_key(self.blobs.def().key, key, |key| {
             with_bytes(value, |value| {
-                if self.quick_writes() && value.len() < 1 << 16 {
-                    return self.blobs.put(key, value).or_raise();
+                if value.len() < QUICK_BYTES_MAX {
+                    return gate::write(py, &self.database, || self.blobs.put(key, value));
                 }
                 py.detach(|| self.blobs.put(key, value)).or_raise()
             })
@@ -224,10 +222,7 @@ impl Blobs {
 
     fn delete(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         with_key(self.blobs.def().key, key, |key| {
-            if self.quick_writes() {
-                return self.blobs.delete(key).or_raise();
-            }
-            py.detach(|| self.blobs.delete(key)).or_raise()
+            gate::write(py, &self.database, || self.blobs.delete(key))
         })
     }
 
@@ -245,10 +240,7 @@ impl Blobs {
 
     fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         with_key(self.blobs.def().key, key, |key| {
-            if self.quick_writes() {
-                return self.blobs.discard(key).or_raise();
-            }
-            py.detach(|| self.blobs.discard(key)).or_raise()
+            gate::write(py, &self.database, || self.blobs.discard(key))
         })
     }
 
@@ -358,8 +350,10 @@ impl Blobs {
         true
     }
 
-    fn reader(&self, key: &Bound<'_, PyAny>) -> PyResult<BlobReader> {
-        let reader = with_key(self.blobs.def().key, key, |key| self.blobs.reader(key).or_raise())?;
+    fn reader(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<BlobReader> {
+        let reader = with_key(self.blobs.def().key, key, |key| {
+            gate::look(py, || self.blobs.reader(key)).or_raise()
+        })?;
         reader.map(BlobReader::new).ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 

@@ -29,14 +29,6 @@ impl Counters {
         self.counters.def().key
     }
 
-    /// A call that may be a commit: it keeps the interpreter lock where that takes about a microsecond.
-    fn write(&self, py: Python<'_>, f: impl FnOnce() -> quipu::Result<()> + Send) -> PyResult<()> {
-        if self.database.options().durability != quipu::Durability::Sync {
-            return f().or_raise();
-        }
-        py.detach(f).or_raise()
-    }
-
     fn number(&self, value: &Bound<'_, PyAny>) -> PyResult<Number> {
         let wrong = |what: &str| {
             PyTypeError::new_err(format!(
@@ -108,7 +100,9 @@ impl Counters {
         number: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let number = number.map_or(Ok(Number::Int(1)), |number| self.number(number))?;
-        with_key(self.key_type(), key, |key| self.write(py, || self.counters.add(key, number)))
+        with_key(self.key_type(), key, |key| {
+            gate::write(py, &self.database, || self.counters.add(key, number))
+        })
     }
 
     #[pyo3(signature = (keys, numbers=None))]
@@ -193,7 +187,9 @@ impl Counters {
         number: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let number = self.number(number)?;
-        with_key(self.key_type(), key, |key| self.write(py, || self.counters.set(key, number)))
+        with_key(self.key_type(), key, |key| {
+            gate::write(py, &self.database, || self.counters.set(key, number))
+        })
     }
 
     fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -204,7 +200,9 @@ impl Counters {
     }
 
     fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        with_key(self.key_type(), key, |key| py.detach(|| self.counters.remove(key)).or_raise())
+        with_key(self.key_type(), key, |key| {
+            gate::write(py, &self.database, || self.counters.remove(key))
+        })
     }
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {

@@ -325,7 +325,7 @@ impl Database {
     }
 
     #[pyo3(signature = (isolation="snapshot"))]
-    fn transaction(&self, isolation: &str) -> PyResult<Transaction> {
+    fn transaction(&self, py: Python<'_>, isolation: &str) -> PyResult<Transaction> {
         let isolation = match isolation {
             "snapshot" => Isolation::Snapshot,
             "serializable" => Isolation::Serializable,
@@ -335,7 +335,8 @@ impl Database {
                 )));
             }
         };
-        let transaction = self.database.transaction(isolation);
+        // Increments that wait are written first.
+        let transaction = crate::gate::detached(py, || self.database.transaction(isolation));
         Ok(Transaction { transaction, database: self.database.clone() })
     }
 

@@ -11,6 +11,7 @@
 //! competitive spinning for a shared-memory multiprocessor", SOSP 1991: as long as sleeping would cost, at most twice
 //! the best). Figures in decision 0022.
 
+use crate::error::OrRaise;
 use pyo3::prelude::*;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -63,6 +64,27 @@ pub(crate) fn look<T: Send>(py: Python<'_>, mut look: impl FnMut() -> T + Send) 
         Some(found) => found,
         None => detached(py, look),
     }
+}
+
+/// When no write is tried with the lock.
+static WRITES_PAUSES: env::Pauses = env::Pauses::new();
+
+/// Does a small write: with the lock where it waits for nothing, which takes no longer than giving the lock up does. What it may wait for is the sync of the
+/// log, room in memtables, a flush or a load at work, and files that are read to see what is replaced. Where a file would be read nothing was done yet
+/// (`kv` sees to it), and the write is done anew without the lock.
+pub(crate) fn write<T: Send>(
+    py: Python<'_>,
+    database: &quipu::Database,
+    mut write: impl FnMut() -> quipu::Result<T> + Send,
+) -> PyResult<T> {
+    if database.commits_at_once() && !WRITES_PAUSES.is_one() {
+        let done = env::at_once(&mut write);
+        WRITES_PAUSES.note(done.is_some());
+        if let Some(done) = done {
+            return done.or_raise();
+        }
+    }
+    detached(py, write).or_raise()
 }
 
 /// Waits until no mark is left, for as long as the work `took` at most.

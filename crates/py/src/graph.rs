@@ -2,8 +2,8 @@
 //!
 //! # Why single look-ups keep the interpreter lock
 //! A cached look-up takes about a third of a microsecond; giving the lock back and taking it again
-//! costs as much. So look-ups of one vertex hold it as long as they read no file (`gate.rs`), and every
-//! `_many` call, write, scan and import releases it.
+//! costs as much. So look-ups of one vertex and writes of one edge hold it as long as they wait for nothing
+//! (`gate.rs`), and every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
 use crate::error::OrRaise;
@@ -319,10 +319,7 @@ impl Graph {
         }
         let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
         let w = vertices::weight(&self.graph, w)?;
-        if self.quick_writes() {
-            return self.graph.upsert(u, v, w).or_raise();
-        }
-        py.detach(|| self.graph.upsert(u, v, w)).or_raise()
+        gate::write(py, &self.database, || self.graph.upsert(u, v, w))
     }
 
     #[pyo3(signature = (us, vs, ws=None))]
@@ -348,10 +345,7 @@ impl Graph {
         v: &Bound<'py, PyAny>,
     ) -> PyResult<bool> {
         let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
-        if self.quick_writes() {
-            return self.graph.remove(u, v).or_raise();
-        }
-        py.detach(|| self.graph.remove(u, v)).or_raise()
+        gate::write(py, &self.database, || self.graph.remove(u, v))
     }
 
     fn remove_many<'py>(
@@ -494,12 +488,5 @@ impl Graph {
         crate::import::interruptible(py, |go_on| {
             quipu::export_file(&self.graph, &path, quipu::ExportFormat::Text(b','), &|_| go_on())
         })
-    }
-}
-
-impl Graph {
-    /// Whether a small write returns in about a microsecond: then the interpreter lock is kept.
-    fn quick_writes(&self) -> bool {
-        self.database.options().durability != quipu::Durability::Sync
     }
 }

@@ -16,6 +16,13 @@ pub(crate) struct Transaction {
     pub(crate) database: quipu::Database,
 }
 
+impl Transaction {
+    /// Waits for who ends it.
+    fn is_open(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.transaction.is_open())
+    }
+}
+
 #[pymethods]
 impl Transaction {
     fn graph(&self, name: &str) -> PyResult<Graph> {
@@ -79,8 +86,9 @@ impl Transaction {
         py.detach(|| self.transaction.commit()).or_raise()
     }
 
-    fn rollback(&self) {
-        self.transaction.rollback();
+    fn rollback(&self, py: Python<'_>) {
+        // A script of another thread may be at work in it, and need the interpreter's lock.
+        py.detach(|| self.transaction.rollback());
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -91,15 +99,15 @@ impl Transaction {
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let failed = args.get_item(0).is_ok_and(|kind| !kind.is_none());
         if failed {
-            self.transaction.rollback();
-        } else if self.transaction.is_open() {
+            self.rollback(py);
+        } else if self.is_open(py) {
             self.commit(py)?;
         }
         Ok(false)
     }
 
-    fn __repr__(&self) -> String {
-        let state = if self.transaction.is_open() { "open" } else { "ended" };
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let state = if self.is_open(py) { "open" } else { "ended" };
         format!("<quipu.Transaction {state}>")
     }
 }
