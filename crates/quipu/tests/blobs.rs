@@ -450,6 +450,39 @@ fn a_transaction_may_delete_and_replace_long_values_while_it_streams_them() {
     assert!(streamed == want, "{:?}", streamed.iter().map(|row| row.0).collect::<Vec<_>>());
 }
 
+/// Found by reading: the chunks that the transaction itself had taken away were taken for lost.
+#[test]
+fn a_reader_whose_value_its_transaction_changes_says_so_and_calls_it_no_corruption() {
+    let db = memory();
+    let long = || value_of(2 * CHUNK, 1);
+    (0..3_u64).for_each(|key| pages(&db).put(key, &long()).unwrap());
+    let tx = db.transaction(Isolation::Snapshot);
+    let blobs = tx.blobs("pages").unwrap();
+    blobs.put(3_u64, &long()).unwrap();
+    let open = |key: u64| blobs.reader(key).unwrap().unwrap();
+    let mut readers: Vec<_> = (0..4).map(open).collect();
+    let mut out = Vec::new();
+    readers[0].take_bytes(10, &mut out).unwrap();
+    blobs.delete(0_u64).unwrap();
+    blobs.put(1_u64, b"short").unwrap();
+    blobs.put(3_u64, &value_of(2 * CHUNK, 3)).unwrap();
+    for changed in [0, 1, 3] {
+        let error = readers[changed].take_bytes(usize::MAX, &mut out).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{changed}: {error}");
+        assert!(error.to_string().contains("changed by this transaction since"), "{error}");
+    }
+    readers[2].take_bytes(usize::MAX, &mut out).unwrap();
+    assert!(out == long(), "of another key");
+    open(3).take_bytes(usize::MAX, &mut out).unwrap();
+    assert!(out == value_of(2 * CHUNK, 3), "opened since");
+    drop(tx);
+    lose_a_chunk(&db);
+    let tx = db.transaction(Isolation::Snapshot);
+    let mut reader = tx.blobs("pages").unwrap().reader(0_u64).unwrap().unwrap();
+    let error = reader.take_bytes(usize::MAX, &mut out).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "what is lost is lost in a transaction too");
+}
+
 #[test]
 fn short_values_come_in_batches_as_long_as_were_asked_for() {
     let db = memory();

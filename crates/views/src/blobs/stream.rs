@@ -6,7 +6,8 @@ use super::{Blobs, Sizes, VALUE_BYTES_MAX, VALUES, damaged};
 use crate::keys::{KeyOf, empty_keys, with_key};
 use crate::source::Source;
 use base::sabotage::{Switch, is_on};
-use base::{Column, KeyRef, Keys, Projection};
+use base::{Column, Key, KeyRef, Keys, Projection};
+use relation::invalid;
 use std::io::{self, Seek, SeekFrom, Write};
 use store::{Error, ErrorKind, Result, WriteBatch};
 
@@ -36,13 +37,14 @@ impl Blobs {
         })
     }
 
-    /// A value to be read in pieces, as of now; `None` where the key has none.
+    /// A value to be read in pieces, as of now; `None` where the key has none. In a transaction that changes the key meanwhile, a long
+    /// value can be read no further: [`BlobReader::take_bytes`] says so.
     pub fn reader<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<BlobReader>> {
         let blobs = self.held();
         let mut row = empty_batch(self.core.def.key);
-        let found = with_key(self.core.def.key, key.into(), |key| {
-            blobs.source.read(|read| read.get(self.core.rows, key, VALUES, &mut row))
-        })?;
+        let key = with_key(self.core.def.key, key.into(), |key| Ok(Key::from(key)))?;
+        let found =
+            blobs.source.read(|read| read.get(self.core.rows, key.as_ref(), VALUES, &mut row))?;
         if !found {
             return Ok(None);
         }
@@ -51,7 +53,7 @@ impl Blobs {
             Held::Large(id, bytes) => (Some(id), bytes, Vec::new()),
             Held::Nothing => return Err(self.empty_row()),
         };
-        Ok(Some(BlobReader { blobs, id, len, at: 0, piece, piece_at: 0 }))
+        Ok(Some(BlobReader { blobs, key, id, len, at: 0, piece, piece_at: 0 }))
     }
 }
 
@@ -168,6 +170,7 @@ impl Write for BlobWriter {
 #[derive(Debug)]
 pub struct BlobReader {
     blobs: Blobs,
+    key: Key,
     /// Of its chunks; a short value is its piece.
     id: Option<u64>,
     len: u64,
@@ -193,7 +196,8 @@ impl BlobReader {
     /// Replaces `out` by the bytes that are left, at most `bytes_max`.
     ///
     /// # Errors
-    /// Corruption, and failures of the machine.
+    /// [`ErrorKind::InvalidInput`] where the value is read in a transaction that has changed it since; corruption, and failures of the
+    /// machine.
     pub fn take_bytes(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         while out.len() < bytes_max {
@@ -230,10 +234,31 @@ impl BlobReader {
             };
             self.piece_at = chunk * chunk_bytes;
             if self.at >= self.piece_at + self.piece.len() as u64 {
-                return Err(blobs.lost_chunk());
+                return Err(self.missing_chunk(id));
             }
         }
         Ok(&self.piece[(self.at - self.piece_at) as usize..])
+    }
+
+    /// Why a chunk under `id` is not there. A moment keeps what it sees, but no transaction keeps what its own writes replace.
+    fn missing_chunk(&self, id: u64) -> Error {
+        let Blobs { core, source } = &self.blobs;
+        if !matches!(source, Source::Transaction(_)) {
+            return self.blobs.lost_chunk();
+        }
+        let mut row = empty_batch(core.def.key);
+        let found = source.read(|read| read.get(core.rows, self.key.as_ref(), VALUES, &mut row));
+        match found {
+            Ok(true) if matches!(held(&row, 0), Held::Large(now, _) if now == id) => {
+                self.blobs.lost_chunk()
+            }
+            Ok(_) => invalid(format!(
+                "the value of {:?} that is being read was changed by this transaction since\n\
+                 hint: read it to its end before it is put or deleted, or open another reader",
+                self.blobs.name()
+            )),
+            Err(error) => error,
+        }
     }
 }
 
