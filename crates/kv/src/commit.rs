@@ -21,6 +21,9 @@ use store::{Durability, Error, ErrorKind, Kinds, Result, TableWrites, WriteBatch
 /// Most bytes of one commit in the log: its tables carry their lengths in 32 bits.
 const COMMIT_BYTES_MAX: u64 = 1 << 30;
 
+/// What a write without a transaction may take in memory whatever the limit: a chunk of a long value, or some thousand increments that waited.
+const FREE_BYTES: u64 = 1 << 20;
+
 /// Looks at the writer's lock, some ten nanoseconds each, in which most commits have ended.
 const COMMIT_LOOKS: usize = 500;
 
@@ -43,6 +46,13 @@ impl Inner {
         self.check_writable()?;
         if batch.is_empty() {
             return Ok(SeqNo(self.snapshots.visible()));
+        }
+        if validation.is_none() {
+            // A transaction was asked as it grew.
+            let bytes = batch.tables.iter().map(bytes).sum();
+            if bytes > FREE_BYTES {
+                self.check_bytes(bytes, &batch.tables)?;
+            }
         }
         self.slow_down();
         self.wait_for_room()?;
@@ -80,6 +90,19 @@ impl Inner {
         self.apply(writer, &trees, &tables, seq)?;
         drop(guard);
         self.acknowledge(seq)
+    }
+
+    /// Fails where what one commit writes would take more memory than it may; `newest` is the last of it.
+    pub(crate) fn check_bytes(&self, bytes: u64, newest: &[TableWrites]) -> Result<()> {
+        let limit = self.options.transaction_bytes_max;
+        // Who cleans up behind a write that had no room needs a little.
+        let slack = if newest.iter().all(only_deletes) { limit / 8 } else { 0 };
+        if bytes <= limit.saturating_add(slack) {
+            return Ok(());
+        }
+        let what = format!("what one commit writes would take {bytes} bytes, the limit is {limit}");
+        let hint = "commit in smaller steps, or import in bulk";
+        Err(Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}")))
     }
 
     /// Returns `seq` once what the durability promises of commits up to it holds.
@@ -271,6 +294,14 @@ pub(crate) fn bytes(table: &TableWrites) -> u64 {
     };
     let parts = table.rows.rows + 2 * table.delete_ranges.len();
     keys as u64 + values_bytes(&table.rows) + 64 * parts as u64
+}
+
+/// Whether nothing is put by a write.
+fn only_deletes(table: &TableWrites) -> bool {
+    match &table.kinds {
+        Kinds::Uniform(kind) => *kind == Kind::Delete,
+        Kinds::PerRow(kinds) => kinds.iter().all(|kind| *kind == Kind::Delete),
+    }
 }
 
 /// As [`insert`], row by row with time for readers in between: for [`Switch::HalfCommitVisible`].

@@ -16,7 +16,8 @@ pub struct KvOptions {
     pub memtable_bytes: u64,
     /// Bytes of memory that the process should not pass: what the allocator keeps of freed memory is given back there.
     pub memory_limit_bytes: u64,
-    /// Most bytes that one transaction's writes may take in memory.
+    /// Most bytes that one commit's writes may take in memory, a transaction's or others; some that take less than a mebibyte are always taken
+    /// without a transaction.
     pub transaction_bytes_max: u64,
     /// Length of a segment of the write-ahead log, in bytes.
     pub wal_segment_bytes: u64,

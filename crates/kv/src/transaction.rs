@@ -18,8 +18,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::thread::ThreadId;
 use store::{
-    Error, ErrorKind, Isolation, Kinds, Read, Result, Savepoint, Scan, TableWrites, Transaction,
-    WriteBatch,
+    Error, Isolation, Kinds, Read, Result, Savepoint, Scan, TableWrites, Transaction, WriteBatch,
 };
 
 /// A first write of so few rows waits to be read before it goes to a memtable: most transactions write once and commit.
@@ -102,14 +101,6 @@ impl Overlays {
                 !memtable.is_empty()
             }
         });
-    }
-}
-
-/// Whether nothing is put by a write.
-fn only_deletes(table: &TableWrites) -> bool {
-    match &table.kinds {
-        Kinds::Uniform(kind) => *kind == Kind::Delete,
-        Kinds::PerRow(kinds) => kinds.iter().all(|kind| *kind == Kind::Delete),
     }
 }
 
@@ -229,7 +220,7 @@ impl KvTransaction {
     /// Everything written, each key once, in key order; nothing of it is left here.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where a thread undid what another had written.
+    /// [`store::ErrorKind::Conflict`] where a thread undid what another had written.
     fn take_batch(&self) -> Result<WriteBatch> {
         let Overlays { of: overlays, has_lost, .. } = std::mem::take(&mut *self.overlays.write());
         if has_lost {
@@ -391,19 +382,7 @@ impl Transaction for KvTransaction {
             more += crate::commit::bytes(table);
         }
         let mut overlays = self.overlays.write();
-        let bytes = overlays.bytes() + more;
-        let limit = self.held.inner.options.transaction_bytes_max;
-        // Who cleans up behind a write that had no room needs a little.
-        let slack = if batch.tables.iter().all(only_deletes) { limit / 8 } else { 0 };
-        if bytes > limit.saturating_add(slack) {
-            return Err(Error::new(
-                ErrorKind::Limit,
-                format!(
-                    "the transaction's writes would take {bytes} bytes, the limit is {limit}\n\
-                     hint: commit in smaller steps, or import in bulk"
-                ),
-            ));
-        }
+        self.held.inner.check_bytes(overlays.bytes() + more, &batch.tables)?;
         overlays.note_writer();
         for table in &batch.tables {
             overlays.add(table, &self.entry(table.keyspace)?.info.shape);

@@ -522,6 +522,25 @@ fn a_value_that_a_transaction_cannot_hold_is_put_without_one() {
     assert_eq!((blobs.len().unwrap(), chunks(&db)), (1, 80));
 }
 
+/// Found by reading: only a transaction's writes were measured.
+#[test]
+fn many_short_values_past_what_a_transaction_may_hold_are_refused_and_none_is_written() {
+    let options = Options { memory_limit_bytes: 16 << 20, threads: 1, ..Options::default() };
+    let db = Database::in_memory(options).unwrap();
+    let blobs = pages(&db);
+    let keys: Vec<u64> = (0..5000).collect();
+    let values: Vec<Vec<u8>> = keys.iter().map(|&key| value_of(1000, key)).collect();
+    let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+    let error = blobs.put_many(KeyList::U64(&keys), &column(&values)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    assert!(error.to_string().contains("the limit is 4194304"), "{error}");
+    assert_eq!(blobs.len().unwrap(), 0);
+    for (keys, values) in keys.chunks(1000).zip(values.chunks(1000)) {
+        blobs.put_many(KeyList::U64(keys), &column(values)).unwrap();
+    }
+    assert_eq!(blobs.len().unwrap(), 5000);
+}
+
 /// What was in the way was not to be seen before its sync, and all attempts met it again within that time.
 #[test]
 fn threads_that_put_one_long_value_under_sync_are_told_of_no_conflict() {

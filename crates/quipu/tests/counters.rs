@@ -278,6 +278,21 @@ fn floats_add_and_numbers_of_another_type_are_refused() {
     );
 }
 
+/// Found by reading: only a transaction's writes were measured.
+#[test]
+fn more_increments_than_a_transaction_may_hold_are_refused_where_none_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let limit = Options { memory_limit_bytes: 16 << 20, ..options(Durability::Os) };
+    let db = Database::open(folder.path(), limit).unwrap();
+    let counters = bigrams(&db);
+    let keys: Vec<u64> = (0..100_000).collect();
+    let error = counters.add_many(KeyList::U64(&keys), NumberList::Ones).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    assert_eq!(counters.len().unwrap(), 0);
+    counters.add_many(KeyList::U64(&keys[..50_000]), NumberList::Ones).unwrap();
+    assert_eq!(counters.len().unwrap(), 50_000);
+}
+
 #[test]
 fn least_and_greatest_are_kept() {
     for (combine, want) in [(Combine::Min, -4), (Combine::Max, 9)] {

@@ -372,6 +372,7 @@ pub trait Store: Read {
     /// then write nothing.
     ///
     /// # Errors
+    /// [`ErrorKind::Limit`] where the batch would take more memory than a transaction's writes may, and nothing of it is written then.
     /// Poisoned, read-only, or the failed write that poisons.
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo>;
 

@@ -20,6 +20,9 @@ use store::{ErrorKind, Isolation, Result, Store, WriteBatch};
 /// Rows looked at in one step.
 const ROWS_A_STEP: usize = 16 << 10;
 
+/// Ranges deleted by one commit.
+const RUNS_A_COMMIT: usize = 4096;
+
 /// Whether one range goes over neighbours with nothing between them, also over what others may write there meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
@@ -89,7 +92,7 @@ impl Blobs {
                 done => return done.map(|_| count),
             }
         }
-        // Ids are never used again, so what is garbage at one moment stays so.
+        // What is garbage at one moment stays so.
         self.delete_garbage(&self.held().garbage(Runs::Apart)?)
     }
 
@@ -124,14 +127,16 @@ impl Blobs {
         Ok(garbage)
     }
 
+    /// Ids are never used again, so where it is more than a commit may hold some of it may go before the rest.
     fn delete_garbage(&self, garbage: &Garbage) -> Result<u64> {
         let range = |&(first, last): &(u64, u64)| KeyRange {
             lower: Key::words(&[first]),
             upper: KeyRange::prefix_words(&[last]).upper,
         };
-        let ranges = garbage.runs.iter().map(range).collect();
-        let table = self.range_deletes(BlobsPart::Large, ranges);
-        self.source.apply(&WriteBatch { tables: vec![table] })?;
+        for runs in garbage.runs.chunks(RUNS_A_COMMIT) {
+            let table = self.range_deletes(BlobsPart::Large, runs.iter().map(range).collect());
+            self.source.apply(&WriteBatch { tables: vec![table] })?;
+        }
         Ok(garbage.count)
     }
 }

@@ -48,6 +48,7 @@ impl Counters {
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, or numbers not of the counters' type.
+    /// [`store::ErrorKind::Limit`], where nothing waits: more than a transaction may hold, a quarter of the memory limit.
     pub fn add_many(&self, keys: KeyList<'_>, numbers: NumberList<'_>) -> Result<()> {
         let mut words = WORDS.take();
         words.clear();
