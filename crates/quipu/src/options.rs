@@ -5,6 +5,7 @@ use store::Durability;
 use views::counters::{Combine, NumberType};
 use views::graph::{VertexType, WeightType};
 use views::keys::KeyType;
+use views::waiting::Buffering;
 
 /// How a database is opened. Everything else is found out or follows from these.
 #[derive(Clone, Debug)]
@@ -97,12 +98,12 @@ impl Options {
     }
 
     /// Counters whose increments may wait in memory: a sixteenth of the limit, at about 48 bytes a key,
-    /// of which 16 are needed while they are written.
+    /// of which 16 are needed while they are written. A long text counts as several.
     pub(crate) fn increments_waiting_max(&self) -> u64 {
-        (self.memory_limit_bytes / 16 / 48).max(1 << 10)
+        (self.memory_limit_bytes / 16 / Buffering::BYTES_A_ROW).max(1 << 10)
     }
 
-    /// Bytes of combined values that may wait in memory: a sixteenth of the limit.
+    /// Bytes of combined values and their keys that may wait in memory: a sixteenth of the limit.
     pub(crate) fn combined_waiting_bytes(&self) -> u64 {
         (self.memory_limit_bytes / 16).max(64 << 10)
     }

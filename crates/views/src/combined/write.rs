@@ -341,7 +341,11 @@ impl Core {
             put_keys.push(key.key_ref());
             puts.push(Some(value));
         }
-        let bytes = stored.heap.len() + puts.heap.len();
+        let key_bytes = match &put_keys {
+            Keys::Words(_) => 0,
+            Keys::Bytes(keys) => keys.heap.len(),
+        };
+        let bytes = key_bytes + stored.heap.len() + puts.heap.len();
         Ok(Joined { puts: self.writes(Kind::Put, put_keys, puts), refused, bytes })
     }
 }

@@ -15,6 +15,9 @@ use store::{Kinds, Result, TableWrites, WriteBatch};
 /// Rows that are written for one that is added, where much waits.
 const WRITTEN_AN_ADDED: usize = 2;
 
+/// Bytes of texts that come to wait before it is looked whether that is too much.
+const KEY_BYTES_A_STEP: u64 = 1 << 20;
+
 thread_local! {
     /// Words of a call, kept for their memory.
     static WORDS: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
@@ -72,10 +75,19 @@ impl Counters {
             }
             (Source::Store(_), Waiting::Texts(buffer)) => {
                 self.core.check_open()?;
-                if let Keys::Bytes(keys) = keys_of(self.core.def.key, keys)? {
-                    buffer.add_many(count, |i| keys.get(i), |i| words[i])?;
+                let Keys::Bytes(keys) = keys_of(self.core.def.key, keys)? else { return Ok(()) };
+                let mut begin = 0;
+                while begin < count {
+                    // A call's keys may be more than may wait.
+                    let upto = keys.offsets[begin] + KEY_BYTES_A_STEP;
+                    let end =
+                        keys.offsets.partition_point(|&at| at <= upto).clamp(begin + 2, count + 1)
+                            - 1;
+                    buffer.add_many(end - begin, |i| keys.get(begin + i), |i| words[begin + i])?;
+                    self.core.more_waits(end - begin)?;
+                    begin = end;
                 }
-                self.core.more_waits(count)
+                Ok(())
             }
             _ => {
                 let keys = keys_of(self.core.def.key, keys)?;

@@ -55,7 +55,7 @@ pub(crate) trait Sums: Send + Sync {
     /// Adds to a sum, which stays as it was where that fails.
     fn add(&self, key: KeyRef<'_>, sum: &mut Self::Sum, delta: Self::Delta<'_>) -> Result<()>;
 
-    /// Bytes that a sum takes beside the table of keys.
+    /// Bytes that a sum takes beside the table of keys and sums.
     fn bytes(sum: &Self::Sum) -> u64;
 
     /// Two sums of one key: what `drain_in_order` asks for, and nobody else.
@@ -66,6 +66,14 @@ pub(crate) trait Sums: Send + Sync {
 pub(crate) trait RefKey: Hash + Eq {
     /// The same, lent.
     fn key_ref(&self) -> KeyRef<'_>;
+
+    /// Bytes that it takes beside the table of keys and sums, with the copy that is made of it while it is written.
+    fn bytes(&self) -> u64 {
+        match self.key_ref() {
+            KeyRef::Words(_) => 0,
+            KeyRef::Bytes(bytes) => 2 * bytes.len() as u64,
+        }
+    }
 }
 
 impl RefKey for u64 {
@@ -143,11 +151,11 @@ impl ByShard {
 #[derive(Default)]
 struct Change {
     rows: u64,
-    /// By how much the bytes of sums have changed, modulo 2^64.
+    /// By how much the bytes of keys and sums have changed, modulo 2^64.
     bytes: u64,
 }
 
-impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
+impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
     /// Spreads keys over shards by a hash of this `seed`.
     pub(crate) fn new(how: S, seed: u64, steps: Steps) -> Self {
         let tables = || Tables { open: HashTable::new(), sealed: HashTable::new() };
@@ -172,7 +180,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         self.rows.load(Ordering::Acquire)
     }
 
-    /// Bytes that their sums take beside the table of keys.
+    /// Bytes that they and their sums take beside the table of both.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -246,7 +254,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         let hasher = |(key, _): &(K, S::Sum)| self.hash(key.borrow());
         let sum = self.how.first(delta);
         change.rows += 1;
-        change.bytes = change.bytes.wrapping_add(S::bytes(&sum));
+        change.bytes = change.bytes.wrapping_add(key.bytes() + S::bytes(&sum));
         sums.insert_unique(hash, (key.to_owned().into(), sum), hasher);
         Ok(())
     }
@@ -375,15 +383,15 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         let mut progress = find(&tables.sealed, hash, key).is_some().then(|| self.progress.write());
         let result = f()?;
         let mut waited = false;
-        if let Some((_, sum)) = take(&mut tables.open, hash, key) {
-            self.gone(1, S::bytes(&sum));
+        if let Some((key, sum)) = take(&mut tables.open, hash, key) {
+            self.gone(1, key.bytes() + S::bytes(&sum));
             waited = true;
         }
         if let Some(progress) = &mut progress
             && let Some((key, sum)) = take(&mut tables.sealed, hash, key)
             && !progress.has_written(&key)
         {
-            self.gone(1, S::bytes(&sum));
+            self.gone(1, key.bytes() + S::bytes(&sum));
             progress.forgotten.push(key);
             waited = true;
         }
@@ -453,7 +461,7 @@ impl<K: Hash + Eq + Ord, S: Sums> Buffer<K, S> {
         }
         let mut rows: Vec<(K, S::Sum)> = sums.drain().collect();
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let counted = (rows.len() as u64, sum_bytes::<K, S>(&rows));
+        let counted = (rows.len() as u64, bytes_of::<K, S>(&rows));
         let mut draining = Draining { buffer: self, shard, sums, rows, counted };
         write(&mut draining.rows)
     }
@@ -523,25 +531,26 @@ where
     rows.find_entry(hash, |(k, _)| k.borrow() == key).ok().map(|entry| entry.remove().0)
 }
 
-fn sum_bytes<K, S: Sums>(rows: &[(K, S::Sum)]) -> u64 {
-    rows.iter().map(|(_, sum)| S::bytes(sum)).sum()
+/// Bytes of keys and sums beside their table.
+pub(super) fn bytes_of<K: RefKey, S: Sums>(rows: &[(K, S::Sum)]) -> u64 {
+    rows.iter().map(|(key, sum)| key.bytes() + S::bytes(sum)).sum()
 }
 
 /// A shard's rows on their way to the store. Those that do not get there are put back, also where a function of the
 /// caller's panics.
-struct Draining<'a, K: Hash + Eq + Ord, S: Sums> {
+struct Draining<'a, K: RefKey + Ord, S: Sums> {
     buffer: &'a Buffer<K, S>,
     shard: &'a Shard<K, S>,
     sums: &'a mut Rows<K, S>,
     rows: Vec<(K, S::Sum)>,
-    /// Rows, and bytes of their sums, that there were.
+    /// Rows, and their bytes, that there were.
     counted: (u64, u64),
 }
 
-impl<K: Hash + Eq + Ord, S: Sums> Drop for Draining<'_, K, S> {
+impl<K: RefKey + Ord, S: Sums> Drop for Draining<'_, K, S> {
     fn drop(&mut self) {
         let (rows, bytes) = self.counted;
-        let left = sum_bytes::<K, S>(&self.rows);
+        let left = bytes_of::<K, S>(&self.rows);
         self.buffer.gone(rows - self.rows.len() as u64, bytes - left);
         let hasher = |(key, _): &(K, S::Sum)| self.buffer.hash(key);
         for row in self.rows.drain(..) {
@@ -558,7 +567,7 @@ pub(crate) struct Held<'a, K, S: Sums> {
     progress: RwLockWriteGuard<'a, Progress<K>>,
 }
 
-impl<K: Hash + Eq + Ord, S: Sums> Held<'_, K, S> {
+impl<K: RefKey + Ord, S: Sums> Held<'_, K, S> {
     /// Forgets everything.
     pub(crate) fn clear(mut self) {
         for tables in &mut self.shards {

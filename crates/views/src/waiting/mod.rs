@@ -13,7 +13,7 @@ mod schedule;
 mod tests;
 
 pub(crate) use buffer::{Buffer, RefKey, Sums};
-pub(crate) use ordered::{Patience, Steps};
+pub(crate) use ordered::{BYTES_A_ROW, Patience, Steps};
 pub use registry::{Buffering, Registry};
 pub(crate) use schedule::{Schedule, Waits};
 
@@ -103,7 +103,7 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Bytes that their sums take beside the table of keys.
+    /// Bytes that they and their sums take beside the table of both.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Nothing => 0,

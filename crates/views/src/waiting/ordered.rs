@@ -15,16 +15,21 @@
 //! the store yet. The lock is handed to readers who wait for it after each chunk: whoever writes would have it again before they are awake. A full
 //! memtable that is being written to a table makes commits wait for some tenths of a second: that is waited for with `progress` free.
 
-use super::buffer::{Buffer, Rows, SHARDS, Shard, Sums, Tables};
+use super::buffer::{Buffer, RefKey, Rows, SHARDS, Shard, Sums, Tables, bytes_of};
 use base::sabotage::{Switch, is_on};
 use env::sync::UnlockFair;
 use env::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;
-use std::hash::Hash;
 use store::Result;
 
 /// Rows of a commit: readers of sealed keys wait that long, some tenths of a millisecond.
 pub(super) const ROWS_A_CHUNK: usize = 4096;
+
+/// Bytes of texts as keys, copies included, after which a chunk ends before it has its rows.
+const KEY_BYTES_A_CHUNK: u64 = 1 << 20;
+
+/// How many bytes beside the table of keys and sums count as one more row that waits: what a row takes in it.
+pub(crate) const BYTES_A_ROW: u64 = 48;
 
 /// How much is done at once. Models of concurrency and simulated machines make the steps tiny.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +113,7 @@ pub(super) struct Drain<K, S: Sums> {
     next: usize,
 }
 
-impl<K: Ord + Clone, S: Sums> Drain<K, S> {
+impl<K: RefKey + Ord + Clone, S: Sums> Drain<K, S> {
     fn is_copied(&self) -> bool {
         self.copied == SHARDS
     }
@@ -127,7 +132,13 @@ impl<K: Ord + Clone, S: Sums> Drain<K, S> {
             self.part.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             self.next = 0;
         }
-        Some((self.next + rows).min(self.part.len()))
+        let (mut end, mut bytes) = (self.next, 0);
+        let last = (self.next + rows).min(self.part.len());
+        while end < last && bytes < KEY_BYTES_A_CHUNK {
+            bytes += self.part[end].0.bytes();
+            end += 1;
+        }
+        Some(end)
     }
 }
 
@@ -158,7 +169,7 @@ impl Pace {
     }
 }
 
-impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
+impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
     /// Hands all sums, in key order, to `write`, and forgets what it has written. One thread at a time. Before each
     /// chunk calls `wait` with nothing held that others need, which may take as long as it likes.
     ///
@@ -185,19 +196,24 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Whether who adds should call [`Self::keep_pace`], where `rows_max` may wait.
-    pub(crate) fn is_behind(&self, rows_max: u64) -> bool {
-        let (sealed, rows) = (self.pace.sealed.load(Ordering::Relaxed), self.rows());
-        if sealed == 0 {
-            // As late as lets the copying end before it is too much: more keys come again meanwhile.
-            return rows >= rows_max / 8 * 7;
-        }
-        // What is sealed shall be written when half as many have come.
-        let left = self.pace.left.load(Ordering::Relaxed);
-        sealed + left < 2 * rows
+    /// What waits, in rows: long keys count as several.
+    fn rows_worth(&self) -> u64 {
+        self.rows() + self.bytes() / BYTES_A_ROW
     }
 
-    /// Writes as [`Self::drain_in_order`] does, but only about `rows`, or until fewer than `rows_max` wait. `room` says whether
+    /// Whether who adds should call [`Self::keep_pace`], where the worth of `rows_max` rows may wait.
+    pub(crate) fn is_behind(&self, rows_max: u64) -> bool {
+        let sealed = self.pace.sealed.load(Ordering::Relaxed);
+        if sealed == 0 {
+            // As late as lets the copying end before it is too much: more keys come again meanwhile.
+            return self.rows_worth() >= rows_max / 8 * 7;
+        }
+        // What is sealed shall be written when half as many have come. Those may have longer keys.
+        let left = self.pace.left.load(Ordering::Relaxed);
+        sealed + left < 2 * self.rows() || self.rows_worth() >= rows_max
+    }
+
+    /// Writes as [`Self::drain_in_order`] does, but only about `rows`, or until less than the worth of `rows_max` rows waits. `room` says whether
     /// there is room in the store, and waits for it where it is told to.
     ///
     /// # Errors
@@ -209,7 +225,7 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         mut room: impl FnMut(Patience) -> Result<bool>,
         mut write: impl FnMut(&[(K, S::Sum)]) -> Result<()>,
     ) -> Result<()> {
-        let is_full = || self.rows() >= rows_max;
+        let is_full = || self.rows_worth() >= rows_max;
         let mut draining = match self.draining.try_lock() {
             Some(draining) => draining,
             None if is_full() => self.draining.lock(),
@@ -292,18 +308,18 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
         if progress.all_forgotten {
             return Ok(false);
         }
-        let rows = if progress.forgotten.is_empty() {
+        let (rows, bytes) = if progress.forgotten.is_empty() {
             write(chunk)?;
-            chunk.len()
+            (chunk.len(), bytes_of::<K, S>(chunk))
         } else {
             progress.forgotten.sort_unstable();
             let waits = |row: &&(K, S::Sum)| progress.forgotten.binary_search(&row.0).is_err();
             let left: Vec<_> = chunk.iter().filter(waits).cloned().collect();
             write(if is_on(Switch::KeepIncrements) { chunk } else { &left })?;
-            left.len()
+            (left.len(), bytes_of::<K, S>(&left))
         };
         progress.written = chunk.last().map(|row| row.0.clone());
-        self.gone(rows as u64, 0);
+        self.gone(rows as u64, bytes);
         self.pace.left.fetch_sub(chunk.len() as u64, Ordering::Relaxed);
         progress.unlock_fair();
         Ok(true)
@@ -355,8 +371,11 @@ impl<K: Hash + Eq + Ord + Clone, S: Sums> Buffer<K, S> {
     fn reopen(&self, tables: &mut Tables<K, S>, key: &K, older: &S::Sum) {
         let hash = self.hash(key);
         if let Some((_, newer)) = tables.open.find_mut(hash, |row| row.0 == *key) {
-            *newer = self.how.both(older, newer);
-            self.gone(1, 0);
+            let both = self.how.both(older, newer);
+            // The key is there once from now on.
+            let before = key.bytes() + S::bytes(older) + S::bytes(newer);
+            self.gone(1, before - S::bytes(&both));
+            *newer = both;
             return;
         }
         let hasher = |row: &(K, S::Sum)| self.hash(&row.0);

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use super::buffer::Buffer;
-use super::ordered::{Patience, ROWS_A_CHUNK, Steps};
+use super::ordered::{BYTES_A_ROW, Patience, ROWS_A_CHUNK, Steps};
 use base::Merge;
 use base::shape::{int_to_word, word_to_int};
 use env::sync::Mutex;
@@ -80,6 +80,62 @@ fn keys_are_written_once_and_in_order_and_what_comes_meanwhile_waits_on() {
         let came = if key == 1 { 0 } else { calls };
         assert_eq!(sum(&buffer, &written, key), more + came, "{key}");
     }
+}
+
+/// Found by reading: keys were counted, whatever they took, and copied while they were written.
+#[test]
+fn long_keys_are_written_before_they_take_more_than_may_wait() {
+    const MAX: u64 = 1_000;
+    const KEY_BYTES: usize = 400;
+    let buffer: Buffer<Box<[u8]>, Merge> = Buffer::new(Merge::AddInt, 1, Steps::of(8));
+    let key = |i: u64| {
+        let mut key = vec![b'k'; KEY_BYTES];
+        key[..8].copy_from_slice(&i.to_be_bytes());
+        key
+    };
+    let (mut most, mut rows) = (0, 0);
+    let worth = |rows: u64, bytes: u64| rows + bytes / BYTES_A_ROW;
+    for i in 0..1_020 {
+        buffer.add(&key(i)[..], int_to_word(1)).unwrap();
+        if buffer.is_behind(MAX) {
+            let write = |chunk: &[(Box<[u8]>, u64)]| {
+                rows += chunk.len();
+                Ok(())
+            };
+            buffer.keep_pace(MAX, 2, |_| Ok(true), write).unwrap();
+        }
+        most = most.max(worth(buffer.rows(), buffer.bytes()));
+    }
+    assert!((MAX / 2..MAX + MAX / 8).contains(&most), "{most}");
+    // What is given a value meanwhile, what is added again while it is sealed, and a drain that fails.
+    buffer.replace(&key(1_019)[..], || Ok(())).unwrap();
+    let write = |chunk: &[(Box<[u8]>, u64)]| {
+        buffer.add(&chunk[0].0[..], int_to_word(1)).unwrap();
+        Err(Error::new(ErrorKind::Io, "no"))
+    };
+    assert!(buffer.drain_in_order(|| Ok(()), write).is_err());
+    assert_eq!(buffer.bytes(), 2 * KEY_BYTES as u64 * buffer.rows());
+    let write = |chunk: &[(Box<[u8]>, u64)]| {
+        rows += chunk.len();
+        Ok(())
+    };
+    buffer.drain_in_order(|| Ok(()), write).unwrap();
+    assert_eq!((rows, buffer.rows(), buffer.bytes()), (1_019, 0, 0));
+}
+
+#[test]
+fn a_commit_of_long_keys_has_fewer_of_them() {
+    let buffer: Buffer<Box<[u8]>, Merge> = Buffer::new(Merge::AddInt, 1, Steps::of(ROWS_A_CHUNK));
+    for i in 0..50_u8 {
+        buffer.add(&vec![i; 100_000][..], int_to_word(1)).unwrap();
+    }
+    let mut chunks = Vec::new();
+    let write = |chunk: &[(Box<[u8]>, u64)]| {
+        chunks.push(chunk.len());
+        Ok(())
+    };
+    buffer.drain_in_order(|| Ok(()), write).unwrap();
+    assert_eq!(chunks, [6, 6, 6, 6, 6, 6, 6, 6, 2]);
 }
 
 #[test]
