@@ -27,6 +27,7 @@ use crate::poison::Poison;
 use crate::snapshots::Snapshots;
 use crate::trees::Trees;
 use crate::wal::Wal;
+use base::KeyspaceId;
 use env::sync::ArcSwap;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, RwLock};
@@ -73,8 +74,8 @@ pub(crate) struct Inner {
     pub(crate) sealed_seq: AtomicU64,
     /// Runs in the deepest level 0 of all trees.
     pub(crate) level0_runs: AtomicUsize,
-    /// One compaction at a time.
-    pub(crate) compacting: Mutex<()>,
+    /// One compaction at a time; of which tree the last one was.
+    pub(crate) compacting: Mutex<KeyspaceId>,
     /// The keys that it works on.
     pub(crate) merging: Mutex<Option<Merging>>,
     /// Held shared while a bulk load makes or removes files; closing waits for it.

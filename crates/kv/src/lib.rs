@@ -28,6 +28,7 @@ mod restore;
 mod snapshots;
 mod transaction;
 mod trees;
+mod urgency;
 pub mod wal;
 
 pub use backup::{BackupOptions, BackupReport};

@@ -237,16 +237,17 @@ impl Inner {
     }
 
     /// Does the most urgent compaction; false where none is due.
-    fn compact_step(self: &Arc<Self>) -> Result<bool> {
-        let _one = self.compacting.lock();
+    pub(crate) fn compact_step(self: &Arc<Self>) -> Result<bool> {
+        let mut last = self.compacting.lock();
         if self.closing.load(Ordering::Acquire) {
             return Ok(false); // the folder may have another owner by now
         }
         self.poison.check()?;
         let trees = self.trees.load_full();
-        for entry in trees.iter() {
+        for entry in crate::urgency::in_order(trees.iter(), &self.options.tree, *last) {
             let choose = || entry.tree.choose_compaction();
             let Some(announced) = self.announce(entry, choose) else { continue };
+            *last = entry.info.id;
             self.compact_with(entry, &announced.choice)?;
             return Ok(true);
         }

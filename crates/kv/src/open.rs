@@ -10,7 +10,7 @@ use crate::snapshots::Snapshots;
 use crate::trees::{Entry, Trees};
 use crate::wal::{Wal, WalOptions};
 use base::sabotage::{Switch, is_on};
-use base::{Corruption, TableId, checksum};
+use base::{Corruption, KeyspaceId, TableId, checksum};
 use env::sync::ArcSwap;
 use env::sync::{Mutex, RwLock};
 use env::{Env, EnvError, LogMode};
@@ -272,7 +272,7 @@ pub(crate) fn assemble(
         snapshots: Snapshots::default(),
         poison: Poison::default(),
         maintenance: Mutex::new(()),
-        compacting: Mutex::new(()),
+        compacting: Mutex::new(KeyspaceId(0)),
         merging: Mutex::new(None),
         loading: RwLock::new(()),
         writer: Mutex::new(Writer { wal: None, last_seq: 0, payload: Vec::new() }),

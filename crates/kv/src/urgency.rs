@@ -1,0 +1,162 @@
+//! Which tree is compacted next.
+//!
+//! # Why not the first in which something is due
+//! One compaction runs at a time. A tree that is written without a pause has something due whenever one ends, and those behind it would never
+//! have their turn: their level 0 would grow until all writers are slowed for it.
+//!
+//! # Invariants
+//! 1. A tree past a target comes before one in which only stale rows are to be dropped; of two that are past one, that which is further.
+//! 2. Of trees that are as urgent, none has a second turn before all have had one.
+
+use crate::trees::Entry;
+use base::KeyspaceId;
+use lsm::context::TreeOptions;
+use lsm::tree::TreeStats;
+use lsm::version::LEVEL_MAX;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// How far a tree must be for its size to be past a target, in thousandths.
+const DUE: u64 = 1000;
+
+/// The trees in the order in which they have their turns; `last` had the one before.
+pub(crate) fn in_order<'a>(
+    trees: impl Iterator<Item = &'a Arc<Entry>>,
+    options: &TreeOptions,
+    last: KeyspaceId,
+) -> Vec<&'a Arc<Entry>> {
+    let urgency = |entry: &'a Arc<Entry>| {
+        let score = score(&entry.tree.stats(), options);
+        // What scans wait for is due, be level 0 full or not.
+        let score = if entry.tree.merges_level0_next() { score.max(DUE) } else { score };
+        (place(score, entry.info.id, last), entry)
+    };
+    let mut trees: Vec<_> = trees.map(urgency).collect();
+    trees.sort_unstable_by_key(|(place, _)| *place);
+    trees.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// What places are sorted by: the most urgent first, and among equals by turns.
+fn place(score: u64, id: KeyspaceId, last: KeyspaceId) -> (Reverse<u64>, bool, KeyspaceId) {
+    (Reverse(if score < DUE { 0 } else { score }), id <= last, id)
+}
+
+/// How full a tree's fullest level is, in thousandths, by the targets of `lsm::compaction::choose`. That decides what is done; this
+/// only who comes first.
+fn score(stats: &TreeStats, options: &TreeOptions) -> u64 {
+    let bytes_of = |level: usize| stats.levels.get(level).map_or(0, |level| level.bytes);
+    let mut target = (1..=LEVEL_MAX).map(bytes_of).max().unwrap_or(0);
+    let mut score = stats.level0_runs * DUE / options.level0_runs.max(1) as u64;
+    for level in (1..LEVEL_MAX).rev() {
+        let is_left_over = target <= options.level1_bytes;
+        let factor = options.level_factor.max(2);
+        if !is_left_over {
+            target /= factor;
+        }
+        score = score.max(match bytes_of(level) {
+            0 => 0,
+            _ if is_left_over => 10 * DUE,
+            bytes => bytes.saturating_mul(DUE) / target.max(options.level1_bytes / factor).max(1),
+        });
+    }
+    score
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kv, KvOptions};
+    use base::{Batch, ColumnShape, Key, KeyShape, Kind, Shape};
+    use env::MemoryEnv;
+    use lsm::tree::LevelStats;
+    use std::path::Path;
+    use store::{Durability, Kinds, NewKeyspace, Store, TableWrites, WriteBatch};
+
+    #[track_caller]
+    fn check(scores: &[u64], last: u32, want: &[u32]) {
+        let ids = (1..).map(KeyspaceId);
+        let mut places: Vec<_> =
+            scores.iter().zip(ids).map(|(&score, id)| place(score, id, KeyspaceId(last))).collect();
+        places.sort_unstable();
+        assert_eq!(places.iter().map(|(.., id)| id.0).collect::<Vec<_>>(), want);
+    }
+
+    #[test]
+    fn the_fullest_comes_first_and_of_equals_the_next_one() {
+        check(&[1000, 3000, 2000], 0, &[2, 3, 1]);
+        check(&[2000, 2000, 2000], 2, &[3, 1, 2]);
+        check(&[2000, 2000, 3000], 3, &[3, 1, 2]);
+        // What is not due counts as nothing.
+        check(&[900, 0, 1000, 500], 1, &[3, 2, 4, 1]);
+    }
+
+    #[track_caller]
+    fn check_score(runs: u64, level_bytes: [u64; LEVEL_MAX], want: u64) {
+        let level = |bytes| LevelStats { bytes, ..LevelStats::default() };
+        let levels = [0].into_iter().chain(level_bytes).map(level).collect();
+        let stats = TreeStats { levels, level0_runs: runs, ..TreeStats::default() };
+        let options = TreeOptions {
+            level0_runs: 4,
+            level1_bytes: 100,
+            level_factor: 10,
+            ..TreeOptions::default()
+        };
+        assert_eq!(score(&stats, &options), want);
+    }
+
+    #[test]
+    fn a_level_is_as_full_as_it_has_more_than_its_target() {
+        check_score(3, [0; LEVEL_MAX], 750);
+        check_score(8, [0, 0, 0, 0, 0, 90], 2000);
+        // The bottom has no target; the level above it a tenth of the bottom.
+        check_score(0, [0, 0, 0, 0, 0, 5000], 0);
+        check_score(0, [0, 0, 0, 0, 1500, 5000], 3000);
+        // Above the base, what is left drains.
+        check_score(0, [0, 0, 0, 7, 0, 1000], 10_000);
+    }
+
+    /// Writes to a keyspace until level 0 has so many runs.
+    fn fill(kv: &Kv, keyspace: KeyspaceId, runs: usize) {
+        while kv.inner.trees.load().get(keyspace).unwrap().tree.level0_runs() < runs {
+            let mut rows = Batch::new(&shape());
+            rows.keys.push(Key::words(&[7]).as_ref());
+            rows.values[0].push_null();
+            rows.rows = 1;
+            let kinds = Kinds::Uniform(Kind::Put);
+            let table = TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() };
+            kv.write(&WriteBatch { tables: vec![table] }, None).unwrap();
+            kv.flush().unwrap();
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Word { merge: None }] }
+    }
+
+    /// Found by reading: the first tree by number that had anything due was taken.
+    #[test]
+    fn a_tree_that_always_has_something_due_does_not_keep_the_others_waiting() {
+        let options = KvOptions {
+            durability: Durability::None,
+            auto_compaction: false,
+            ..KvOptions::default()
+        };
+        let kv = Kv::open(Arc::new(MemoryEnv::new(1)), Path::new("/db"), options).unwrap();
+        let new =
+            |name: &str| NewKeyspace { name: name.into(), shape: shape(), definition: Vec::new() };
+        let ids = kv.create_keyspaces(&[new("busy"), new("other"), new("third")]).unwrap();
+        let runs = |id| kv.inner.trees.load().get(id).unwrap().tree.level0_runs();
+        fill(&kv, ids[0], 4);
+        fill(&kv, ids[1], 5);
+        fill(&kv, ids[2], 4);
+        let mut steps = Vec::new();
+        while runs(ids[1]) + runs(ids[2]) > 0 {
+            assert!(kv.inner.compact_step().unwrap(), "something is due");
+            fill(&kv, ids[0], 4);
+            steps.push([runs(ids[1]), runs(ids[2])]);
+            assert!(steps.len() < 5, "{steps:?}");
+        }
+        // The longest level 0, and then by turns.
+        assert_eq!(steps, [[0, 4], [0, 0]]);
+    }
+}
