@@ -4,7 +4,8 @@
 //! Everything under the writer lock takes about a microsecond: the log is mapped memory and the
 //! memtables are memory. Only the sync is slow, and that happens outside the lock: while one thread
 //! syncs, the others append; the next one to get the sync lock syncs for all of them. So threads
-//! share a sync (group commit) without handing each other their batches.
+//! share a sync (group commit) without handing each other their batches. What has to be looked up for an answer is looked up
+//! before (`existence.rs`).
 
 use crate::inner::{Inner, Writer};
 use crate::normalise::normalise;
@@ -12,7 +13,7 @@ use crate::record;
 use crate::trees::{Entry, Trees};
 use base::mark::{Mark, hit};
 use base::sabotage::{Switch, is_on, pause};
-use base::{Batch, KeyRange, KeyspaceId, Kind, Projection, SeqNo};
+use base::{Batch, KeyRange, KeyspaceId, Kind, SeqNo};
 use env::sync::atomic::Ordering;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -56,6 +57,10 @@ impl Inner {
         }
         self.slow_down();
         self.wait_for_room()?;
+        let looked_up = match existed {
+            Some(existed) => Some((self.look_up(batch)?, existed)),
+            None => None,
+        };
         let mut guard = self.writer.lock();
         // Again, now that nothing can come between: the store may have been closed meanwhile.
         self.check_writable()?;
@@ -77,8 +82,10 @@ impl Inner {
             self.acknowledge(seq)?;
             return Err(conflict);
         }
-        if let Some(existed) = existed {
-            look_up(&trees, batch, &mut tables, writer.last_seq, existed)?;
+        if let Some((mut existence, existed)) = looked_up {
+            existence.correct(&trees, batch, &tables, writer.last_seq)?;
+            existence.drop_absent(&trees, &mut tables)?;
+            existence.tell(existed);
             if tables.iter().all(|t| t.rows.rows == 0 && t.delete_ranges.is_empty()) {
                 // The answer may rest on commits that wait for their sync: it waits with them.
                 let seq = writer.last_seq;
@@ -390,53 +397,8 @@ fn conflict(entry: &Entry) -> Error {
     )
 }
 
-/// Tells for each row of `batch` whether its key is there, and takes the deletes of absent keys out
-/// of `tables`.
-fn look_up<'a>(
-    trees: &Trees,
-    batch: &'a WriteBatch,
-    tables: &mut [Cow<'a, TableWrites>],
-    last_seq: u64,
-    existed: &mut Vec<bool>,
-) -> Result<()> {
-    for (original, table) in batch.tables.iter().zip(tables) {
-        let entry = trees.get(original.keyspace)?;
-        let view = entry.tree.view();
-        let before = existed.len();
-        let present = |rows: &Batch, into: &mut Vec<bool>| {
-            let at = lsm::view::ReadAt { snapshot: last_seq, overlay: None };
-            let mut out = Batch::new(&entry.info.shape);
-            if rows.rows == 1 {
-                let key = rows.keys.get(0);
-                into.push(view.get(key.as_ref(), at, Projection::COUNT, &mut out)?);
-                return Ok(());
-            }
-            view.get_many(&rows.keys, at, Projection::COUNT, into, &mut out)
-        };
-        present(&original.rows, existed).map_err(crate::convert::tree_error)?;
-        let deletes = |table: &TableWrites| match &table.kinds {
-            Kinds::Uniform(kind) => *kind == Kind::Delete,
-            Kinds::PerRow(kinds) => kinds.contains(&Kind::Delete),
-        };
-        if !deletes(table) || existed[before..].iter().all(|&there| there) {
-            continue;
-        }
-        let mut there = Vec::new();
-        if matches!(table, Cow::Borrowed(_)) {
-            there.extend_from_slice(&existed[before..]);
-        } else {
-            present(&table.rows, &mut there).map_err(crate::convert::tree_error)?;
-        }
-        let kept: Vec<usize> = (0..table.rows.rows)
-            .filter(|&i| there[i] || table.kinds.get(i) != Kind::Delete)
-            .collect();
-        *table = Cow::Owned(select(table, entry, &kept));
-    }
-    Ok(())
-}
-
 /// The given rows of `table`.
-fn select(table: &TableWrites, entry: &Entry, rows: &[usize]) -> TableWrites {
+pub(crate) fn select(table: &TableWrites, entry: &Entry, rows: &[usize]) -> TableWrites {
     let mut out = Batch::new(&entry.info.shape);
     out.rows = rows.len();
     for &i in rows {

@@ -11,6 +11,7 @@ mod bulk;
 mod check;
 mod commit;
 mod convert;
+mod existence;
 mod follower;
 mod inner;
 mod maintenance;

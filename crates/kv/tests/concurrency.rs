@@ -5,9 +5,10 @@
 mod common;
 
 use base::{KeyspaceId, Kind};
-use common::{Random, both, create, load, options, scan, weight};
+use common::disk::FaultyEnv;
+use common::{Random, both, create, delete_range, load, options, scan, weight};
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
-use quipu_kv::Kv;
+use quipu_kv::{Kv, KvOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,6 +59,41 @@ impl Drop for Gone<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
+}
+
+/// Found by reading: they were looked up with the lock of all commits held, and each could be a read of the device.
+#[test]
+fn keys_are_looked_up_while_others_commit_and_what_these_change_counts() {
+    let env = Arc::new(FaultyEnv::new());
+    let quiet = KvOptions { auto_compaction: false, ..options(Durability::Os, 1 << 20) };
+    let kv = Kv::open(Arc::<FaultyEnv>::clone(&env), Path::new("/db"), quiet);
+    let kv = Arc::new(kv.unwrap());
+    let ids = create(&*kv, &["out", "in"]).unwrap();
+    let edges: Vec<_> = (0..20).map(|i| (i, i, 1)).collect();
+    kv.write(&both(&ids, Kind::Put, &edges), None).unwrap();
+    kv.compact().unwrap();
+    let committed = Arc::new(AtomicBool::new(false));
+    env.before_read({
+        let (kv, ids, committed) = (Arc::clone(&kv), ids.clone(), Arc::clone(&committed));
+        move || {
+            // Whoever committed with the lock held would wait for ever.
+            assert!(kv.commits_at_once(), "the lock is held around a read");
+            kv.write(&both(&ids, Kind::Put, &[(30, 30, 1)]), None).unwrap();
+            kv.write(&both(&ids, Kind::Delete, &[(3, 3, 0)]), None).unwrap();
+            for id in &ids {
+                kv.write(&delete_range(*id, 7, 8), None).unwrap();
+            }
+            committed.store(true, Ordering::Release);
+        }
+    });
+    let asked = [5, 3, 30, 31, 5, 7].map(|i| (i, i, 0));
+    let mut existed = Vec::new();
+    kv.write(&both(&ids, Kind::Delete, &asked), Some(&mut existed)).unwrap();
+    assert!(committed.load(Ordering::Acquire), "something was read");
+    assert_eq!(existed[..6], [true, false, true, false, true, false]);
+    assert_eq!(existed[6..], [false, true, true, false, true, false], "in the order of the rows");
+    let left = agree(&*kv, &ids);
+    assert_eq!(left.len(), 17, "{left:?}");
 }
 
 fn write_and_read(kv: &Kv, ids: &[KeyspaceId]) {

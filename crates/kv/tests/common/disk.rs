@@ -10,7 +10,7 @@
 use super::Random;
 use env::{
     AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, LogSync, MemoryEnv,
-    RandomReadFile, ReadOptions, Result, Signal,
+    RandomReadFile, ReadOptions, ReadRequest, Result, Signal,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -35,6 +35,46 @@ struct Hook(Box<dyn FnMut() + Send>);
 impl std::fmt::Debug for Hook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Hook")
+    }
+}
+
+/// Tells of reads of tables.
+#[derive(Debug)]
+struct Watched {
+    inner: Arc<dyn RandomReadFile>,
+    before_read: Arc<Mutex<Option<Hook>>>,
+}
+
+impl Watched {
+    fn tell(&self) {
+        let hook = self.before_read.lock().unwrap().take();
+        if let Some(mut hook) = hook {
+            (hook.0)();
+        }
+    }
+}
+
+impl RandomReadFile for Watched {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.tell();
+        self.inner.read_at(buf, offset)
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()> {
+        self.tell();
+        self.inner.read_batch(requests)
+    }
+
+    fn read_ahead(&self, offset: u64, bytes: u64) {
+        self.inner.read_ahead(offset, bytes);
+    }
+
+    fn len_bytes(&self) -> Result<u64> {
+        self.inner.len_bytes()
+    }
+
+    fn path(&self) -> &Path {
+        self.inner.path()
     }
 }
 
@@ -138,6 +178,7 @@ pub struct FaultyEnv {
     inner: MemoryEnv,
     state: Arc<Mutex<State>>,
     before_list: Mutex<Option<(PathBuf, Hook)>>,
+    before_read: Arc<Mutex<Option<Hook>>>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -147,6 +188,7 @@ impl FaultyEnv {
             inner: MemoryEnv::new(1),
             state: Arc::default(),
             before_list: Mutex::default(),
+            before_read: Arc::default(),
             waiting: Arc::default(),
         }
     }
@@ -163,6 +205,11 @@ impl FaultyEnv {
     /// From now on `before` runs each time somebody is about to list `folder`; not while it runs itself.
     pub fn before_list(&self, folder: &Path, before: impl FnMut() + Send + 'static) {
         *self.before_list.lock().unwrap() = Some((folder.to_owned(), Hook(Box::new(before))));
+    }
+
+    /// `before` runs once, when somebody is about to read a file that is opened from now on.
+    pub fn before_read(&self, before: impl FnMut() + Send + 'static) {
+        *self.before_read.lock().unwrap() = Some(Hook(Box::new(before)));
     }
 
     /// Threads that wait for a signal now.
@@ -508,7 +555,8 @@ impl Env for FaultyEnv {
     }
 
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
-        self.inner.open_read(path, options)
+        let inner = self.inner.open_read(path, options)?;
+        Ok(Arc::new(Watched { inner, before_read: Arc::clone(&self.before_read) }))
     }
 
     fn create_log(&self, path: &Path, len: u64, mode: LogMode) -> Result<Box<dyn LogFile>> {
