@@ -135,12 +135,7 @@ fn present(entry: &Entry, view: &SuperVersion, keys: &Keys, seq: u64) -> Result<
     Ok(flags)
 }
 
-fn is_there(
-    entry: &Entry,
-    view: &SuperVersion,
-    key: base::KeyRef<'_>,
-    seq: u64,
-) -> Result<bool> {
+fn is_there(entry: &Entry, view: &SuperVersion, key: base::KeyRef<'_>, seq: u64) -> Result<bool> {
     let at = ReadAt { snapshot: seq, overlay: None };
     let mut out = Batch::new(&entry.info.shape);
     view.get(key, at, Projection::COUNT, &mut out).map_err(tree_error)

@@ -39,17 +39,19 @@ impl Combined {
     /// Replaces `out` by the value of a key; false, and `out` empty, where there is none.
     pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>, out: &mut Vec<u8>) -> Result<bool> {
         let found = with_key(self.core.def.key, key.into(), |key| {
-            // What waits and what is stored, at one moment: while the shard is held nothing of it is written.
-            let mut with = |waiting: Option<&Box<[u8]>>| {
+            let read = || {
                 let mut row = empty_rows(self.core.def.key);
-                let found =
-                    self.source.read(|read| read.get(self.core.rows, key, VALUE, &mut row))?;
-                let stored = found.then(|| values(&row).get(0));
+                let found = self.source.read(|read| read.get(self.core.rows, key, VALUE, &mut row));
+                found.map(|found| found.then_some(row))
+            };
+            let mut with = |stored: Result<Option<Batch>>, waiting: Option<&Box<[u8]>>| {
+                let stored = stored?;
+                let stored = stored.as_ref().map(|row| values(row).get(0));
                 self.core.both(key, stored, waiting.map(|sum| &**sum), out)
             };
             match &self.source {
-                Source::Store(_) => self.core.waiting.with_sum(key, with),
-                _ => with(None),
+                Source::Store(_) => self.core.waiting.with_sum(key, read, with),
+                _ => with(read(), None),
             }
         });
         if !matches!(found, Ok(true)) {

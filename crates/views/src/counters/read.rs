@@ -49,17 +49,17 @@ impl Counters {
     pub fn find<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<Number>> {
         let word = with_key(self.core.def.key, key.into(), |key| {
             let merge = self.core.def.merge();
-            // What waits and what is stored, at one moment: while the shard is held nothing of it is written.
-            let with = |waiting: Option<&u64>| {
-                let stored = self.stored(key)?;
-                Ok(match (stored, waiting) {
-                    (Some(stored), Some(&waiting)) => Some(merge.apply(stored, waiting)),
-                    (stored, waiting) => stored.or(waiting.copied()),
-                })
-            };
+            let read = || self.stored(key);
+            let with =
+                |stored: Result<Option<u64>>, waiting: Option<&u64>| -> Result<Option<u64>> {
+                    Ok(match (stored?, waiting) {
+                        (Some(stored), Some(&waiting)) => Some(merge.apply(stored, waiting)),
+                        (stored, waiting) => stored.or(waiting.copied()),
+                    })
+                };
             match &self.source {
-                Source::Store(_) => self.core.waiting.with_sum(key, with),
-                _ => with(None),
+                Source::Store(_) => self.core.waiting.with_sum(key, read, with),
+                _ => with(read(), None),
             }
         })?;
         word.map(|word| number_of(&self.core.def, word)).transpose()

@@ -19,7 +19,9 @@
 //! 3. A shard's generation changes after what was drained or replaced is visible in the store, and when it is sealed and
 //!    unsealed, while its lock is still held.
 //! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees that it is closed.
-//! 5. `rows` is 0 only where every increment that came in is visible in the store.
+//! 5. The store is read with a shard held only where what was read without it may not stand. A commit that comes past the buffer may be
+//!    left out of a read beside which it is made, also where an increment that came after it is not.
+//! 6. `rows` is 0 only where every increment that came in is visible in the store.
 
 use crate::waiting::ordered::{Drains, Pace, Progress, Steps};
 use base::KeyRef;
@@ -334,19 +336,36 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         ByShard { hashes, order, ends }
     }
 
-    /// Calls `f` with a key's sum, `None` where there is none, while nothing of the key is written.
-    pub(crate) fn with_sum<Q, R>(&self, key: &Q, f: impl FnOnce(Option<&S::Sum>) -> R) -> R
+    /// Calls `f` with what `read` finds of a key in the store, and with the key's sum that is not among it, `None` where there is
+    /// none. `read` may be called twice.
+    ///
+    /// # Why the store is read before the shard is held
+    /// It may take a look at the device, and whoever adds to the shard would wait for that. What was read stands if the generation is the
+    /// same with the lock held: who drains or replaces has the lock from before it writes until after the generation has changed, so what
+    /// it wrote was there before the first look, or is not there yet. Else, and where the key is sealed and may have been written
+    /// without a change of the generation, the store is read again with nothing moving: it has just been read, so that is quick.
+    pub(crate) fn with_sum<Q, T, R>(
+        &self,
+        key: &Q,
+        read: impl Fn() -> T,
+        f: impl FnOnce(T, Option<&S::Sum>) -> R,
+    ) -> R
     where
         Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
     {
         let hash = self.hash(key);
-        let tables = self.shards[Self::shard_of(hash)].tables.lock();
+        let shard = &self.shards[Self::shard_of(hash)];
+        let generation = shard.generation.load(Ordering::Acquire);
+        let stored = read();
+        let tables = shard.tables.lock();
         if find(&tables.sealed, hash, key).is_none() {
-            return f(find(&tables.open, hash, key));
+            let stands = shard.generation.load(Ordering::Acquire) == generation;
+            let stored = if stands { stored } else { read() };
+            return f(stored, find(&tables.open, hash, key));
         }
         let progress = self.progress.read();
-        f(self.sum_of(&tables, hash, key, &progress.written).as_ref())
+        f(read(), self.sum_of(&tables, hash, key, &progress.written).as_ref())
     }
 
     /// A key's sum where the sealed ones up to `written` are in the store.

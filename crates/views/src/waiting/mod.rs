@@ -42,16 +42,21 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Calls `f` with what waits for a key, while nothing of the key is written.
-    pub(crate) fn with_sum<R>(&self, key: KeyRef<'_>, f: impl FnOnce(Option<&S::Sum>) -> R) -> R {
+    /// Calls `f` with what `read` finds of a key in the store, and with what waits for it beside that; see [`Buffer::with_sum`].
+    pub(crate) fn with_sum<T, R>(
+        &self,
+        key: KeyRef<'_>,
+        read: impl Fn() -> T,
+        f: impl FnOnce(T, Option<&S::Sum>) -> R,
+    ) -> R {
         match (self, key) {
             (Self::Words(buffer), KeyRef::Words(key)) if buffer.rows() > 0 => {
-                buffer.with_sum(&key[0], f)
+                buffer.with_sum(&key[0], read, f)
             }
             (Self::Texts(buffer), KeyRef::Bytes(key)) if buffer.rows() > 0 => {
-                buffer.with_sum(key, f)
+                buffer.with_sum(key, read, f)
             }
-            _ => f(None),
+            _ => f(read(), None),
         }
     }
 

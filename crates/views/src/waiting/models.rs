@@ -82,9 +82,11 @@ fn own(shared: &Shared, owner: u64, paced: bool) -> BTreeMap<u64, i64> {
         shared.buffer.replace(&replaced, set).unwrap();
         right.insert(replaced, 100 * round);
         let one = keys[(round as usize + 1) % keys.len()];
-        let sum = shared
-            .buffer
-            .with_sum(&one, |sum| sum.map_or(0, |&word| word_to_int(word)) + shared.stored(one));
+        let sum = shared.buffer.with_sum(
+            &one,
+            || shared.stored(one),
+            |stored, sum| sum.map_or(0, |&word| word_to_int(word)) + stored,
+        );
         assert_eq!(sum, right[&one], "one key, waiting and written");
         let moment = || Arc::clone(&shared.written.lock());
         let (sums, at) = shared.buffer.sums_at(keys.len(), |i| &keys[i], moment);

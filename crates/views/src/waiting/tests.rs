@@ -45,7 +45,8 @@ fn new() -> (Buffer<u64, Merge>, Written) {
 }
 
 fn sum(buffer: &Buffer<u64, Merge>, written: &Written, key: u64) -> i64 {
-    buffer.with_sum(&key, |sum| sum.map_or(0, |&word| word_to_int(word)) + written.get(key))
+    let both = |stored, sum: Option<&u64>| sum.map_or(0, |&word| word_to_int(word)) + stored;
+    buffer.with_sum(&key, || written.get(key), both)
 }
 
 /// More keys than are written in one chunk.
@@ -136,6 +137,37 @@ fn a_commit_of_long_keys_has_fewer_of_them() {
     };
     buffer.drain_in_order(|| Ok(()), write).unwrap();
     assert_eq!(chunks, [6, 6, 6, 6, 6, 6, 6, 6, 2]);
+}
+
+/// Found by reading: whoever added to any key of the shard waited for a look at the device.
+#[test]
+fn nobody_who_adds_waits_for_a_read_of_the_store_and_no_increment_is_counted_twice_for_it() {
+    let (buffer, written) = new();
+    written.set(7, 100).unwrap();
+    let both = |stored, sum: Option<&u64>| sum.map_or(0, |&word| word_to_int(word)) + stored;
+    // On one thread: whatever was held here would never be let go.
+    let reads = Cell::new(0);
+    let read = |meanwhile: &dyn Fn()| {
+        let stored = written.get(7);
+        if reads.replace(reads.get() + 1) == 0 {
+            meanwhile();
+        }
+        stored
+    };
+    let add = || assert!(buffer.add(&7, int_to_word(1)).is_ok());
+    assert_eq!((buffer.with_sum(&7, || read(&add), both), reads.take()), (101, 1));
+    let drain = || buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
+    assert_eq!((buffer.with_sum(&7, || read(&drain), both), reads.take()), (101, 2));
+    let set = || assert!(buffer.replace(&7, || written.set(7, 5)).is_ok());
+    add();
+    assert_eq!((buffer.with_sum(&7, || read(&set), both), reads.take()), (5, 2));
+    let clear = || {
+        add();
+        let held = buffer.hold();
+        written.set(7, 0).unwrap();
+        held.clear();
+    };
+    assert_eq!((buffer.with_sum(&7, || read(&clear), both), reads.take()), (0, 2));
 }
 
 #[test]
