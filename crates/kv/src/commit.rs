@@ -44,9 +44,24 @@ impl Inner {
         validation: Option<&Validation<'_>>,
         existed: Option<&mut Vec<bool>>,
     ) -> Result<SeqNo> {
+        let seq = self.commit_unsynced(batch, validation, existed)?;
+        match batch.is_empty() {
+            true => Ok(SeqNo(seq)),
+            false => self.acknowledge(seq),
+        }
+    }
+
+    /// As [`Inner::commit`] without its sync. The commit counts once a later one is synced: the log is synced from its oldest
+    /// record on, never in part.
+    pub(crate) fn commit_unsynced(
+        self: &Arc<Self>,
+        batch: &WriteBatch,
+        validation: Option<&Validation<'_>>,
+        existed: Option<&mut Vec<bool>>,
+    ) -> Result<u64> {
         self.check_writable()?;
         if batch.is_empty() {
-            return Ok(SeqNo(self.snapshots.visible()));
+            return Ok(self.snapshots.visible());
         }
         if validation.is_none() {
             // A transaction was asked as it grew.
@@ -88,15 +103,12 @@ impl Inner {
             existence.tell(existed);
             if tables.iter().all(|t| t.rows.rows == 0 && t.delete_ranges.is_empty()) {
                 // The answer may rest on commits that wait for their sync: it waits with them.
-                let seq = writer.last_seq;
-                drop(guard);
-                return self.acknowledge(seq);
+                return Ok(writer.last_seq);
             }
         }
         let seq = writer.last_seq + 1;
         self.apply(writer, &trees, &tables, seq)?;
-        drop(guard);
-        self.acknowledge(seq)
+        Ok(seq)
     }
 
     /// Fails where what one commit writes would take more memory than it may; `newest` is the last of it.

@@ -200,6 +200,10 @@ impl Store for Kv {
         self.inner.commit(batch, None, existed)
     }
 
+    fn write_unsynced(&self, batch: &WriteBatch) -> Result<SeqNo> {
+        self.inner.commit_unsynced(batch, None, None).map(SeqNo)
+    }
+
     fn wait_for_room(&self) -> Result<()> {
         self.inner.wait_for_room()
     }

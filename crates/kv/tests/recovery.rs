@@ -44,6 +44,30 @@ fn memory() -> Arc<dyn Env> {
     Arc::new(MemoryEnv::new(1))
 }
 
+#[test]
+fn what_is_not_synced_is_durable_and_there_with_the_next_commit_that_is() {
+    let env = Arc::new(FaultyEnv::new());
+    let kv = open(&(Arc::clone(&env) as Arc<dyn Env>), Durability::Sync);
+    let ids = create(&kv, &["out", "in"]).unwrap();
+    let before = env.file_syncs();
+    // Past the ends of several segments of the log.
+    for i in 0..300 {
+        kv.write_unsynced(&both(&ids, Kind::Put, &[(1, i, 1)])).unwrap();
+    }
+    let segments = env.file_syncs() - before;
+    assert!(segments < 20, "{segments} syncs, one for the file of each segment");
+    assert_eq!(weight(&kv, ids[0], 1, 7), None, "a power cut could take it");
+    let lost = Arc::new(env.after_power_cut(1)) as Arc<dyn Env>;
+    open(&lost, Durability::Sync).check(&|_, _| true).unwrap();
+    kv.write(&both(&ids, Kind::Put, &[(2, 2, 1)]), None).unwrap();
+    let synced = env.file_syncs() - before - segments;
+    assert!((segments..segments + 3).contains(&synced), "{synced} syncs of {segments} segments");
+    for read in [kv, open(&(Arc::new(env.after_power_cut(2)) as Arc<dyn Env>), Durability::Sync)] {
+        assert!((0..300).all(|i| weight(&read, ids[0], 1, i) == Some(1)));
+        assert_eq!(weight(&read, ids[1], 2, 2), Some(1));
+    }
+}
+
 /// Found by simulation: a block of the manifest was written elsewhere, and with the edit that it held an import was
 /// gone, without an error.
 #[test]

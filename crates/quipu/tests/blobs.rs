@@ -541,6 +541,25 @@ fn many_short_values_past_what_a_transaction_may_hold_are_refused_and_none_is_wr
     assert_eq!(blobs.len().unwrap(), 5000);
 }
 
+/// Found by reading: each chunk was synced. What is not synced is not there for readers, so what they see tells.
+#[test]
+fn chunks_wait_for_the_sync_that_their_row_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::Sync, threads: 1, ..Options::default() };
+    let db = Database::open(folder.path(), options).unwrap();
+    let blobs = pages(&db);
+    let value = value_of(3 * CHUNK + 5, 1);
+    let mut writer = blobs.writer(1_u64).unwrap();
+    writer.write_all(&value).unwrap();
+    assert_eq!(chunks(&db), 1, "the note");
+    writer.finish().unwrap();
+    assert_eq!((chunks(&db), get(&blobs, 1_u64) == Some(value)), (4, true));
+    let mut writer = blobs.writer(1_u64).unwrap();
+    writer.write_all(&value_of(2 * CHUNK, 2)).unwrap();
+    drop(writer);
+    assert_eq!((chunks(&db), blobs.check().unwrap().unused), (4, 0), "given up");
+}
+
 /// What was in the way was not to be seen before its sync, and all attempts met it again within that time.
 #[test]
 fn threads_that_put_one_long_value_under_sync_are_told_of_no_conflict() {

@@ -376,6 +376,15 @@ pub trait Store: Read {
     /// Poisoned, read-only, or the failed write that poisons.
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo>;
 
+    /// As [`Store::write`], but under [`Durability::Sync`] it may return before a sync: then the batch is durable, and there for readers, with
+    /// the next commit that is synced, or a flush. For what counts only once a later commit refers to it.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    fn write_unsynced(&self, batch: &WriteBatch) -> Result<SeqNo> {
+        self.write(batch, None)
+    }
+
     /// Returns once a commit would not have to wait for memtables to be flushed, which takes tenths of a second: for whoever
     /// holds a lock while it commits, and does not hold it here. Promises nothing, for others commit too.
     ///

@@ -83,6 +83,7 @@ type Names = BTreeMap<PathBuf, Option<usize>>;
 #[derive(Debug, Default)]
 struct State {
     operations: u64,
+    file_syncs: u64,
     fails_at: Option<(u64, Fault)>,
     failed: Option<String>,
     before_failed_table: Option<Hook>,
@@ -219,6 +220,11 @@ impl FaultyEnv {
 
     pub fn operations(&self) -> u64 {
         self.state.lock().unwrap().operations
+    }
+
+    /// Syncs of files.
+    pub fn file_syncs(&self) -> u64 {
+        self.state.lock().unwrap().file_syncs
     }
 
     /// What failed, if it did.
@@ -419,7 +425,11 @@ impl Handle {
 }
 
 fn sync_file(state: &Mutex<State>, file: usize, path: &Path) -> Result<()> {
-    state.lock().unwrap().syncing = file;
+    {
+        let mut state = state.lock().unwrap();
+        state.syncing = file;
+        state.file_syncs += 1;
+    }
     operate(state, "sync", path, |state| {
         state.files[file].sync();
         Ok(())

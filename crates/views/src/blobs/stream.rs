@@ -1,4 +1,8 @@
 //! Long values that are written and read in pieces, so that none is in memory whole.
+//!
+//! # Why chunks are not synced
+//! Nobody looks for a chunk before its row is there, and the sync that makes the row's commit durable makes all commits before it so: a
+//! value of a gibibyte is 4096 chunks, and one sync. What a power cut takes of them belongs to a value that was never there, and its note says so.
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held};
@@ -134,7 +138,11 @@ impl BlobWriter {
         };
         let mut chunk = ChunkWrites::new();
         chunk.put(id, self.next, &self.piece);
-        self.blobs.source.apply(&WriteBatch { tables: vec![chunk.into_table(&self.blobs)] })?;
+        let writes = WriteBatch { tables: vec![chunk.into_table(&self.blobs)] };
+        match &self.blobs.source {
+            Source::Store(store) => drop(store.write_unsynced(&writes)?),
+            source => source.apply(&writes)?,
+        }
         self.next += 1;
         self.piece.clear();
         Ok(())
