@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use quipu::{
     Combine, CounterOptions, Counters, Database, Durability, ErrorKind, Isolation, KeyColumn,
-    KeyList, KeyType, Number, NumberColumn, NumberList, NumberType, Options,
+    KeyList, KeyOf, KeyType, Number, NumberColumn, NumberList, NumberType, Options,
 };
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -259,6 +259,39 @@ fn a_sum_below_the_range_is_an_error_as_well() {
         counters.set(2_u64, -3).unwrap();
         assert_eq!(int(&counters, 2), -3);
     }
+}
+
+/// Found by reading: of a million counters that were read, nobody learned which one it was.
+#[test]
+fn a_sum_past_the_range_is_named_by_its_key_whatever_reads_it() {
+    let db = memory();
+    let text = CounterOptions { key: KeyType::Str, ..CounterOptions::default() };
+    let signed = CounterOptions { key: KeyType::I64, ..CounterOptions::default() };
+    let long = "é".repeat(500);
+    let named = |counters: &Counters, key: KeyOf<'_>, keys: KeyList<'_>, shown: &str| {
+        counters.add(key, i64::MAX - 1).unwrap();
+        counters.add(key, 100).unwrap();
+        let errors = [
+            counters.get(key).unwrap_err(),
+            counters.get_many(keys).unwrap_err(),
+            counters.scan(None, 10).unwrap_err(),
+            counters.scan_back(None, 10).unwrap_err(),
+            counters.top(10).unwrap_err(),
+            counters.range(None, None).unwrap().next_rows(10).unwrap_err(),
+        ];
+        for error in errors {
+            let want = format!("the sum of the counter {shown} of {:?} is past", counters.name());
+            assert!(error.to_string().starts_with(&want), "{error}");
+        }
+    };
+    let counters = db.counters("t", text).unwrap();
+    counters.add("good", 1).unwrap();
+    named(&counters, "bad".into(), KeyList::Str(&["good", "bad"]), "\"bad\"");
+    counters.set("bad", 0).unwrap();
+    let cut = format!("\"{}\"…", "é".repeat(50));
+    named(&counters, long.as_str().into(), KeyList::Str(&[&long, "good"]), &cut);
+    named(&bigrams(&db), 7_u64.into(), KeyList::U64(&[1, 7]), "7");
+    named(&db.counters("i", signed).unwrap(), (-7_i64).into(), KeyList::I64(&[-7]), "-7");
 }
 
 #[test]

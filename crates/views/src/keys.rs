@@ -169,6 +169,25 @@ pub(crate) fn column_of(of: KeyType, keys: Keys) -> Result<KeyColumn> {
     }
 }
 
+/// Bytes of a text that a message shows.
+const SHOWN_BYTES_MAX: usize = 100;
+
+/// A key as a message names it.
+pub(crate) fn shown(of: KeyType, key: KeyRef<'_>) -> String {
+    match (of, key) {
+        (KeyType::U64, KeyRef::Words(words)) => words[0].to_string(),
+        (KeyType::I64, KeyRef::Words(words)) => word_to_int(words[0]).to_string(),
+        (_, KeyRef::Words(words)) => format!("{words:?}"),
+        (_, KeyRef::Bytes(bytes)) => match model::decode_text(bytes) {
+            Ok(text) if text.len() > SHOWN_BYTES_MAX => {
+                format!("{:?}…", &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)])
+            }
+            Ok(text) => format!("{text:?}"),
+            Err(_) => format!("{bytes:?}"),
+        },
+    }
+}
+
 /// Keys from `from` on, below `to`; `None` is no bound.
 pub(crate) fn range_of(
     of: KeyType,

@@ -38,7 +38,7 @@ use store::{Durability, Result, Snapshot, Store};
 /// # Errors
 /// Every call: [`store::ErrorKind::Corruption`] and failures of the machine; [`store::ErrorKind::InvalidInput`] where a key is not of
 /// the counters' type, after they were dropped, or after their transaction has ended. Reads: [`store::ErrorKind::Limit`]
-/// where a sum of integers is past the range of `i64`.
+/// where a sum of integers is past the range of `i64`: it names the key.
 #[derive(Clone)]
 pub struct Counters {
     core: Arc<Core>,

@@ -1,9 +1,10 @@
 //! The numbers that counters hold.
 
 use super::CountersDef;
+use crate::keys::shown;
 use crate::waiting::Sums;
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
-use base::{KeyRef, Merge};
+use base::{KeyRef, Keys, Merge};
 use relation::{NumberType, invalid};
 use store::{Error, ErrorKind, Result};
 
@@ -129,25 +130,37 @@ pub(super) fn words_of(
     Ok(())
 }
 
-/// The number of a stored word.
-pub(super) fn number_of(def: &CountersDef, word: u64) -> Result<Number> {
-    check_sum(def.merge(), word)?;
+/// The number of a word that is stored for `key`.
+pub(super) fn number_of(def: &CountersDef, key: KeyRef<'_>, word: u64) -> Result<Number> {
+    if def.merge().overflowed(word) {
+        return Err(overflowed(def, key));
+    }
     Ok(match def.number {
         NumberType::Int => Number::Int(word_to_int(word)),
         NumberType::Float => Number::Float(word_to_float(word)),
     })
 }
 
-/// The numbers of stored words.
-pub(super) fn numbers_of(def: &CountersDef, words: &[u64]) -> Result<NumberColumn> {
+/// The numbers of words that are stored for `keys`.
+pub(super) fn numbers_of(def: &CountersDef, keys: &Keys, words: &[u64]) -> Result<NumberColumn> {
     let merge = def.merge();
-    words.iter().try_for_each(|&word| check_sum(merge, word))?;
+    if let Some(i) = words.iter().position(|&word| merge.overflowed(word)) {
+        return Err(overflowed(def, keys.get(i).as_ref()));
+    }
     Ok(match def.number {
         NumberType::Int => NumberColumn::Int(words.iter().map(|&word| word_to_int(word)).collect()),
         NumberType::Float => {
             NumberColumn::Float(words.iter().map(|&word| word_to_float(word)).collect())
         }
     })
+}
+
+/// What a counter has where nothing was counted.
+pub(super) fn nothing(def: &CountersDef) -> Number {
+    match def.number {
+        NumberType::Int => Number::Int(0),
+        NumberType::Float => Number::Float(0.0),
+    }
 }
 
 /// The word of 0.
@@ -158,15 +171,14 @@ pub(super) fn zero(def: &CountersDef) -> u64 {
     }
 }
 
-fn check_sum(merge: Merge, word: u64) -> Result<()> {
-    if merge.overflowed(word) {
-        return Err(Error::new(
-            ErrorKind::Limit,
-            "a counter's sum is past the range of int64\n\
-             hint: the sum is lost; set the counter anew, or count in float64",
-        ));
-    }
-    Ok(())
+fn overflowed(def: &CountersDef, key: KeyRef<'_>) -> Error {
+    let what = format!(
+        "the sum of the counter {} of {:?} is past the range of int64",
+        shown(def.key, key),
+        def.name
+    );
+    let hint = "the sum is lost; set the counter anew, or count in float64";
+    Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}"))
 }
 
 impl Sums for Merge {

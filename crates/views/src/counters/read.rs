@@ -1,6 +1,6 @@
 //! Reading counters.
 
-use super::number::{number_of, numbers_of, zero};
+use super::number::{nothing, number_of, numbers_of, zero};
 use super::{Counters, CountersDef, Number, NumberColumn};
 use crate::keys::{
     KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
@@ -39,15 +39,12 @@ impl CounterRows {
 impl Counters {
     /// A counter's number; 0 where nothing was counted.
     pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Number> {
-        match self.find(key)? {
-            Some(number) => Ok(number),
-            None => number_of(&self.core.def, zero(&self.core.def)),
-        }
+        Ok(self.find(key)?.unwrap_or(nothing(&self.core.def)))
     }
 
     /// A counter's number, `None` where nothing was counted.
     pub fn find<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<Number>> {
-        let word = with_key(self.core.def.key, key.into(), |key| {
+        with_key(self.core.def.key, key.into(), |key| {
             let merge = self.core.def.merge();
             let read = || self.stored(key);
             let with =
@@ -57,12 +54,12 @@ impl Counters {
                         (stored, waiting) => stored.or(waiting.copied()),
                     })
                 };
-            match &self.source {
+            let word = match &self.source {
                 Source::Store(_) => self.core.waiting.with_sum(key, read, with),
                 _ => with(read(), None),
-            }
-        })?;
-        word.map(|word| number_of(&self.core.def, word)).transpose()
+            }?;
+            word.map(|word| number_of(&self.core.def, key, word)).transpose()
+        })
     }
 
     /// The numbers of counters, in the order of `keys`; 0 where nothing was counted.
@@ -76,7 +73,7 @@ impl Counters {
             Some((sums, snapshot)) => self.words_of(&*snapshot, &keys, Some(&sums))?,
             None => self.source.read(|read| self.words_of(read, &keys, None))?,
         };
-        numbers_of(&self.core.def, &words)
+        numbers_of(&self.core.def, &keys, &words)
     }
 
     /// Up to `count` counters in key order: from the key `start` on, or from the first.
@@ -162,7 +159,7 @@ impl Counters {
     }
 
     pub(super) fn rows_out(&self, keys: Keys, words: &[u64]) -> Result<CounterRows> {
-        let numbers = numbers_of(&self.core.def, words)?;
+        let numbers = numbers_of(&self.core.def, &keys, words)?;
         Ok(CounterRows { keys: column_of(self.core.def.key, keys)?, numbers })
     }
 }
