@@ -382,6 +382,29 @@ fn least_and_greatest_floats_are_kept() {
 }
 
 /// Numbers whose sums are exact, so that the order in which they were merged does not matter.
+/// Found by reading: it was the greatest of all, or the least with a negative sign, and stayed so.
+#[test]
+fn nan_is_refused_and_what_was_counted_stays() {
+    let db = memory();
+    for (name, combine) in [("sum", Combine::Sum), ("min", Combine::Min), ("max", Combine::Max)] {
+        let options = CounterOptions { number: NumberType::Float, combine, key: KeyType::U64 };
+        let counters = db.counters(name, options).unwrap();
+        counters.add(1_u64, 2.5).unwrap();
+        for nan in [f64::NAN, -f64::NAN] {
+            let keys = KeyList::U64(&[1, 2]);
+            for refused in [
+                counters.add(1_u64, nan),
+                counters.set(1_u64, nan),
+                counters.add_many(keys, NumberList::Float(&[1.0, nan])),
+            ] {
+                assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput, "{name}");
+            }
+        }
+        let numbers = counters.get_many(KeyList::U64(&[1, 2])).unwrap();
+        assert_eq!(numbers, NumberColumn::Float(vec![2.5, 0.0]), "{name}");
+    }
+}
+
 #[test]
 fn sums_of_floats_are_the_same_in_what_waits_memtables_and_tables() {
     for durability in [Durability::Os, Durability::None] {

@@ -78,7 +78,8 @@ impl NumberColumn {
     }
 }
 
-/// The word of a number given to counters. An integer is taken by counters of floats where it is one exactly.
+/// The word of a number given to counters. An integer is taken by counters of floats where it is one exactly; NaN by none: it would
+/// be the sum, the least or the greatest from then on, whatever came.
 pub(super) fn word_of(def: &CountersDef, number: Number) -> Result<u64> {
     match (def.number, number) {
         (NumberType::Int, Number::Int(int)) => {
@@ -90,6 +91,9 @@ pub(super) fn word_of(def: &CountersDef, number: Number) -> Result<u64> {
             }
             Ok(word)
         }
+        (NumberType::Float, Number::Float(float)) if float.is_nan() => Err(invalid(
+            "NaN cannot be counted: nothing that is added later would take it out of the counter",
+        )),
         (NumberType::Float, Number::Float(float)) => Ok(float_to_word(float)),
         (NumberType::Float, Number::Int(int)) if (int as f64) as i64 == int => {
             Ok(float_to_word(int as f64))

@@ -27,7 +27,7 @@ impl Counters {
     /// Adds to a counter (or takes the least or greatest, as the counters combine).
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: the number is not of the counters' type.
+    /// [`store::ErrorKind::InvalidInput`]: the number is not of the counters' type, or is NaN.
     pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, number: impl Into<Number>) -> Result<()> {
         let word = word_of(&self.core.def, number.into())?;
         with_key(self.core.def.key, key.into(), |key| {
@@ -50,7 +50,8 @@ impl Counters {
     /// named more than once.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, or numbers not of the counters' type.
+    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, or numbers not of the counters' type or NaN; none
+    /// is added then.
     /// [`store::ErrorKind::Limit`], where nothing waits: more than a transaction may hold, a quarter of the memory limit.
     pub fn add_many(&self, keys: KeyList<'_>, numbers: NumberList<'_>) -> Result<()> {
         let mut words = WORDS.take();
