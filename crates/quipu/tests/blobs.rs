@@ -757,6 +757,39 @@ fn a_sample_is_of_what_there_is_and_a_measure_is_near_it() {
     assert!(measure.bytes > 40_000 && measure.bytes < 200_000, "{measure:?}");
 }
 
+/// Found by reading: chunks were left out, so that gigabytes were measured as some kilobytes.
+#[test]
+fn a_measure_has_the_bytes_of_long_values() {
+    let db = memory();
+    let blobs = pages(&db);
+    let long = value_of(LARGE + 100, 1);
+    (0..20_u64).for_each(|key| blobs.put(key, b"short").unwrap());
+    (20..50_u64).for_each(|key| blobs.put(key, &long).unwrap());
+    db.compact().unwrap();
+    let bytes = |from: Option<u64>, to: Option<u64>| {
+        blobs.measure(from.map(KeyOf::U64), to.map(KeyOf::U64)).unwrap().bytes
+    };
+    let near = |bytes: u64, values: u64| {
+        let want = values * long.len() as u64;
+        assert!((want..want + want / 20 + 4096).contains(&bytes), "{bytes}, not {want}");
+    };
+    near(bytes(None, None), 30);
+    near(bytes(Some(20), Some(40)), 20);
+    near(bytes(Some(40), None), 10);
+    assert!(bytes(None, Some(20)) < 4096, "short ones alone");
+    // More than are looked at: those at both ends tell of the others.
+    let keys: Vec<u64> = (1000..7000).collect();
+    let values: Vec<&[u8]> =
+        keys.iter().map(|key| if key % 1000 == 0 { long.as_slice() } else { b"short" }).collect();
+    for (keys, values) in keys.chunks(1000).zip(values.chunks(1000)) {
+        blobs.put_many(KeyList::U64(keys), &column(values)).unwrap();
+    }
+    db.compact().unwrap();
+    let most = bytes(Some(1000), Some(7000));
+    let want = 6 * long.len() as u64;
+    assert!((want / 2..2 * want).contains(&most), "{most}, some {want}");
+}
+
 /// Deletes the second chunk of the first long value behind the back of the blobs.
 fn lose_a_chunk(db: &Database) {
     use base::{Batch, KeyRange, Kind, Projection};

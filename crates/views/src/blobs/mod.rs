@@ -18,6 +18,7 @@ mod check;
 mod garbage;
 mod large;
 mod load;
+mod measure;
 mod read;
 mod rows;
 mod stream;
@@ -25,7 +26,8 @@ mod write;
 
 pub use check::{BlobsCheck, BlobsReconciled};
 pub use garbage::remove_unfinished;
-pub use read::{BlobScan, KeyScan, Measure};
+pub use measure::Measure;
+pub use read::{BlobScan, KeyScan};
 pub use rows::BlobRows;
 pub use stream::{BlobReader, BlobWriter};
 

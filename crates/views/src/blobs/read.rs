@@ -18,15 +18,6 @@ thread_local! {
 /// Bytes of values that a kept row may hold on to.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// About how much a range of blobs holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measure {
-    /// Blobs.
-    pub rows: u64,
-    /// Bytes they take in tables and memory, chunks of long values not included.
-    pub bytes: u64,
-}
-
 impl Blobs {
     /// Calls `f` with the value of a key, `None` where there is none, without copying it more often than needed.
     pub fn with_value<'k, R>(
@@ -200,13 +191,6 @@ impl Blobs {
     /// Whether there is none.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
-    }
-
-    /// About how many there are and what they take, from `from` on and below `to`, without reading them.
-    pub fn measure(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<Measure> {
-        let range = range_of(self.core.def.key, from, to)?;
-        let estimate = self.source.read(|read| read.estimate(self.core.rows, &range))?;
-        Ok(Measure { rows: estimate.rows, bytes: estimate.bytes })
     }
 
     /// Reads rows into `out`, with long values in place of their ids.

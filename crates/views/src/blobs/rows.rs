@@ -137,6 +137,14 @@ pub(super) fn large_ids(batch: &Batch) -> impl Iterator<Item = u64> + '_ {
     large.into_iter().flat_map(|large| (0..large.words.len()).filter_map(|i| large.get(i)))
 }
 
+/// What column `bytes` has in the first `rows` rows together.
+pub(super) fn large_bytes(batch: &Batch, rows: usize) -> u64 {
+    match batch.values.get(2) {
+        Some(Column::Words(bytes)) => (0..rows).filter_map(|i| bytes.get(i)).sum(),
+        _ => 0,
+    }
+}
+
 /// Appends a row without its key: a value, or id and length of its chunks; a deleted one has neither.
 pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option<(u64, u64)>) {
     match batch.values.as_mut_slice() {
