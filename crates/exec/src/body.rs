@@ -8,10 +8,11 @@
 //! 1. A batch that enters a step holds exactly the columns that the plan calls live after the step before.
 //! 2. Where rows are counted, equal ones that wait for the rest of their kind are handed on when all that comes before has run.
 //! 3. Rows that a join makes of one batch are handed on before much more than [`BATCH_ROWS`] of them wait, but for one row that finds
-//!    more by itself.
+//!    more by itself in memory. What one call to the store may find is bounded by what the query may hold (`key_join.rs`).
 
 mod cut;
 mod early;
+mod key_join;
 mod merged;
 mod stored_join;
 mod table_join;
@@ -32,6 +33,7 @@ use merged::Merged;
 use model::Value;
 use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step, Version};
 use std::borrow::Cow;
+use store::Estimate;
 use table_join::TableJoin;
 
 /// After so many rows that steps take it is asked whether to go on: a look at the clock for each step of a query that reads one
@@ -60,6 +62,8 @@ pub(crate) struct Body<'p> {
     part: Option<KeyRange>,
     /// Rows of the next batch.
     batch_rows: usize,
+    /// Rows that come out that are enough.
+    enough: usize,
     /// Rows that steps have taken since it was asked whether to go on.
     unchecked_rows: usize,
 }
@@ -76,6 +80,8 @@ struct Ready<'p> {
     seen: Option<Box<Table>>,
     /// Rows that wait, where equal ones are counted.
     merged: Option<Box<Merged>>,
+    /// About how much the relation holds, once that was asked.
+    all: Option<Estimate>,
 }
 
 /// Bounds of a range.
@@ -142,6 +148,7 @@ impl<'p> Body<'p> {
                 own_range: Bounds::default(),
                 seen: None,
                 merged: None,
+                all: None,
             };
             if let Some(expr) = planned.step.expr() {
                 ready.expr = Some(computer.compile(expr)?);
@@ -172,6 +179,7 @@ impl<'p> Body<'p> {
             cut: None,
             part: None,
             batch_rows: BATCH_ROWS,
+            enough: usize::MAX,
             unchecked_rows: 0,
         })
     }
@@ -180,6 +188,7 @@ impl<'p> Body<'p> {
     /// found before much else is, or else little is lost.
     pub(crate) fn set_enough(&mut self, enough: usize) {
         self.batch_rows = enough.clamp(1, BATCH_ROWS);
+        self.enough = enough;
     }
 
     /// Runs it; `emit` gets the rows.

@@ -1,6 +1,6 @@
-//! Joins with stored relations: by key, a thousand rows at once; by a range of keys; as of a time; or, where no stored order helps,
-//! with all rows, read once.
+//! Joins with stored relations: by key (`key_join.rs`); as of a time; or, where no stored order helps, with all rows, read once.
 
+use super::key_join::KeyJoin;
 use super::trie_join::TrieJoin;
 use super::{BATCH_ROWS, Body, Bounds, Emit, Ready, Wanted};
 use crate::bindings::Bindings;
@@ -12,8 +12,8 @@ use crate::stored_keys::StoredKeys;
 use base::KeyRange;
 use plan::{Duplicates, LOOK_UP_ROWS, Step};
 
-/// Rows of a batch that a join is asked for at once.
-const PROBE_ROWS: usize = 1024;
+/// Pairs of a row that came in and one that was found that are made at once, but for one row's.
+const PAIRS_MAX: usize = 8 * BATCH_ROWS;
 
 /// As [`LOOK_UP_ROWS`], where the index has all columns: the relation is read by all threads.
 const COVERED_ROWS: u64 = 2;
@@ -110,17 +110,23 @@ impl Body<'_> {
                     wants_more = self.hand_on_scanned(at, &input, found, query, emit)?;
                     return Ok(wants_more);
                 }
-                let pairs = input.rows * found.rows;
-                let mut rows = Vec::with_capacity(pairs);
-                let mut places = Vec::with_capacity(pairs);
-                for row in 0..input.rows as u32 {
-                    for place in 0..found.rows as u32 {
-                        rows.push(row);
-                        places.push(place);
+                let rows_at_once = (PAIRS_MAX / found.rows.max(1)).max(1);
+                for start in (0..input.rows).step_by(rows_at_once) {
+                    let some = start..input.rows.min(start + rows_at_once);
+                    let pairs = some.len() * found.rows;
+                    let mut rows = Vec::with_capacity(pairs);
+                    let mut places = Vec::with_capacity(pairs);
+                    for row in some {
+                        rows.extend(std::iter::repeat_n(row as u32, found.rows));
+                        places.extend(0..found.rows as u32);
+                    }
+                    let (rows, places) = (&rows, &places);
+                    let pairs = Pairs { rows, places, found: &found, asked: &asked };
+                    wants_more = self.check_and_hand_on(at, &input, &pairs, query, emit)?;
+                    if !wants_more {
+                        break;
                     }
                 }
-                let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
-                wants_more = self.check_and_hand_on(at, &input, &pairs, query, emit)?;
                 Ok::<bool, Error>(wants_more)
             })?;
             if once && checks.is_empty() && any != *negated {
@@ -129,56 +135,19 @@ impl Body<'_> {
             return Ok(wants_more);
         }
         let has_range = range.is_some() && prefix.len() < stored_path.schema.keys.len();
-        let mut start = 0;
-        while start < input.rows {
-            let end = (start + PROBE_ROWS).min(input.rows);
-            let keys = asked.prefix_cells(start..end);
-            let (read, interner) = (query.read, query.interner);
-            let mut rows = Vec::new();
-            // What an index does not hold is looked up in the relation, by its key.
-            let main = &relation.paths[0];
-            let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
-            let is_covered = stored_path.covers(&wanted);
-            let columns = if is_covered { &wanted } else { &main_keys };
-            let mut found = if has_range {
-                self.probe_ranges(at, &keys, end - start, columns, stored_path, query, &mut rows)?
-            } else {
-                stored_path.probe(read, &keys, end - start, columns, interner, &mut rows)?
-            };
-            if !is_covered {
-                let keys: Vec<&[Cell]> = found.columns.iter().map(Vec::as_slice).collect();
-                let mut there = Vec::with_capacity(found.rows);
-                let full = main.probe(read, &keys, found.rows, &wanted, interner, &mut there)?;
-                rows = there.iter().map(|&place| rows[place as usize]).collect();
-                found = full;
-            }
-            rows.iter_mut().for_each(|row| *row += start as u32);
-            let wants_more = if once {
-                let mut is_found = vec![false; end - start];
-                for (place, &row) in rows.iter().enumerate() {
-                    if !is_found[row as usize - start]
-                        && asked.agree(row, &found, outputs.len(), place)
-                    {
-                        is_found[row as usize - start] = true;
-                    }
-                }
-                let kept: Vec<u32> = (start..end)
-                    .filter(|row| is_found[row - start] != *negated)
-                    .map(|row| row as u32)
-                    .collect();
-                let output = input.gather(&kept, &planned.live);
-                self.hand_on(at, output, query, emit)?
-            } else {
-                let places: Vec<u32> = (0..rows.len() as u32).collect();
-                let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
-                self.check_and_hand_on(at, &input, &pairs, query, emit)?
-            };
-            if !wants_more {
-                return Ok(false);
-            }
-            start = end;
-        }
-        Ok(true)
+        let join = KeyJoin {
+            at,
+            input: &input,
+            asked: &asked,
+            main: &relation.paths[0],
+            path: stored_path,
+            rows_planned: query.plan.infos[*stored].rows,
+            wanted: &wanted,
+            has_range,
+            once,
+            negated: *negated,
+        };
+        self.join_by_key(&join, query, emit)
     }
 
     /// Columns of a step's relation whose values are compared with nothing.
@@ -230,7 +199,7 @@ impl Body<'_> {
     }
 
     /// Keeps the pairs whose other columns agree, and hands them on.
-    fn check_and_hand_on(
+    pub(super) fn check_and_hand_on(
         &mut self,
         at: usize,
         input: &Bindings,
@@ -296,34 +265,6 @@ impl Body<'_> {
             return Ok(Some((main, own)));
         }
         Ok(Some((path, keys)))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one probe and its bounds")]
-    fn probe_ranges(
-        &self,
-        at: usize,
-        keys: &[&[Cell]],
-        rows: usize,
-        wanted: &[usize],
-        path: &StoredPath,
-        query: &Query<'_>,
-        found: &mut Vec<u32>,
-    ) -> Result<Columns> {
-        let mut all = Columns { rows: 0, columns: vec![Vec::new(); wanted.len()] };
-        for row in 0..rows {
-            let prefix: Vec<Cell> = keys.iter().map(|column| column[row]).collect();
-            let Some(mut range) = path.prefix(&prefix, query.interner) else { continue };
-            self.steps[at].range.narrow(&mut range, &prefix, path, query.interner);
-            path.scan(query.read, range, wanted, CHUNK_ROWS, query.interner, &mut |columns| {
-                found.extend(std::iter::repeat_n(row as u32, columns.rows));
-                all.rows += columns.rows;
-                for (all, more) in all.columns.iter_mut().zip(columns.columns) {
-                    all.extend(more);
-                }
-                Ok::<bool, Error>(true)
-            })?;
-        }
-        Ok(all)
     }
 
     /// Joins with what held at a time: of each key without its validity the newest row that is not later, if it asserts.
@@ -392,16 +333,16 @@ impl Body<'_> {
 
 impl StoredKeys<'_> {
     /// Whether the columns that are bound besides the prefix are what they must be: they were read after `outputs` others.
-    fn agree(&self, row: u32, found: &Columns, outputs: usize, place: usize) -> bool {
+    pub(super) fn agree(&self, row: u32, found: &Columns, outputs: usize, place: usize) -> bool {
         let checks = self.cells[self.prefix..].iter().zip(&found.columns[outputs..]);
         checks.into_iter().all(|(asked, found)| found[place] == asked[row as usize])
     }
 }
 
 /// Rows that came in, and what each found.
-struct Pairs<'p> {
-    rows: &'p [u32],
-    places: &'p [u32],
-    found: &'p Columns,
-    asked: &'p StoredKeys<'p>,
+pub(super) struct Pairs<'p> {
+    pub(super) rows: &'p [u32],
+    pub(super) places: &'p [u32],
+    pub(super) found: &'p Columns,
+    pub(super) asked: &'p StoredKeys<'p>,
 }
