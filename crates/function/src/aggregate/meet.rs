@@ -9,7 +9,7 @@
 use super::{Accumulate, value_bytes};
 use crate::Failure;
 use crate::bits;
-use crate::call::{Call, describe};
+use crate::call::Call;
 use crate::comparison::compare;
 use model::Value;
 use std::cmp::Ordering;
@@ -76,15 +76,15 @@ pub(super) static OR: Lattice = Lattice {
 
 pub(super) static MIN: Lattice = Lattice {
     name: "min",
-    first: |value| ordered("min", value),
-    combine: |present, new| extreme("min", present, new, Ordering::Less),
+    first: |value| Ok(value.clone()),
+    combine: |present, new| Ok(extreme(present, new, Ordering::Less)),
     empty: || Value::Null,
 };
 
 pub(super) static MAX: Lattice = Lattice {
     name: "max",
-    first: |value| ordered("max", value),
-    combine: |present, new| extreme("max", present, new, Ordering::Greater),
+    first: |value| Ok(value.clone()),
+    combine: |present, new| Ok(extreme(present, new, Ordering::Greater)),
     empty: || Value::Null,
 };
 
@@ -229,34 +229,14 @@ fn cost(value: &Value) -> Result<&Value, Failure> {
     }
 }
 
-/// Null, or a value that has an order.
-fn ordered(name: &'static str, value: &Value) -> Result<Value, Failure> {
-    match compare(value, value) {
-        Some(_) => Ok(value.clone()),
-        None => Err(refuse(name, "numbers, strings or other values with an order", value)),
-    }
-}
-
-fn extreme(
-    name: &'static str,
-    present: &mut Value,
-    new: &Value,
-    better: Ordering,
-) -> Result<bool, Failure> {
-    if matches!(new, Value::Null) {
-        return Ok(false);
-    }
-    if matches!(present, Value::Null) {
-        let new = ordered(name, new)?;
-        return Ok(replace(present, true, || new));
-    }
-    if compare(new, present).is_none() {
-        let (a, b) = (describe(present), describe(new));
-        return Err(Call::new(name, &[]).fail(format_args!("cannot compare {a} with {b}")));
-    }
-    // The order of keys, which also orders 1 and 1.0: the result does not depend on which came first.
-    let change = new.cmp(present) == better;
-    Ok(replace(present, change, || new.clone()))
+/// By the order of values, in which all of them stand: outside of recursion they are compared by it, too.
+fn extreme(present: &mut Value, new: &Value, better: Ordering) -> bool {
+    let change = match (&present, new) {
+        (_, Value::Null) => false,
+        (Value::Null, _) => true,
+        (present, new) => new.cmp(present) == better,
+    };
+    replace(present, change, || new.clone())
 }
 
 fn bitwise(

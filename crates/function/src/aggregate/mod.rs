@@ -240,11 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn min_and_max_pass_over_null_and_take_one_kind() {
+    fn min_and_max_pass_over_null_and_take_values_of_all_kinds() {
         check("min", "[null, 2, 1, 1.0]", "1");
         check("max", "[1.0, 1, null]", "1.0");
         check("max", "['a', 'b']", "\"b\"");
-        check("min", "[1, 'a']", "min: cannot compare an Int (1) with a String (\"a\")");
+        check("min", "['a', 1, null]", "1");
+        check("max", "[vec([1.0]), 'a', validity(1)]", "validity(1, true)");
         check("min", "[null]", "null");
     }
 
