@@ -14,7 +14,6 @@ use crate::watch::Check;
 use base::STEPS;
 use plan::{AggregateUse, Var};
 use std::sync::Arc;
-use syntax::Span;
 
 /// Takes the rows that a body finds.
 pub(crate) trait Sink: Send + Sized {
@@ -231,13 +230,14 @@ fn meet_into(
     interner: &Interner,
 ) -> Result<()> {
     let plain = aggregates.iter().take_while(|one| one.is_none()).count();
-    let failed = |failure| Error::failed(failure, Span::default());
+    let failed = |used: &AggregateUse, failure| Error::failed(failure, used.span);
     let key: Vec<Cell> = columns[..plain].iter().map(|column| column[row]).collect();
     let Some(there) = table.find(&key) else {
         let mut first: Vec<Vec<Cell>> = key.iter().map(|&cell| vec![cell]).collect();
         for (used, column) in aggregates[plain..].iter().flatten().zip(&columns[plain..]) {
             let value = interner.value(column[row]);
-            let value = used.aggregate.meet_first(&value).map_err(failed)?;
+            let value =
+                used.aggregate.meet_first(&value).map_err(|failure| failed(used, failure))?;
             first.push(vec![interner.take(value)]);
         }
         let first: Vec<&[Cell]> = first.iter().map(Vec::as_slice).collect();
@@ -255,7 +255,8 @@ fn meet_into(
         }
         let mut value = interner.value(present);
         let new = interner.value(columns[i][row]);
-        match used.aggregate.meet(&mut value, &new).map_err(failed)? {
+        let met = used.aggregate.meet(&mut value, &new).map_err(|failure| failed(used, failure))?;
+        match met {
             true => {
                 changed = true;
                 better.push(interner.take(value));
