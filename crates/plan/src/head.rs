@@ -8,8 +8,41 @@ use model::{Type, Value};
 #[must_use]
 pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
     let mut known = vec![Known::Unasked; rule.variables.len()];
-    let of = |&var: &Var| type_of(var, rule, infos, &mut known);
+    let types = Types { rule, infos, said: said(rule) };
+    let of = |&var: &Var| types.of_var(var, &mut known);
     rule.head.iter().map(of).collect()
+}
+
+/// Which variables have values that are known before a row is read: a number is looked for as the column's kind of number, and stays what it is.
+fn said(rule: &Rule) -> Vec<bool> {
+    let mut said = vec![false; rule.variables.len()];
+    loop {
+        let before = said.clone();
+        for literal in &rule.body {
+            match literal {
+                Literal::Assign { var, value, .. } => {
+                    let mut is_said = !value.is_drawn();
+                    value.each_var(&mut |var| is_said &= said[var]);
+                    said[*var] |= is_said;
+                }
+                Literal::Same(a, b) => {
+                    let is_said = said[*a] || said[*b];
+                    (said[*a], said[*b]) = (is_said, is_said);
+                }
+                _ => {}
+            }
+        }
+        if said == before {
+            return said;
+        }
+    }
+}
+
+/// What types are found in.
+struct Types<'r> {
+    rule: &'r Rule,
+    infos: &'r [RelationInfo],
+    said: Vec<bool>,
 }
 
 /// What is known of a variable's type.
@@ -21,68 +54,75 @@ enum Known {
     Type(Type),
 }
 
-fn type_of(var: Var, rule: &Rule, infos: &[RelationInfo], known: &mut [Known]) -> Option<Type> {
-    match &known[var] {
-        Known::Unasked => {}
-        Known::Nothing => return None,
-        Known::Type(of) => return Some(of.clone()),
-    }
-    known[var] = Known::Nothing;
-    let mut of_literal = |literal: &Literal| match literal {
-        Literal::Atom { source: Source::Stored(stored), args, negated: false, .. } => {
-            let place = args.iter().position(|arg| *arg == Some(var))?;
-            let column = infos[*stored].columns.get(place)?;
-            (*column.column_type.without_null() != Type::Any).then(|| column.column_type.clone())
+impl Types<'_> {
+    fn of_var(&self, var: Var, known: &mut [Known]) -> Option<Type> {
+        match &known[var] {
+            Known::Unasked => {}
+            Known::Nothing => return None,
+            Known::Type(of) => return Some(of.clone()),
         }
-        Literal::Assign { var: assigned, value, .. } if *assigned == var => {
-            of_expr(value, rule, infos, known)
-        }
-        Literal::Same(a, b) if *a == var => type_of(*b, rule, infos, known),
-        Literal::Same(a, b) if *b == var => type_of(*a, rule, infos, known),
-        _ => None,
-    };
-    let found = rule.body.iter().find_map(&mut of_literal)?;
-    known[var] = Known::Type(found.clone());
-    Some(found)
-}
-
-fn of_expr(expr: &Expr, rule: &Rule, infos: &[RelationInfo], known: &mut [Known]) -> Option<Type> {
-    match expr {
-        Expr::Const(value) => Some(match value {
-            Value::Bool(_) => Type::Bool,
-            Value::Int(_) => Type::Int,
-            Value::Float(_) => Type::Float,
-            Value::Str(_) => Type::String,
-            Value::Bytes(_) => Type::Bytes,
-            _ => return None,
-        }),
-        Expr::Var(var) => type_of(*var, rule, infos, known),
-        Expr::Param(_) => None,
-        Expr::Call(function, args, _) => {
-            // The one type of all of some arguments, but for nulls.
-            let mut same = |args: &mut dyn Iterator<Item = &Expr>| {
-                let mut types =
-                    args.filter(|arg| !matches!(arg, Expr::Const(Value::Null))).map(|arg| {
-                        of_expr(arg, rule, infos, known).map(|of| of.without_null().clone())
-                    });
-                let first = types.next()??;
-                types.all(|of| of.as_ref() == Some(&first)).then_some(first)
-            };
-            match function.name {
-                "to_bool" | "eq" | "neq" | "lt" | "le" | "gt" | "ge" => Some(Type::Bool),
-                "length" => Some(Type::Int),
-                // It leaves ids as they are.
-                "to_int" => same(&mut args.iter()).filter(|of| *of != Type::Id).map(|_| Type::Int),
-                "to_float" => Some(Type::Float),
-                "to_string" => Some(Type::String),
-                "if" => same(&mut args.iter().skip(1)),
-                "cond" => same(&mut args.iter().skip(1).step_by(2)),
-                "coalesce" => same(&mut args.iter()),
-                "concat" => same(&mut args.iter()).filter(|of| *of == Type::String),
-                "add" | "sub" | "mul" | "mod" | "minus" => {
-                    same(&mut args.iter()).filter(|of| matches!(of, Type::Int | Type::Float))
+        known[var] = Known::Nothing;
+        let mut of_literal = |literal: &Literal| match literal {
+            Literal::Atom { source: Source::Stored(stored), args, negated: false, .. } => {
+                let place = args.iter().position(|arg| *arg == Some(var))?;
+                let of = &self.infos[*stored].columns.get(place)?.column_type;
+                match of.without_null() {
+                    Type::Any => None,
+                    Type::Int | Type::Id | Type::Float if self.said[var] => None,
+                    _ => Some(of.clone()),
                 }
-                _ => None,
+            }
+            Literal::Assign { var: assigned, value, .. } if *assigned == var => {
+                self.of_expr(value, known)
+            }
+            Literal::Same(a, b) if *a == var => self.of_var(*b, known),
+            Literal::Same(a, b) if *b == var => self.of_var(*a, known),
+            _ => None,
+        };
+        let found = self.rule.body.iter().find_map(&mut of_literal)?;
+        known[var] = Known::Type(found.clone());
+        Some(found)
+    }
+
+    fn of_expr(&self, expr: &Expr, known: &mut [Known]) -> Option<Type> {
+        match expr {
+            Expr::Const(value) => Some(match value {
+                Value::Bool(_) => Type::Bool,
+                Value::Int(_) => Type::Int,
+                Value::Float(_) => Type::Float,
+                Value::Str(_) => Type::String,
+                Value::Bytes(_) => Type::Bytes,
+                _ => return None,
+            }),
+            Expr::Var(var) => self.of_var(*var, known),
+            Expr::Param(_) => None,
+            Expr::Call(function, args, _) => {
+                // The one type of all of some arguments, but for nulls.
+                let mut same = |args: &mut dyn Iterator<Item = &Expr>| {
+                    let mut types = args
+                        .filter(|arg| !matches!(arg, Expr::Const(Value::Null)))
+                        .map(|arg| self.of_expr(arg, known).map(|of| of.without_null().clone()));
+                    let first = types.next()??;
+                    types.all(|of| of.as_ref() == Some(&first)).then_some(first)
+                };
+                match function.name {
+                    "to_bool" | "eq" | "neq" | "lt" | "le" | "gt" | "ge" => Some(Type::Bool),
+                    "length" => Some(Type::Int),
+                    // It leaves ids as they are.
+                    "to_int" => {
+                        same(&mut args.iter()).filter(|of| *of != Type::Id).map(|_| Type::Int)
+                    }
+                    "to_float" => Some(Type::Float),
+                    "to_string" => Some(Type::String),
+                    "if" => same(&mut args.iter().skip(1)),
+                    "cond" => same(&mut args.iter().skip(1).step_by(2)),
+                    "coalesce" => same(&mut args.iter()),
+                    "concat" => same(&mut args.iter()).filter(|of| *of == Type::String),
+                    "add" | "sub" | "mul" | "mod" | "minus" => {
+                        same(&mut args.iter()).filter(|of| matches!(of, Type::Int | Type::Float))
+                    }
+                    _ => None,
+                }
             }
         }
     }
@@ -99,8 +139,25 @@ mod tests {
         let names = ["a", "s", "x"].map(str::to_owned).to_vec();
         let parsed = syntax::parse_expression(text).unwrap();
         let value = resolve_over(&parsed, &names, &mut Vec::new()).unwrap();
+        let span = syntax::Span::default();
+        let rule = Rule {
+            predicate: 0,
+            head: vec![3],
+            variables: ["a", "s", "x", "y"].map(str::to_owned).to_vec(),
+            body: vec![atom(span), Literal::Assign { var: 3, value, span }],
+            span,
+        };
+        head_types(&rule, &[info()]).remove(0).map(|of| of.to_string())
+    }
+
+    fn atom(span: syntax::Span) -> Literal {
+        let args = vec![Some(0), Some(1), Some(2)];
+        Literal::Atom { source: Source::Stored(0), args, negated: false, at: None, span }
+    }
+
+    fn info() -> RelationInfo {
         let column = |name: &str, column_type| ColumnInfo { name: name.to_owned(), column_type };
-        let info = RelationInfo {
+        RelationInfo {
             handle: 0,
             columns: vec![
                 column("a", Type::Int),
@@ -113,25 +170,7 @@ mod tests {
             repeat_rates: Vec::new(),
             is_historical: false,
             spelled: None,
-        };
-        let span = syntax::Span::default();
-        let rule = Rule {
-            predicate: 0,
-            head: vec![3],
-            variables: ["a", "s", "x", "y"].map(str::to_owned).to_vec(),
-            body: vec![
-                Literal::Atom {
-                    source: Source::Stored(0),
-                    args: vec![Some(0), Some(1), Some(2)],
-                    negated: false,
-                    at: None,
-                    span,
-                },
-                Literal::Assign { var: 3, value, span },
-            ],
-            span,
-        };
-        head_types(&rule, &[info]).remove(0).map(|of| of.to_string())
+        }
     }
 
     #[test]
@@ -158,6 +197,40 @@ mod tests {
         ] {
             assert_eq!(type_of_text(text).as_deref(), of, "{text}");
         }
+    }
+
+    /// Found by an audit: a stream was told of a column of integers, and given the float that was asked for.
+    #[test]
+    fn a_number_that_is_said_is_of_its_own_type_whatever_column_it_is_looked_for_in() {
+        for (value, of) in [
+            (Expr::Param(0), [None, Some("String?"), None]),
+            (Expr::Const(Value::Float(1.0)), [Some("Float"), Some("String?"), Some("Float")]),
+            (Expr::Const(Value::Int(1)), [Some("Int"), Some("String?"), Some("Int")]),
+        ] {
+            let span = syntax::Span::default();
+            let rule = Rule {
+                predicate: 0,
+                head: vec![0, 1, 3],
+                variables: ["a", "s", "x", "y"].map(str::to_owned).to_vec(),
+                body: vec![
+                    atom(span),
+                    Literal::Same(3, 0),
+                    Literal::Assign { var: 3, value: value.clone(), span },
+                ],
+                span,
+            };
+            let found = head_types(&rule, &[info()]);
+            let found: Vec<_> = found.iter().map(|of| of.as_ref().map(Type::to_string)).collect();
+            assert_eq!(found, of.map(|of| of.map(str::to_owned)), "{value:?}");
+        }
+        // A text is looked for as it is.
+        let span = syntax::Span::default();
+        let said = Literal::Assign { var: 1, value: Expr::Param(0), span };
+        let variables = ["a", "s", "x"].map(str::to_owned).to_vec();
+        let rule =
+            Rule { predicate: 0, head: vec![1], variables, body: vec![atom(span), said], span };
+        let found = head_types(&rule, &[info()]).remove(0).map(|of| of.to_string());
+        assert_eq!(found.as_deref(), Some("String?"));
     }
 
     #[test]
