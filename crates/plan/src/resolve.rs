@@ -12,7 +12,7 @@ mod spelled;
 pub(crate) use expression::call;
 pub use expression::{resolve_expression, resolve_over};
 
-use crate::catalog::{Catalog, RelationInfo};
+use crate::catalog::{Catalog, ColumnInfo, RelationInfo};
 use crate::ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
@@ -306,8 +306,13 @@ impl Resolver<'_> {
                 body.push(Literal::Atom { source, args, negated, at: None, span: *span });
             }
             Atom::Stored { name, index, args, at, span } => {
-                let stored = self.stored(name, index.as_ref())?;
-                let places = self.columns_of(stored, name, args, *span)?;
+                let mut stored = self.stored(name, index.as_ref())?;
+                let mut places = self.columns_of(stored, name, args, *span)?;
+                if index.is_some() && at.is_some() {
+                    let columns;
+                    (stored, columns) = self.behind(stored, name)?;
+                    places.iter_mut().for_each(|(column, _)| *column = columns[*column]);
+                }
                 let mut vars = vec![None; self.infos[stored].columns.len()];
                 for (column, arg) in places {
                     vars[column] = self.place(arg, scope, body)?;
@@ -494,6 +499,21 @@ impl Resolver<'_> {
         }
     }
 
+    /// The relation of an index, and where its columns stand there. What held at a time is the newest row of a key, and in an index the rows of a key
+    /// are apart: the relation is asked, in whichever order is best.
+    fn behind(&mut self, index: usize, name: &Ident) -> Result<(usize, Vec<usize>), Diagnostic> {
+        let relation = self.stored(name, None)?;
+        let place = |column: &ColumnInfo| {
+            let columns = &mut self.infos[relation].columns.iter();
+            columns.position(|known| known.name == column.name)
+        };
+        let columns: Option<Vec<usize>> = self.infos[index].columns.iter().map(place).collect();
+        match columns {
+            Some(columns) => Ok((relation, columns)),
+            None => Err(error(format!("`@` is asked of `{}` itself", name.text), name.span)),
+        }
+    }
+
     fn check_at(
         &self,
         stored: usize,
@@ -536,13 +556,13 @@ impl Resolver<'_> {
                 Ok(FixedInput { source, columns, names, at: None, span: *span })
             }
             Atom::Stored { name, index, args, at, span } => {
-                let stored = self.stored(name, index.as_ref())?;
+                let mut stored = self.stored(name, index.as_ref())?;
                 let places = match args {
                     Args::Positional(args) if args.is_empty() => Vec::new(),
                     args => self.columns_of(stored, name, args, *span)?,
                 };
                 let all = 0..self.infos[stored].columns.len();
-                let (columns, names) = match places.is_empty() {
+                let (mut columns, names): (Vec<usize>, _) = match places.is_empty() {
                     true => (all.collect(), Vec::new()),
                     false => {
                         let names =
@@ -550,6 +570,11 @@ impl Resolver<'_> {
                         (places.iter().map(|(column, _)| *column).collect(), names)
                     }
                 };
+                if index.is_some() && at.is_some() {
+                    let in_relation;
+                    (stored, in_relation) = self.behind(stored, name)?;
+                    columns.iter_mut().for_each(|column| *column = in_relation[*column]);
+                }
                 let at = at
                     .as_ref()
                     .map(|at| resolve_expression(at, &mut self.program.parameters))
