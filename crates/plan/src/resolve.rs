@@ -20,6 +20,7 @@ use crate::ir::{
 use expression::{expression, note_parameters};
 use flatten::flatten;
 use hashbrown::HashMap;
+use model::Value;
 use spelled::SpelledAtom;
 use syntax::{Args, Atom, Diagnostic, HeadItem, Ident, Span, closest};
 
@@ -346,7 +347,7 @@ impl Resolver<'_> {
                 }
                 let var = scope.var(&variable.text);
                 body.push(match negated {
-                    true => Literal::Condition(call("neq", vec![Expr::Var(var), value], span)),
+                    true => Literal::Condition(other_than(var, value, span)),
                     false => Literal::Assign { var, value, span },
                 });
             }
@@ -597,6 +598,19 @@ impl Resolver<'_> {
     fn keep<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|problem| self.errors.push(problem)).ok()
     }
+}
+
+/// That a variable is not this very value: the opposite of `=`, to which `1` and `1.0` are two.
+fn other_than(var: Var, value: Expr, span: Span) -> Expr {
+    let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_));
+    if let Expr::Const(said) = &value
+        && !is_number(said)
+    {
+        // Only numbers are equal in size and not the same.
+        return call("neq", vec![Expr::Var(var), value], span);
+    }
+    let same = call("is_in", vec![Expr::Var(var), call("list", vec![value], span)], span);
+    call("negate", vec![same], span)
 }
 
 /// Variables of one rule.
