@@ -55,7 +55,8 @@ pub(crate) fn format_timestamp(args: &[Value]) -> Result<Value, Failure> {
             if seconds.is_nan() || seconds.abs() > 1e15 {
                 return Err(outside());
             }
-            (seconds * 1000.0) as i64
+            // A millisecond is no sum of powers of two: most products are a little less or more.
+            (seconds * 1000.0).round() as i64
         }
     };
     let time = Timestamp::from_millisecond(ms).map_err(|_| outside())?;
@@ -135,6 +136,10 @@ mod tests {
          format_timestamp(0) => \"1970-01-01T00:00:00+00:00\"
          format_timestamp(1.5) => \"1970-01-01T00:00:01.500+00:00\"
          format_timestamp(-1.5) => \"1969-12-31T23:59:58.500+00:00\"
+         format_timestamp(1.001) => \"1970-01-01T00:00:01.001+00:00\"
+         format_timestamp(1.005) => \"1970-01-01T00:00:01.005+00:00\"
+         format_timestamp(-1.001) => \"1969-12-31T23:59:58.999+00:00\"
+         format_timestamp(parse_timestamp('2023-11-14T22:13:20.123Z')) => \"2023-11-14T22:13:20.123+00:00\"
          format_timestamp(-62135596801) => \"0000-12-31T23:59:59+00:00\"
          format_timestamp(-99999999999) => \"-1199-02-15T14:13:21+00:00\"
          format_timestamp(0, 'Asia/Shanghai') => \"1970-01-01T08:00:00+08:00\"
