@@ -3,10 +3,10 @@
 mod common;
 
 use common::engine_of;
-use env::MemoryEnv;
+use env::{Env, MemoryEnv};
 use kv::{Kv, KvOptions};
 use model::Value;
-use quipu_exec::{Engine, Parameters, Run};
+use quipu_exec::{Engine, Error, Parameters, Run};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -820,6 +820,12 @@ fn files_become_rows() {
             "{\"a\": 1, \"b\": [1, {\"c\": null}], \"d\": {\"z\": 1.5}}\n\n{\"a\": 12345678901234567890, \"b\": true}\n",
         ),
         ("/a.json", "[{\"a\": 1, \"b\": \"x\"}, {\"a\": 2}]"),
+        ("/broken.json", "[{\"a\": 1},\n {\"a\" 2}]"),
+        ("/no_comma.json", "[{\"a\": 1}\n {\"a\": 2}]"),
+        ("/open.json", " [ {\"a\": 1},\n"),
+        ("/comma.json", "[{\"a\": 1},\n]"),
+        ("/none.json", " [\n]\n"),
+        ("/behind.json", "[{\"a\": 1}]\n]"),
         ("/unclosed.csv", "id,name\n1,\"a\nb\"\n2,\"open, \"\"all\"\"\n3,c\n"),
     ];
     for (path, text) in files {
@@ -862,13 +868,13 @@ fn files_become_rows() {
     let json = |options: &str| run(&format!("?[] <~ JsonReader({options})"));
     assert_eq!(
         json("url: 'file:///a.jsonl', fields: ['a', 'b']"),
-        "1 [1 {\"c\":null}]|1.2345678901234567e19 true"
+        "1 [1 {\"c\":null}]|12345678901234567890 true"
     );
     assert_eq!(
         json(
             "url: 'file:///a.jsonl', fields: ['a', 'd'], null_if_absent: true, prepend_index: true"
         ),
-        "0 1 {\"z\":1.5}|1 1.2345678901234567e19 null"
+        "0 1 {\"z\":1.5}|1 12345678901234567890 null"
     );
     assert_eq!(
         json("url: 'file:///a.json', fields: ['b'], json_lines: false, null_if_absent: true"),
@@ -878,11 +884,50 @@ fn files_become_rows() {
         json("url: 'file:///a.jsonl', fields: ['a', 'd']"),
         "item 2 of the file has no field `d`"
     );
+    let array =
+        |name: &str| json(&format!("url: 'file:///{name}.json', fields: ['a'], json_lines: false"));
+    let no_json = |line: usize, what: &str| format!("line {line} of the file is no JSON: {what}");
+    assert_eq!(array("a"), "1|2");
+    assert_eq!(array("none"), "");
+    assert_eq!(array("broken"), no_json(2, "expected `:` at line 2 column 7"));
+    assert_eq!(array("no_comma"), no_json(2, "expected `,` or `]` at line 2 column 2"));
+    assert_eq!(array("open"), no_json(2, "EOF while parsing a value at line 2 column 1"));
+    assert_eq!(array("comma"), no_json(2, "trailing comma at line 2 column 1"));
+    assert_eq!(array("behind"), no_json(2, "trailing characters at line 2 column 1"));
     assert_eq!(json("url: 'file:///a.json', fields: ['a']"), "line 1 of the file is an array");
     assert_eq!(
         json("url: 'file:///a.jsonl', fields: ['a'], json_lines: false"),
         "line 3 of the file is no JSON: trailing characters at line 3 column 1"
     );
+}
+
+/// Found by an audit: the file was made a tree whole, whatever a query may hold.
+#[test]
+fn json_that_becomes_more_than_a_query_may_hold_is_refused_and_an_array_is_read_item_by_item() {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let rows: Vec<String> = (0..100_000).map(|i| format!("{{\"a\": {i}}}")).collect();
+    let long = format!("{{\"a\": [{}1]}}", "1,".repeat(1 << 20));
+    for (path, text) in [
+        ("/rows.json", format!("[{}]", rows.join(","))),
+        ("/long.json", format!("[{long}]")),
+        ("/long.jsonl", long),
+    ] {
+        let mut file = env.create(Path::new(path)).unwrap();
+        file.append(text.as_bytes()).unwrap();
+        file.flush().unwrap();
+    }
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    let engine = Engine::new(Arc::new(store), env, 16 << 20);
+    let read = |options: &str| {
+        let script = format!("r[a] <~ JsonReader({options}, fields: ['a'])\n?[count(a)] := r[a]");
+        engine.run(&script, &Parameters::new())
+    };
+    let found = read("url: 'file:///rows.json', json_lines: false").unwrap();
+    assert_eq!(found.row(0), [Value::Int(100_000)]);
+    for options in ["url: 'file:///long.json', json_lines: false", "url: 'file:///long.jsonl'"] {
+        let refused = read(options);
+        assert!(matches!(refused, Err(Error::Limit(_))), "{options}: {refused:?}");
+    }
 }
 
 #[test]

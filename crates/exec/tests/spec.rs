@@ -1,18 +1,31 @@
 //! Runs the scripts in the pages of `tests/spec`, `docs/guides` and `docs/reference`, and compares their answers with those that stand there.
 //!
 //! A page has one database. A block `datalog` is a script, run in the order of the page; a block `result` or `error` behind it is
-//! what it must answer; a block `parameters` before it gives values to its parameters, `$name = expression` a line. With `UPDATE_SPEC=1` the answers are written into the pages: read them before you keep them.
+//! what it must answer; a block `parameters` before it gives values to its parameters, `$name = expression` a line. A block with a path behind its
+//! kind, `csv /data/people.csv`, is a file that scripts read. With `UPDATE_SPEC=1` the answers are written into the pages: read them before you keep them.
 #![allow(clippy::disallowed_methods, reason = "the pages are the test's own files")]
 
-mod common;
-
-use common::engine_of;
+use env::{Env, MemoryEnv};
+use kv::{Kv, KvOptions};
 use quipu_exec::{Engine, Output, Parameters};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-fn engine() -> Engine {
-    engine_of(2, 1 << 30)
+/// An engine over a store in memory, beside which stand the page's files.
+fn engine(blocks: &[Block<'_>]) -> Engine {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(2));
+    for block in blocks {
+        if let Some((_, path)) = block.kind.split_once(' ') {
+            let path = Path::new(path);
+            env.create_folder(path.parent().unwrap()).unwrap();
+            let mut file = env.create(path).unwrap();
+            file.append(block.text.as_bytes()).unwrap();
+            file.flush().unwrap();
+        }
+    }
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    Engine::new(Arc::new(store), env, 1 << 30)
 }
 
 /// A fenced block of a page.
@@ -67,13 +80,13 @@ fn parameters(engine: &Engine, text: &str) -> Parameters {
 
 /// Runs a page; the page with the answers that were given, and what differs. `help_rows`: after how many rows other threads help.
 fn run(page: &str, help_rows: Option<usize>) -> (String, Vec<String>) {
-    let engine = engine();
+    let blocks = blocks(page);
+    let engine = engine(&blocks);
     if let Some(rows) = help_rows {
         engine.set_help_rows(rows);
     }
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let mut wrong = Vec::new();
-    let blocks = blocks(page);
     let mut answers = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
         if block.kind != "datalog" {
@@ -189,8 +202,8 @@ fn every_function_and_aggregate_has_its_entry_with_an_example() {
     }
 }
 
-/// What no example of the reference runs: there are no search indexes yet, and files to read stand elsewhere.
-const NOT_RUN: &[&str] = &["::fts", "::hnsw", "::lsh", "JsonReader", "ParquetReader", "CsvReader"];
+/// What no example of the reference runs: there are no search indexes yet, and a Parquet file is no text.
+const NOT_RUN: &[&str] = &["::fts", "::hnsw", "::lsh", "ParquetReader"];
 
 /// The scripts of a page.
 fn scripts(page: &str) -> String {

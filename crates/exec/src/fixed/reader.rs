@@ -1,6 +1,6 @@
 //! Rows from files: comma separated values, and JSON.
 //!
-//! A file is read through the environment, whole: what it becomes is held in memory anyway.
+//! A file is read through the environment, whole: what it becomes is held in memory anyway. What is made of it on the way is one row.
 
 use super::call::Call;
 use crate::cell::Cell;
@@ -14,6 +14,12 @@ use syntax::Span;
 /// Rows between two questions whether the query goes on.
 const ROWS_UNCHECKED: usize = 4096;
 
+/// Bytes of JSON that become a tree without a question, ...
+const JSON_UNCHECKED: usize = 64 << 10;
+
+/// ... and how many times as much memory a tree takes: `1,` becomes a value of 32 bytes.
+const TREE_TIMES: u64 = 16;
+
 /// The rows of a CSV file as the types say.
 pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let (types, span) = types(call)?;
@@ -26,6 +32,7 @@ pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     };
     let text = text(call)?;
     let mut rows = Rows::new(call, types.len())?;
+    rows.besides_bytes = text.len() as u64;
     // Some programs begin a file with a byte order mark.
     let rest = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut reader = Csv { rest, delimiter, line: 1 };
@@ -68,6 +75,11 @@ pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let takes_null = call.flag("null_if_absent")?;
     let text = text(call)?;
     let mut rows = Rows::new(call, fields.len())?;
+    rows.besides_bytes = text.len() as u64;
+    let fits = |json_bytes: usize| match json_bytes > JSON_UNCHECKED {
+        true => call.query.check(text.len() as u64 + TREE_TIMES * json_bytes as u64),
+        false => Ok(()),
+    };
     let mut add = |tree: Tree, place: usize| {
         let Tree::Object(mut object) = tree else {
             return Err(Error::value(
@@ -84,14 +96,16 @@ pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
             }
         }))
     };
-    let failed = |line: usize, error: &serde_json::Error, hint: &str| {
-        Error::hinted(format!("line {line} of the file is no JSON: {error}"), call.fixed.span, hint)
+    let failed = |line: usize, what: &str, hint: &str| {
+        Error::hinted(format!("line {line} of the file is no JSON: {what}"), call.fixed.span, hint)
     };
     if is_lines {
         let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         for (place, (number, line)) in (1..).zip(lines) {
+            fits(line.len())?;
             let hint = "json_lines: false reads a file that is one array";
-            let tree = serde_json::from_str(line).map_err(|error| failed(number, &error, hint))?;
+            let tree = serde_json::from_str(line)
+                .map_err(|error| failed(number, &error.to_string(), hint))?;
             match tree {
                 Tree::Array(_) => {
                     let what = format!("line {number} of the file is an array");
@@ -100,18 +114,117 @@ pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
                 tree => add(tree, place)?,
             }
         }
-    } else {
-        let hint = "json_lines: true reads a file with an object on each line";
-        let tree: Tree =
-            serde_json::from_str(&text).map_err(|error| failed(error.line(), &error, hint))?;
-        let Tree::Array(items) = tree else {
-            return Err(Error::hinted("the file is no array of objects", call.fixed.span, hint));
-        };
-        for (place, item) in (1..).zip(items) {
-            add(item, place)?;
-        }
+        return Ok(rows.columns);
+    }
+    let hint = "json_lines: true reads a file with an object on each line";
+    let mut items = Items { text: &text, at: 0 };
+    let wrong = |wrong: Wrong| failed(wrong.line, &wrong.to_string(), hint);
+    if !items.begin() {
+        items.value().and_then(|_| items.end()).map_err(wrong)?;
+        return Err(Error::hinted("the file is no array of objects", call.fixed.span, hint));
+    }
+    for place in 1.. {
+        let before = items.at;
+        let Some(tree) = items.next_item(place == 1).map_err(wrong)? else { break };
+        fits(items.at - before)?;
+        add(tree, place)?;
     }
     Ok(rows.columns)
+}
+
+/// The items of an array, one after the other: a tree of all of them would take many times the file's length.
+struct Items<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+/// Where a text is no JSON.
+struct Wrong {
+    what: String,
+    line: usize,
+    column: usize,
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at line {} column {}", self.what, self.line, self.column)
+    }
+}
+
+impl Items<'_> {
+    /// The first byte that is no space, which is not taken.
+    fn peek(&mut self) -> Option<u8> {
+        let bytes = &self.text.as_bytes()[self.at..];
+        let space = |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        self.at += bytes.iter().take_while(space).count();
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Takes the begin of an array, if the text begins so.
+    fn begin(&mut self) -> bool {
+        let begins = self.peek() == Some(b'[');
+        self.at += usize::from(begins);
+        begins
+    }
+
+    /// The next item; `None` behind the last, where the text ends.
+    fn next_item(&mut self, is_first: bool) -> std::result::Result<Option<Tree>, Wrong> {
+        match self.peek() {
+            Some(b']') => {
+                self.at += 1;
+                return self.end().map(|()| None);
+            }
+            Some(b',') if !is_first => {
+                self.at += 1;
+                if self.peek() == Some(b']') {
+                    return Err(self.wrong("trailing comma"));
+                }
+            }
+            Some(_) if is_first => {}
+            Some(_) => return Err(self.wrong("expected `,` or `]`")),
+            None => return Err(self.wrong("EOF while parsing a list")),
+        }
+        self.value().map(Some)
+    }
+
+    /// The value that is next.
+    fn value(&mut self) -> std::result::Result<Tree, Wrong> {
+        self.peek();
+        let mut values = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
+        let found = values.next();
+        let taken = values.byte_offset();
+        match found {
+            Some(Ok(tree)) => {
+                self.at += taken;
+                Ok(tree)
+            }
+            Some(Err(error)) => {
+                let what = error.to_string();
+                let what = what.rsplit_once(" at line ").map_or(&*what, |(what, _)| what);
+                // Its lines and columns begin here.
+                let Wrong { line, column, what } = self.wrong(what);
+                let column =
+                    if error.line() > 1 { error.column() } else { column - 1 + error.column() };
+                Err(Wrong { line: line + error.line().saturating_sub(1), column, what })
+            }
+            None => Err(self.wrong("EOF while parsing a value")),
+        }
+    }
+
+    /// Nothing follows.
+    fn end(&mut self) -> std::result::Result<(), Wrong> {
+        match self.peek() {
+            Some(_) => Err(self.wrong("trailing characters")),
+            None => Ok(()),
+        }
+    }
+
+    fn wrong(&self, what: &str) -> Wrong {
+        let before = &self.text[..self.at];
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        let column = self.at - before.rfind('\n').map_or(0, |end| end + 1) + 1;
+        Wrong { what: what.to_owned(), line, column }
+    }
 }
 
 /// Rows that are read, with their number before them or not.
@@ -120,13 +233,15 @@ pub(super) struct Rows<'c, 'a, 'q> {
     pub(super) columns: Vec<Vec<Cell>>,
     is_indexed: bool,
     rows: usize,
+    /// What is held besides: the file.
+    besides_bytes: u64,
 }
 
 impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
     pub(super) fn new(call: &'c Call<'a, 'q>, columns: usize) -> Result<Self> {
         let is_indexed = call.flag("prepend_index")?;
         let columns = vec![Vec::new(); columns + usize::from(is_indexed)];
-        Ok(Self { call, columns, is_indexed, rows: 0 })
+        Ok(Self { call, columns, is_indexed, rows: 0, besides_bytes: 0 })
     }
 
     /// Rows that were added.
@@ -146,7 +261,8 @@ impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
         }
         self.rows += 1;
         if self.rows.is_multiple_of(ROWS_UNCHECKED) {
-            self.call.query.check(8 * (self.columns.len() * self.rows) as u64)?;
+            let cells = 8 * (self.columns.len() * self.rows) as u64;
+            self.call.query.check(self.besides_bytes + cells)?;
         }
         Ok(())
     }
@@ -244,10 +360,11 @@ fn value(tree: Tree) -> Value {
     match tree {
         Tree::Null => Value::Null,
         Tree::Bool(value) => Value::Bool(value),
-        Tree::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(int), _) => Value::Int(int),
-            (None, Some(float)) => Value::Float(float),
-            (None, None) => Value::Null,
+        Tree::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(int), ..) => Value::Int(int),
+            (None, Some(id), _) => Value::id(id),
+            (None, None, Some(float)) => Value::Float(float),
+            (None, None, None) => Value::Null,
         },
         Tree::String(text) => Value::Str(text),
         Tree::Array(items) => Value::List(items.into_iter().map(value).collect()),
