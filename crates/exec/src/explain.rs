@@ -5,10 +5,10 @@ use crate::profile::{GroupFigures, Profile, StepFigures};
 use crate::query::Query;
 use crate::watch::Watch;
 use model::Value;
-use plan::{GroupPlan, Plan, PredicateKind, Step};
+use plan::{Expr, GroupPlan, Plan, PredicateKind, RangeHint, Step};
 
-const PLANNED: [&str; 8] =
-    ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "rows_estimate"];
+const PLANNED: [&str; 9] =
+    ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
 
 /// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds, bytes held at most.
 const SEEN: [&str; 6] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max"];
@@ -34,6 +34,7 @@ fn each_step(
         let name = &plan.program.predicates[definition.predicate].name;
         for body in rule.first.iter().chain(&rule.rounds) {
             for (place, planned) in body.steps.iter().enumerate() {
+                let names = Names { plan, variables: &definition.variables };
                 let (op, of, on) = step_text(plan, &planned.step, &definition.variables);
                 let row = vec![
                     Value::Int(stratum as i64),
@@ -43,6 +44,7 @@ fn each_step(
                     Value::Str(op.to_owned()),
                     Value::Str(of),
                     Value::Str(on.join(", ")),
+                    Value::Str(names.computed(&planned.step)),
                     Value::Float(rounded(planned.rows)),
                 ];
                 visit(body, place, row);
@@ -113,7 +115,7 @@ fn steps(
         if place + 1 == body.steps.len() {
             let text = |text: &str| Value::Str(text.to_owned());
             head[3] = int(place as u64 + 1);
-            head.extend([text("head"), text(""), text(""), Value::Null, Value::Null]);
+            head.extend([text("head"), text(""), text(""), text(""), Value::Null, Value::Null]);
             head.extend([int(given.rows), int(given.batches), int(did.runs), ms(given.us)]);
             head.push(Value::Null);
             lines.push(head);
@@ -202,6 +204,105 @@ fn step_text(plan: &Plan, step: &Step, names: &[String]) -> (&'static str, Strin
             (op, of, on)
         }
     }
+}
+
+/// What things are called.
+struct Names<'p> {
+    plan: &'p Plan,
+    /// Of the rule.
+    variables: &'p [String],
+}
+
+impl Names<'_> {
+    /// What a step computes, or what it knows of the column by which it reads a range: bounds are wider than their conditions where these say less.
+    fn computed(&self, step: &Step) -> String {
+        match step {
+            Step::Assign { value: expr, .. } | Step::Filter(expr) => self.expr(expr),
+            Step::Member { list, .. } => self.expr(list),
+            Step::Stored { stored, path, prefix, range, at, .. } => {
+                let info = &self.plan.infos[*stored];
+                let column = info.paths[*path].keys.get(prefix.len());
+                let bounds = range.as_deref().zip(column);
+                let mut parts = bounds.map_or(Vec::new(), |(range, &column)| {
+                    self.bounds(range, &info.columns[column].name)
+                });
+                parts.extend(at.iter().map(|at| format!("@ {}", self.expr(at))));
+                parts.join(", ")
+            }
+            Step::Same { .. } | Step::Derived { .. } => String::new(),
+        }
+    }
+
+    fn bounds(&self, range: &RangeHint, column: &str) -> Vec<String> {
+        let said = |sign: &str, bound: &Option<Expr>| {
+            bound.as_ref().map(|bound| format!("{column} {sign} {}", self.expr(bound)))
+        };
+        let (lower, upper) = match range.is_point {
+            true => (said("==", &range.lower), None),
+            false => (said(">=", &range.lower), said("<=", &range.upper)),
+        };
+        let begins = range.starts_with.as_ref();
+        let begins = begins.map(|text| format!("starts_with({column}, {})", self.expr(text)));
+        [lower, upper, begins].into_iter().flatten().collect()
+    }
+
+    /// An expression as a script writes it.
+    fn expr(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Const(value) => value.to_string(),
+            Expr::Param(number) => format!("${}", self.plan.program.parameters[*number]),
+            Expr::Var(var) => self.variables[*var].clone(),
+            Expr::Call(function, args, _) => match (function.name, &args[..]) {
+                ("list", items) => format!("[{}]", self.exprs(items)),
+                ("negate", [of]) => format!("!{}", self.operand(of)),
+                ("minus", [of]) => format!("-{}", self.operand(of)),
+                (name, args) => match sign(name).filter(|_| args.len() > 1) {
+                    Some(sign) => {
+                        let operands = args.iter().map(|arg| self.operand(arg));
+                        operands.collect::<Vec<_>>().join(&format!(" {sign} "))
+                    }
+                    None => format!("{name}({})", self.exprs(args)),
+                },
+            },
+        }
+    }
+
+    fn exprs(&self, exprs: &[Expr]) -> String {
+        exprs.iter().map(|expr| self.expr(expr)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// In parentheses where it has an operator itself.
+    fn operand(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Call(function, ..) if sign(function.name).is_some() => {
+                format!("({})", self.expr(expr))
+            }
+            _ => self.expr(expr),
+        }
+    }
+}
+
+/// The operator that a function is written as.
+fn sign(function: &str) -> Option<&'static str> {
+    Some(match function {
+        "or" => "||",
+        "and" => "&&",
+        "eq" => "==",
+        "neq" => "!=",
+        "gt" => ">",
+        "ge" => ">=",
+        "lt" => "<",
+        "le" => "<=",
+        "add" => "+",
+        "sub" => "-",
+        "mul" => "*",
+        "div" => "/",
+        "mod" => "%",
+        "pow" => "^",
+        "concat" => "++",
+        "coalesce" => "~",
+        _ => return None,
+    })
 }
 
 /// An estimate without digits that say nothing: three are left.

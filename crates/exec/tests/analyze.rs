@@ -108,7 +108,7 @@ fn what_is_analysed_changes_nothing() {
 fn a_script_s_own_relations_are_analysed_too() {
     let script = "{?[a] <- [[1], [2]]} as _own { ::explain analyze { ?[a] := *_own[a], a > 1 } }";
     let output = analyzed(&engine(&[]), script);
-    assert_eq!(output.headers.len(), 14);
+    assert_eq!(output.headers.len(), 15);
 }
 
 #[test]
