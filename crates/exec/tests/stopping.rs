@@ -160,3 +160,17 @@ fn an_index_of_more_rows_than_memory_holds_is_whole() {
     let rows = sound.first().map(|index| index.rows);
     assert_eq!(rows, Some(300_000));
 }
+
+/// What held at a time is found among all that the key ever was, and nothing may be handed on until it is.
+#[test]
+fn what_held_at_a_time_is_looked_for_no_longer_than_it_may() {
+    let engine = engine();
+    let parameters = Parameters::new();
+    let rows = "?[k, at] := k = 1, n in int_range(100000), at = validity(1000 + n) :create h {k: Int, at: Validity}";
+    engine.run(rows, &parameters).unwrap();
+    let asked = AtomicU64::new(0);
+    let go_on = || asked.fetch_add(1, Relaxed) < 8;
+    let run = Run { go_on: Some(&go_on), ..Run::new(&parameters) };
+    let ended = engine.run_with("?[k] := k in [1, 2], not *h{k @ 5}", &run);
+    assert!(matches!(ended, Err(Error::Stopped(_))), "asked {} times", asked.load(Relaxed));
+}

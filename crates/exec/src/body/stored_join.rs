@@ -2,7 +2,7 @@
 
 use super::key_join::KeyJoin;
 use super::trie_join::TrieJoin;
-use super::{BATCH_ROWS, Body, Bounds, Emit, Ready, Wanted};
+use super::{BATCH_ROWS, Body, Bounds, CHECKED_ROWS, Emit, Ready, Wanted};
 use crate::bindings::Bindings;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
@@ -298,6 +298,9 @@ impl Body<'_> {
             let mut last: Option<Vec<Cell>> = None;
             let (mut any, mut wants_more) = (false, true);
             let mut visit = |found: Columns| {
+                if found.rows >= CHECKED_ROWS {
+                    query.check(found.bytes())?;
+                }
                 let mut places = Vec::new();
                 for place in 0..found.rows {
                     let keys = &found.columns[others..others + keys];
