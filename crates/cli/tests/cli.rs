@@ -460,10 +460,13 @@ fn a_script_that_only_reads_runs_beside_a_writer_and_creates_nothing() {
     let writer = place.open();
     assert_eq!(place.ok(&["run", "db", "-e", "?[count(a)] := *cites{src: a}"]), "count(a)\n3\n");
     assert!(place.ok(&["run", "db", "-e", "::relations", "--format", "json"]).contains("cites"));
+    let steps = "{ ?[a] := *cites{src: a} :create _a {a} } { ?[count(a)] := *_a[a] }";
+    assert_eq!(place.ok(&["run", "db", "-e", steps]), "count(a)\n3\n");
     let refused = place.fails(1, &["run", "db", "-e", "?[a] <- [[1]] :create t {a}"]);
     assert!(refused.contains("error: "), "{refused}");
     writer.close().unwrap();
     place.fails(1, &["run", "new", "-e", "?[a] <- [[1]]"]);
+    place.fails(1, &["run", "new", "-e", "{ ?[a] <- [[1]] }"]);
     assert!(!place.path("new").exists());
     place.ok(&["run", "new", "-e", "?[a] <- [[1], [2]] :create t {a}"]);
     assert_eq!(place.ok(&["run", "new", "-e", "?[a] := *t[a]"]), "a\n1\n2\n");

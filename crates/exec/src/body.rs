@@ -82,6 +82,8 @@ struct Ready<'p> {
     merged: Option<Box<Merged>>,
     /// About how much the relation holds, once that was asked.
     all: Option<Estimate>,
+    /// How much one word that keys begin with finds at most, once that was asked.
+    longest: Option<u64>,
 }
 
 /// Bounds of a range.
@@ -149,6 +151,7 @@ impl<'p> Body<'p> {
                 seen: None,
                 merged: None,
                 all: None,
+                longest: None,
             };
             if let Some(expr) = planned.step.expr() {
                 ready.expr = Some(computer.compile(expr)?);

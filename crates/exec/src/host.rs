@@ -5,7 +5,7 @@ use crate::outlet::Taker;
 use crate::output::Output;
 use base::KeyspaceId;
 use model::Series;
-use syntax::Script;
+use syntax::{Block, Condition, Query, Script, Statement};
 
 /// Asked now and then; a script stops once the answer is false.
 pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
@@ -91,13 +91,77 @@ pub trait Host: Send + Sync {
     ) -> store::Result<()>;
 }
 
-/// Whether a script may change the database. One whose text is wrong does not; one of several queries may.
+/// Whether a script may change the database. One whose text is wrong does not, nor one that keeps rows in relations of its own; of several steps
+/// all are looked at, also those that may never run.
 #[must_use]
 pub fn may_change(text: &str) -> bool {
     match syntax::parse(text) {
-        Ok(Script::Query(query)) => query.options.mutation.is_some(),
+        Ok(Script::Query(query)) => changes(&query),
         Ok(Script::System(op)) => crate::system::is_change(&op),
-        Ok(Script::Imperative(_)) => true,
+        Ok(Script::Imperative(statements)) => statements.iter().any(is_change),
         Err(_) => false,
+    }
+}
+
+fn is_change(statement: &Statement) -> bool {
+    match statement {
+        Statement::Run(block, _) | Statement::IgnoreError(block, _) => match block {
+            Block::Query(query) => changes(query),
+            Block::System(op) => crate::system::is_change(op),
+        },
+        Statement::If { condition, then, otherwise, .. } => {
+            asks_by_change(condition) || then.iter().chain(otherwise).any(is_change)
+        }
+        Statement::Loop { body, .. } => body.iter().any(is_change),
+        Statement::Return(returned, _) => returned.iter().any(asks_by_change),
+        // Of a script's own relations.
+        Statement::Debug(_) | Statement::Swap(..) => false,
+        Statement::Break(..) | Statement::Continue(..) => false,
+    }
+}
+
+fn asks_by_change(condition: &Condition) -> bool {
+    match condition {
+        Condition::Query(query) => changes(query),
+        Condition::Relation(_) => false,
+    }
+}
+
+/// Relations whose names begin with `_` are the script's own.
+fn changes(query: &Query) -> bool {
+    let mutation = query.options.mutation.as_ref();
+    mutation.is_some_and(|mutation| !mutation.relation.text.starts_with('_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by an audit: whatever had braces counted as a change.
+    #[test]
+    fn a_script_may_change_something_where_one_of_its_steps_does() {
+        for (text, want) in [
+            ("?[a] := *r[a]", false),
+            ("?[a] <- [[1]] :put r {a}", true),
+            ("?[a] <- [[1]] :create _r {a}", false),
+            ("::relations", false),
+            ("::remove r", true),
+            ("{ ?[a] := *r[a] }", false),
+            ("{ ?[a] := *r[a] :create _r {a} } { ?[a] := *_r[a] } %debug _r", false),
+            ("{ ?[a] := *r[a] } { ?[a] <- [[1]] :rm r {a} }", true),
+            ("{ ::columns r }", false),
+            ("{ ::rename r -> s }", true),
+            ("%ignore_error { ?[a] <- [[1]] :put r {a} }", true),
+            ("%if { ?[a] := *r[a] } %then %return { ?[a] := *r[a] } %end", false),
+            ("%if { ?[a] := *r[a] } %then { ?[a] <- [[1]] :put r {a} } %end", true),
+            ("%if { ?[a] := *r[a] } %then %return r %else { ::remove r } %end", true),
+            ("%if { ?[a] <- [[1]] :put r {a} } %then %return r %end", true),
+            ("%loop { ?[a] <- [[1]] :put r {a} } %break %end", true),
+            ("%loop { ?[a] := *r[a] } %break %end", false),
+            ("%return { ?[a] <- [[1]] :put r {a} }", true),
+            ("{ ?[a] := }", false),
+        ] {
+            assert_eq!(may_change(text), want, "{text}");
+        }
     }
 }

@@ -127,6 +127,10 @@ impl At<'_> {
         Estimate { rows, bytes }
     }
 
+    pub(crate) fn first_word_rows_max(&self) -> u64 {
+        self.view.first_word_rows_max(self.read_at())
+    }
+
     pub(crate) fn sample_into(
         &self,
         n: usize,
@@ -253,6 +257,10 @@ macro_rules! read_through {
 
             fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<store::Estimate> {
                 self.$with(keyspace, |at| Ok(at.estimate(range)))
+            }
+
+            fn first_word_rows_max(&self, keyspace: KeyspaceId) -> Result<u64> {
+                self.$with(keyspace, |at| Ok(at.first_word_rows_max()))
             }
 
             fn sample_into(

@@ -345,6 +345,10 @@ impl Read for KvTransaction {
         Unrecorded(self).estimate(keyspace, range)
     }
 
+    fn first_word_rows_max(&self, keyspace: KeyspaceId) -> Result<u64> {
+        Unrecorded(self).first_word_rows_max(keyspace)
+    }
+
     fn sample_into(
         &self,
         keyspace: KeyspaceId,

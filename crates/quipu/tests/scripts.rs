@@ -254,10 +254,18 @@ fn a_write_that_a_transaction_has_no_room_for_is_not_in_it() {
 
 #[test]
 fn a_script_says_whether_it_may_change_something() {
-    for script in ["?[a] := *t[a]", "::relations", "::explain analyze {?[] <- []}", "no script"] {
+    for script in [
+        "?[a] := *t[a]",
+        "::relations",
+        "::explain analyze {?[] <- []}",
+        "{?[a] := *t[a]}",
+        "no script",
+    ] {
         assert!(!quipu::may_change(script), "{script}");
     }
-    for script in ["?[a] <- [[1]] :put t {a}", "::remove t", "{?[a] := *t[a]}", "::compact"] {
+    for script in
+        ["?[a] <- [[1]] :put t {a}", "::remove t", "{?[] <- []} {::remove t}", "::compact"]
+    {
         assert!(quipu::may_change(script), "{script}");
     }
 }

@@ -166,6 +166,16 @@ pub trait Read: Send + Sync {
     /// checked for.
     fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<Estimate>;
 
+    /// No more rows than so many begin with one word, as far as that is told without a look at rows; of byte-string keys as many as there
+    /// may be rows at all. An engine that does not know says [`u64::MAX`], as here.
+    ///
+    /// # Errors
+    /// No such keyspace.
+    fn first_word_rows_max(&self, keyspace: KeyspaceId) -> Result<u64> {
+        let _ = keyspace;
+        Ok(u64::MAX)
+    }
+
     /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none only where the
     /// keyspace is empty. `random` gives uniform words.
     ///

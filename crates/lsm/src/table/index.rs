@@ -110,6 +110,26 @@ impl Index {
         self.rows.iter().copied().fold(0, u64::saturating_add)
     }
 
+    /// No more rows than so many begin with one word, by the first words of blocks; all of them where keys are byte strings.
+    pub(super) fn first_word_rows_max(&self) -> u64 {
+        let words = match &self.first {
+            Keys::Words(columns) => columns.first().map_or(&[][..], |words| words),
+            Keys::Bytes(_) => return self.rows_in_all(),
+        };
+        let (mut most, mut streak, mut before) = (0_u64, 0_u64, None);
+        for (&word, &rows) in words.iter().zip(&self.rows) {
+            // The block before may end with the word that this one begins with.
+            streak = match before {
+                Some((last, _)) if last == word => streak.saturating_add(rows),
+                Some((_, last_rows)) => rows.saturating_add(last_rows),
+                None => rows,
+            };
+            most = most.max(streak);
+            before = Some((word, rows));
+        }
+        most
+    }
+
     pub(super) fn checksum(&self, i: usize) -> u64 {
         self.checksums[i]
     }

@@ -44,6 +44,7 @@ pub struct Table {
     key_filter: Option<Filter>,
     first_word_filter: Option<Filter>,
     tombstones: Vec<RangeTombstone>,
+    first_word_rows_max: u64,
     _reserved: Vec<Reservation>,
 }
 
@@ -92,6 +93,7 @@ impl Table {
             Some(filter)
         };
         let (key_filter, first_word_filter) = (kept(key_filter), kept(first_word_filter));
+        let first_word_rows_max = index.first_word_rows_max();
         Arc::new(Self {
             meta: meta.clone(),
             shape: shape.clone(),
@@ -103,6 +105,7 @@ impl Table {
             key_filter,
             first_word_filter,
             tombstones,
+            first_word_rows_max,
             _reserved: reserved,
         })
     }
@@ -438,6 +441,11 @@ impl Table {
     /// If there is no such block.
     pub fn prefetch(&self, blocks: &[usize]) -> Result<()> {
         self.read_blocks(blocks, Fill::Ahead).map(drop)
+    }
+
+    /// No more rows than so many begin with one word, be they seen or not; all of them where keys are byte strings.
+    pub(crate) fn first_word_rows_max(&self) -> u64 {
+        self.first_word_rows_max
     }
 
     /// Asks the kernel to have the bytes of these blocks ready soon.

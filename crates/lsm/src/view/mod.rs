@@ -159,6 +159,14 @@ impl SuperVersion {
             + runs.iter().map(|run| run.rows).sum::<u64>()
     }
 
+    /// No more rows than so many begin with one word, told without a look at any; all of them where keys are byte strings.
+    #[must_use]
+    pub fn first_word_rows_max(&self, at: ReadAt<'_>) -> u64 {
+        let own = at.own().map_or(0, Memtable::rows);
+        let in_memory = self.memtables().map(|memtable| memtable.rows()).sum::<u64>();
+        own + in_memory + self.runs.iter().map(|run| run.first_word_rows_max).sum::<u64>()
+    }
+
     /// What rows are made of.
     #[must_use]
     pub fn shape(&self) -> &Shape {

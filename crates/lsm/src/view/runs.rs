@@ -20,6 +20,8 @@ pub(super) struct RunView {
     pub(super) seq_max: u64,
     /// Rows in all tables.
     pub(super) rows: u64,
+    /// No more rows than so many begin with one word.
+    pub(super) first_word_rows_max: u64,
 }
 
 /// A row of a run; of its block perhaps the head alone.
@@ -68,7 +70,9 @@ impl RunView {
             is_simple: summaries().all(|s| s.deletes + s.merges + s.repeats == 0),
             seq_max: run.tables.iter().map(|table| table.meta().seq_max()).max().unwrap_or(0),
             rows: summaries().map(|summary| summary.rows).sum(),
+            first_word_rows_max: 0,
         };
+        view.first_word_rows_max = view.most_of_first_word();
         for summary in summaries() {
             match summary.last_key.as_ref() {
                 KeyRef::Words(words) => view.last_words.push(padded(words)),
@@ -76,6 +80,16 @@ impl RunView {
             }
         }
         view
+    }
+
+    fn most_of_first_word(&self) -> u64 {
+        let most = |table: &Arc<Table>| table.first_word_rows_max();
+        // A word that three tables have takes all of the middle one.
+        if self.tables.iter().any(|table| most(table) >= table.meta().summary.rows) {
+            return self.rows;
+        }
+        let pairs = self.tables.windows(2).map(|pair| pair.iter().map(most).sum());
+        pairs.max().unwrap_or_else(|| self.tables.first().map_or(0, most))
     }
 
     /// The first table that can hold `key` or keys after it.

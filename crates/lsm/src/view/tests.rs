@@ -350,6 +350,18 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
     let keys: Vec<Key> =
         (0..30).map(|i| key_of(shape.key, i)).collect::<BTreeSet<_>>().into_iter().collect();
 
+    let mut of_word: BTreeMap<u64, u64> = BTreeMap::new();
+    for key in want.keys() {
+        let word = match key.as_ref() {
+            KeyRef::Words(words) => words[0],
+            KeyRef::Bytes(_) => 0,
+        };
+        *of_word.entry(word).or_default() += 1;
+    }
+    let most = of_word.into_values().max().unwrap_or(0);
+    let told = view.first_word_rows_max(at);
+    assert!(most <= told, "{most} rows of a word, and {told} at most");
+
     for key in &keys {
         let mut out = Batch::new(shape);
         let found = view.get(key.as_ref(), at, Projection::ALL, &mut out).unwrap();
