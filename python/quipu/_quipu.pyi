@@ -785,8 +785,8 @@ class Blobs:
     def measure(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> dict[str, int]:
         """Return about how many ``rows`` a range holds and the ``bytes`` they take, without reading them.
 
-        Values of 16 KiB and more count with their bytes, which are read of some of a long range's rows. Of what was written
-        since the last flush the number may be three times too large or too small.
+        Values of 16 KiB and more count with their bytes, which are read of some of a long range's rows. Of what was
+        written since the last flush the number may be three times too large or too small.
 
         Args:
             start: The first key, or the one after which the first comes; ``None`` is no bound.
