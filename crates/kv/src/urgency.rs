@@ -10,23 +10,17 @@
 
 use crate::trees::Entry;
 use base::KeyspaceId;
-use lsm::context::TreeOptions;
-use lsm::tree::TreeStats;
-use lsm::version::LEVEL_MAX;
+use lsm::compaction::DUE;
 use std::cmp::Reverse;
 use std::sync::Arc;
-
-/// How far a tree must be for its size to be past a target, in thousandths.
-const DUE: u64 = 1000;
 
 /// The trees in the order in which they have their turns; `last` had the one before.
 pub(crate) fn in_order<'a>(
     trees: impl Iterator<Item = &'a Arc<Entry>>,
-    options: &TreeOptions,
     last: KeyspaceId,
 ) -> Vec<&'a Arc<Entry>> {
     let urgency = |entry: &'a Arc<Entry>| {
-        let score = score(&entry.tree.stats(), options);
+        let score = entry.tree.urgency();
         // What scans wait for is due, be level 0 full or not.
         let score = if entry.tree.merges_level0_next() { score.max(DUE) } else { score };
         (place(score, entry.info.id, last), entry)
@@ -41,34 +35,12 @@ fn place(score: u64, id: KeyspaceId, last: KeyspaceId) -> (Reverse<u64>, bool, K
     (Reverse(if score < DUE { 0 } else { score }), id <= last, id)
 }
 
-/// How full a tree's fullest level is, in thousandths, by the targets of `lsm::compaction::choose`. That decides what is done; this
-/// only who comes first.
-fn score(stats: &TreeStats, options: &TreeOptions) -> u64 {
-    let bytes_of = |level: usize| stats.levels.get(level).map_or(0, |level| level.bytes);
-    let mut target = (1..=LEVEL_MAX).map(bytes_of).max().unwrap_or(0);
-    let mut score = stats.level0_runs * DUE / options.level0_runs.max(1) as u64;
-    for level in (1..LEVEL_MAX).rev() {
-        let is_left_over = target <= options.level1_bytes;
-        let factor = options.level_factor.max(2);
-        if !is_left_over {
-            target /= factor;
-        }
-        score = score.max(match bytes_of(level) {
-            0 => 0,
-            _ if is_left_over => 10 * DUE,
-            bytes => bytes.saturating_mul(DUE) / target.max(options.level1_bytes / factor).max(1),
-        });
-    }
-    score
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Kv, KvOptions};
     use base::{Batch, ColumnShape, Key, KeyShape, Kind, Shape};
     use env::MemoryEnv;
-    use lsm::tree::LevelStats;
     use std::path::Path;
     use store::{Durability, Kinds, NewKeyspace, Store, TableWrites, WriteBatch};
 
@@ -88,31 +60,6 @@ mod tests {
         check(&[2000, 2000, 3000], 3, &[3, 1, 2]);
         // What is not due counts as nothing.
         check(&[900, 0, 1000, 500], 1, &[3, 2, 4, 1]);
-    }
-
-    #[track_caller]
-    fn check_score(runs: u64, level_bytes: [u64; LEVEL_MAX], want: u64) {
-        let level = |bytes| LevelStats { bytes, ..LevelStats::default() };
-        let levels = [0].into_iter().chain(level_bytes).map(level).collect();
-        let stats = TreeStats { levels, level0_runs: runs, ..TreeStats::default() };
-        let options = TreeOptions {
-            level0_runs: 4,
-            level1_bytes: 100,
-            level_factor: 10,
-            ..TreeOptions::default()
-        };
-        assert_eq!(score(&stats, &options), want);
-    }
-
-    #[test]
-    fn a_level_is_as_full_as_it_has_more_than_its_target() {
-        check_score(3, [0; LEVEL_MAX], 750);
-        check_score(8, [0, 0, 0, 0, 0, 90], 2000);
-        // The bottom has no target; the level above it a tenth of the bottom.
-        check_score(0, [0, 0, 0, 0, 0, 5000], 0);
-        check_score(0, [0, 0, 0, 0, 1500, 5000], 3000);
-        // Above the base, what is left drains.
-        check_score(0, [0, 0, 0, 7, 0, 1000], 10_000);
     }
 
     /// Writes to a keyspace until level 0 has so many runs.

@@ -18,7 +18,7 @@ pub use obsolete::ObsoleteFiles;
 use crate::changes::Changes;
 use crate::compaction::snapshots::Snapshots;
 use crate::compaction::{
-    Choice, Levels, choose, choose_all, choose_level0, compact, rows_with_level0,
+    Choice, Levels, choose, choose_all, choose_level0, compact, rows_with_level0, urgency,
 };
 use crate::context::Context;
 use crate::counted::Counted;
@@ -353,6 +353,12 @@ impl Tree {
     pub fn rows_in_memory(&self) -> u64 {
         let now = self.state.load();
         now.sealed.iter().chain([&now.active]).map(|memtable| memtable.rows()).sum()
+    }
+
+    /// How full its fullest level is, in thousandths; see [`urgency`].
+    #[must_use]
+    pub fn urgency(&self) -> u64 {
+        urgency(&Levels::of(&self.state.load().version), &self.context.options)
     }
 
     /// Rows that a merge of level 0 reads if it has keys from everywhere.

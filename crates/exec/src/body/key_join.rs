@@ -117,9 +117,7 @@ impl Room {
         found.rows.saturating_mul(times) <= self.rows
             && found.bytes.saturating_mul(times) <= self.stored_bytes
     }
-}
 
-impl Room {
     /// How many of some keys fit, of which `samples` find `sum`: half of them, a quarter, ..., one at least.
     fn fitting(&self, sum: Estimate, samples: usize, keys: usize) -> usize {
         let mut fits = keys;
@@ -409,7 +407,7 @@ fn find_long(
     }
     // Equal ones stand together, the first of them first.
     if first.lower == last.lower {
-        *first_long = row.min(first_long).to_owned();
+        *first_long = (*row).min(*first_long);
         return Ok(());
     }
     let (low, high) = ranges.split_at(ranges.len() / 2);

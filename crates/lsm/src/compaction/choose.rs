@@ -73,6 +73,9 @@ pub struct Levels {
     pub deeper: Vec<Vec<TableInfo>>,
 }
 
+/// How full a level is that has all that it may hold.
+pub const DUE: u64 = 1000;
+
 /// One in this many rows may be stale before a table is merged for that alone.
 const STALE_SHARE: u64 = 4;
 
@@ -145,26 +148,34 @@ fn bytes_of(tables: &[TableInfo]) -> u64 {
 #[must_use]
 pub fn choose(levels: &Levels, options: &TreeOptions, oldest_snapshot: u64) -> Choice {
     let (base, targets) = levels.targets(options);
-    // Scores in thousandths; 1000 and more is due. Level 0 first among equals: readers and stalled
-    // writers wait for it.
-    let runs_max = options.level0_runs.max(1);
-    let mut best = (levels.level0.len() * 1000 / runs_max, 0);
+    match fullest(levels, options, &targets) {
+        (DUE.., 0) => merge_level0(levels, options, base),
+        (score, level) if score > DUE => push_down(levels, level),
+        _ => drop_stale(levels, oldest_snapshot),
+    }
+}
+
+/// How full the fullest level is, in thousandths of its target. From [`DUE`] on [`choose`] sees to it, but for a deeper level that is just full.
+#[must_use]
+pub fn urgency(levels: &Levels, options: &TreeOptions) -> u64 {
+    fullest(levels, options, &levels.targets(options).1).0
+}
+
+/// How full the fullest level is, in thousandths, and which it is. Level 0 first among equals: readers and stalled writers wait for it.
+fn fullest(levels: &Levels, options: &TreeOptions, targets: &[u64; LEVEL_MAX]) -> (u64, usize) {
+    let mut best = (levels.level0.len() as u64 * DUE / options.level0_runs.max(1) as u64, 0);
     for level in 1..LEVEL_MAX {
         let bytes = bytes_of(levels.level(level));
         let score = match targets[level - 1] {
             _ if bytes == 0 => 0,
-            0 => 10_000,
-            target => usize::try_from(bytes.saturating_mul(1000) / target).unwrap_or(usize::MAX),
+            0 => 10 * DUE,
+            target => bytes.saturating_mul(DUE) / target,
         };
-        if score > best.0 && score > 1000 {
+        if score > best.0 {
             best = (score, level);
         }
     }
-    match best {
-        (1000.., 0) => merge_level0(levels, options, base),
-        (1000.., level) => push_down(levels, level),
-        _ => drop_stale(levels, oldest_snapshot),
-    }
+    best
 }
 
 /// Level 0 into the first level that it meets, though it is not full.
@@ -332,6 +343,34 @@ mod tests {
             ..TreeOptions::default()
         };
         assert_eq!(say(&choose(&levels(text), &options, oldest_snapshot)), want);
+    }
+
+    #[track_caller]
+    fn check_urgency(runs: usize, level_bytes: [u64; LEVEL_MAX], want: u64) {
+        let table = |bytes| TableInfo { bytes, ..table("1:a-b") };
+        let level = |bytes| if bytes == 0 { Vec::new() } else { vec![table(bytes)] };
+        let levels = Levels {
+            level0: vec![vec![table(1)]; runs],
+            deeper: level_bytes.into_iter().map(level).collect(),
+        };
+        let options = TreeOptions {
+            level0_runs: 4,
+            level1_bytes: 100,
+            level_factor: 10,
+            ..TreeOptions::default()
+        };
+        assert_eq!(urgency(&levels, &options), want);
+    }
+
+    #[test]
+    fn a_level_is_as_full_as_it_has_more_than_its_target() {
+        check_urgency(3, [0; LEVEL_MAX], 750);
+        check_urgency(8, [0, 0, 0, 0, 0, 90], 2000);
+        // The bottom has no target; the level above it a tenth of the bottom.
+        check_urgency(0, [0, 0, 0, 0, 0, 5000], 0);
+        check_urgency(0, [0, 0, 0, 0, 1500, 5000], 3000);
+        // Above the base, what is left drains.
+        check_urgency(0, [0, 0, 0, 7, 0, 1000], 10_000);
     }
 
     #[test]

@@ -14,5 +14,7 @@ pub(crate) mod rewrite;
 pub(crate) mod snapshots;
 pub(crate) mod tombstones;
 
-pub use choose::{Choice, Levels, TableInfo, choose, choose_all, choose_level0, rows_with_level0};
+pub use choose::{
+    Choice, DUE, Levels, TableInfo, choose, choose_all, choose_level0, rows_with_level0, urgency,
+};
 pub(crate) use merge::{compact, everything};

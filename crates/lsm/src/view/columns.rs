@@ -17,6 +17,11 @@ pub(crate) fn extend_bytes(to: &mut BytesColumn, from: &BytesColumn, range: Rang
     }
     let before = to.len();
     extend_validity(&mut to.validity, before, &from.validity, range.clone());
+    extend_strings(to, from, range);
+}
+
+/// The same without which of them there are; not of no rows.
+pub(super) fn extend_strings(to: &mut BytesColumn, from: &BytesColumn, range: Range<usize>) {
     let offsets = &from.offsets[range.start..=range.end];
     let (first, last) = (offsets[0], offsets[range.len()]);
     let start = to.heap.len() as u64;

@@ -9,6 +9,7 @@
 //! 1. Every row at hand decides its key ([`super::merge::Heads::all_decide`]): of one key in several heads the newest is the row, or its end.
 //! 2. It goes no further than to the end of the first chunk that ends: what comes next of that source is not known.
 
+use super::columns::extend_strings;
 use super::merge::{Head, front};
 use crate::search::lower_bound_near;
 use base::{Batch, BytesColumn, Column, Keys, Kind, Projection, Validity, WORDS_MAX, WordColumn};
@@ -225,12 +226,7 @@ impl Weave {
         self.extend_validity(&mut to.validity, before, &validity);
         to.offsets.reserve(self.rows);
         for piece in &self.pieces {
-            let from = from[piece.head as usize];
-            let offsets = &from.offsets[piece.start as usize..=piece.end as usize];
-            let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
-            let start = to.heap.len() as u64;
-            to.heap.extend_from_slice(&from.heap[first as usize..last as usize]);
-            to.offsets.extend(offsets[1..].iter().map(|offset| offset - first + start));
+            extend_strings(to, from[piece.head as usize], piece.rows());
         }
     }
 
