@@ -8,8 +8,8 @@
 //!
 //! # Invariants
 //! 1. In one memtable or run no two versions of a key have one sequence number.
-//! 2. What a draw costs is bounded: where nearly all that is drawn is thrown back, rows are counted and
-//!    then met in order.
+//! 2. What a draw costs is bounded, by a multiple of what is asked for and by what a count of all versions would
+//!    cost: where nearly all that is drawn is thrown back, rows are counted and then met in order.
 
 use super::columns::push_row;
 use super::fold::Fold;
@@ -26,11 +26,13 @@ use base::{Batch, KeyRef, Projection};
 const ROUND_DRAWS: usize = 1024;
 /// Blocks read at once, at most.
 const BLOCKS_HELD: usize = 256;
-/// Draws for each row asked for, and in all, before the rows are counted instead. A slot that is empty
-/// costs one draw, a version that is thrown back as many as [`REJECTED_DRAWS`].
+/// Draws in vain for each row asked for, and in all, before the rows are counted instead. A slot that is empty
+/// costs one draw, a version that is thrown back as many as [`REJECTED_DRAWS`]: its key is looked for.
 const DRAWS_A_ROW: u64 = 512;
 const DRAWS_MIN: u64 = 4096;
 const REJECTED_DRAWS: u64 = 16;
+/// Draws in vain that cost what one version costs where all are counted and then met in order.
+const COUNTED_DRAWS: u64 = 2;
 
 /// Where versions are drawn from.
 enum Part<'a> {
@@ -45,6 +47,8 @@ struct Population<'a> {
     parts: Vec<Part<'a>>,
     /// Where each part ends.
     ends: Vec<u64>,
+    /// Without the slots that are empty.
+    versions: u64,
 }
 
 /// A version of a table that was drawn.
@@ -81,17 +85,17 @@ impl SuperVersion {
         let mut budget = (n as u64).saturating_mul(DRAWS_A_ROW).saturating_add(DRAWS_MIN);
         let mut picked = Picked { rows: Batch::new(self.shape()), numbers: Vec::new() };
         let mut population = self.population(at);
+        budget = budget.min(population.counted_draws(n as u64));
         while left > 0 && budget > 0 {
             let draws = (left + left / 4 + 8).min(ROUND_DRAWS);
             picked.rows.clear();
             picked.numbers.clear();
             let mut in_tables = Vec::new();
             for number in 0..draws as u64 {
-                let total = population.ends.last().copied().unwrap_or(0);
+                let total = population.places();
                 if total == 0 {
                     return Ok(());
                 }
-                budget = budget.saturating_sub(1);
                 let mut index = below(random, total);
                 let part = population.ends.partition_point(|&end| end <= index);
                 index -= part.checked_sub(1).map_or(0, |before| population.ends[before]);
@@ -102,8 +106,11 @@ impl SuperVersion {
                     }
                     Part::Memtable(place, memtable, space) => {
                         match memtable.slot_in(space, index) {
-                            Drawn::Empty => {}
-                            Drawn::Changed => population = self.population(at),
+                            Drawn::Empty => budget = budget.saturating_sub(1),
+                            Drawn::Changed => {
+                                budget = budget.saturating_sub(1);
+                                population = self.population(at);
+                            }
                             Drawn::Place(slot) => {
                                 let entry = memtable.entry_at(Some(slot));
                                 if let Some(entry) = entry
@@ -116,6 +123,8 @@ impl SuperVersion {
                                     )?
                                 {
                                     picked.numbers.push(number);
+                                } else {
+                                    budget = budget.saturating_sub(REJECTED_DRAWS);
                                 }
                             }
                         }
@@ -136,16 +145,19 @@ impl SuperVersion {
     }
 
     fn population<'a>(&'a self, at: ReadAt<'a>) -> Population<'a> {
-        let mut population = Population { parts: Vec::new(), ends: Vec::new() };
+        let mut population = Population { parts: Vec::new(), ends: Vec::new(), versions: 0 };
         for (place, memtable) in self.sampled_memtables(at) {
             let space = memtable.slot_space();
             let slots = space.slots;
+            population.versions += memtable.rows();
             population.push(Part::Memtable(place, memtable, space), slots);
         }
         for (number, run) in self.runs.iter().enumerate() {
             for (table, open) in run.tables.iter().enumerate() {
                 if open.meta().global_seq <= at.snapshot {
-                    population.push(Part::Table(number, table), open.meta().summary.rows);
+                    let rows = open.meta().summary.rows;
+                    population.versions += rows;
+                    population.push(Part::Table(number, table), rows);
                 }
             }
         }
@@ -340,6 +352,19 @@ impl SuperVersion {
 }
 
 impl<'a> Population<'a> {
+    /// Places of all parts.
+    fn places(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Draws in vain that cost what counting costs, where those among empty slots that `n` rows take even if none is thrown back
+    /// are not reckoned.
+    fn counted_draws(&self, n: u64) -> u64 {
+        let slots_a_version = self.places() / self.versions.max(1);
+        n.saturating_mul(slots_a_version)
+            .saturating_add(self.versions.saturating_mul(COUNTED_DRAWS))
+    }
+
     fn push(&mut self, part: Part<'a>, versions: u64) {
         let before = self.ends.last().copied().unwrap_or(0);
         if versions > 0 {

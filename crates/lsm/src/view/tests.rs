@@ -579,6 +579,32 @@ fn the_last_row_left_is_found_among_the_deleted() {
     assert_eq!(out.key_words(0), [31_234; 3]);
 }
 
+/// A transaction that deletes most of what it wrote, and is then asked.
+#[test]
+fn drawing_among_deleted_rows_of_a_memtable_ends_sooner_than_a_count_would() {
+    let world = World::new(shapes().remove(0), 64);
+    let (mut batch, _, _) = world.batch(&[]);
+    let rows = 2000;
+    (0..rows).for_each(|key| batch.keys.push(KeyRef::Words(&[key])));
+    batch.rows = rows as usize;
+    (0..rows).for_each(|_| batch.values[0].push_null());
+    world.active.insert(&batch, Kinds::Uniform(Kind::Put), 1);
+    let mut kinds = vec![Kind::Delete as u8; rows as usize];
+    kinds[1234] = Kind::Put as u8;
+    world.active.insert(&batch, Kinds::Each(&kinds), 2);
+    let (mut draws, mut random) = (0, words(1));
+    let mut out = Batch::new(&world.shape);
+    let at = ReadAt::snapshot(2);
+    let mut counted = || {
+        draws += 1;
+        random()
+    };
+    world.view().sample_into(1000, &mut counted, at, Projection::KEYS, &mut out).unwrap();
+    assert_eq!(out.key_words(0), [1234; 1000]);
+    // A thousand of them are those of the rows that were counted.
+    assert!(draws < 4 * rows, "{draws} draws");
+}
+
 #[test]
 fn an_estimate_of_one_run_is_wrong_by_half_of_two_blocks() {
     for shape in shapes() {
