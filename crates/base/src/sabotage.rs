@@ -51,11 +51,13 @@ pub enum Switch {
     CountTwice = 1 << 14,
     /// A number that is set does not take away the increments that are being written.
     KeepIncrements = 1 << 15,
+    /// A sync of the log leaves out what lies in its older segments and was not synced when they were full.
+    SyncNewestSegment = 1 << 16,
 }
 
 impl Switch {
     /// All.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::SkipConflictCheck,
         Self::SkipReadValidation,
         Self::ReadLatestInsteadOfSnapshot,
@@ -72,6 +74,7 @@ impl Switch {
         Self::ForgetNote,
         Self::CountTwice,
         Self::KeepIncrements,
+        Self::SyncNewestSegment,
     ];
 }
 

@@ -36,6 +36,11 @@ fn a_skipped_sync_is_caught() {
 }
 
 #[test]
+fn a_sync_of_the_newest_segment_alone_is_caught() {
+    is_caught(Switch::SyncNewestSegment);
+}
+
+#[test]
 fn a_skipped_conflict_check_is_caught() {
     is_caught(Switch::SkipConflictCheck);
 }

@@ -42,6 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::Corruption;
+use base::sabotage::{Switch, is_on};
 use env::{Env, EnvError, LogFile, LogMode, LogSync};
 
 use record::{ALIGN_BYTES, HEADER_BYTES, PAYLOAD_BYTES_MAX, RecordKind, record_bytes};
@@ -337,7 +338,9 @@ impl Wal {
     pub fn sync_handle(&self) -> SyncHandle {
         let durable = self.progress.durable();
         let unsynced = self.older.iter().filter_map(|older| older.unsynced.as_ref());
-        let unsynced = unsynced.filter(|(end, _)| *end > durable).map(|(_, sync)| Arc::clone(sync));
+        let unsynced = unsynced
+            .filter(|(end, _)| *end > durable && !is_on(Switch::SyncNewestSegment))
+            .map(|(_, sync)| Arc::clone(sync));
         SyncHandle {
             files: unsynced.chain([Arc::clone(&self.current.sync)]).collect(),
             upto: self.position(),

@@ -267,11 +267,25 @@ impl Model {
         self.in_flight.remove(&op);
     }
 
-    /// The commit has its place. `absent` are keys whose deletes found nothing.
+    /// The commit has its place, and whoever asks from now on must see it. `absent` are keys whose deletes found nothing.
     ///
     /// # Errors
     /// Two commits of one place.
     pub fn place(
+        &mut self,
+        op: OpId,
+        seq: u64,
+        absent: &[(KeyspaceId, Key)],
+    ) -> Result<(), String> {
+        self.acknowledged = self.acknowledged.max(seq);
+        self.place_unsynced(op, seq, absent)
+    }
+
+    /// As [`Model::place`] of one that counts with the next commit that does.
+    ///
+    /// # Errors
+    /// Two commits of one place.
+    pub fn place_unsynced(
         &mut self,
         op: OpId,
         seq: u64,
@@ -287,7 +301,6 @@ impl Model {
             return Err(format!("a commit was given number {seq}, which another one has"));
         }
         self.commits.insert(seq, Commit { footprint, writes });
-        self.acknowledged = self.acknowledged.max(seq);
         self.advance()
     }
 

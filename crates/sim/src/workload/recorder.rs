@@ -68,6 +68,29 @@ impl Recorder {
         (shared, noted)
     }
 
+    /// Writes what is announced first, and remembers what became of it.
+    fn told(
+        &self,
+        batch: &WriteBatch,
+        unsynced: bool,
+        write: impl FnOnce() -> (Result<SeqNo>, Option<Vec<bool>>),
+    ) -> Result<SeqNo> {
+        self.step();
+        // What is empty is no commit, and needs no place.
+        let teller = self.teller.as_ref().filter(|_| !batch.is_empty());
+        let announced = teller.and_then(|teller| teller.announce(batch, unsynced));
+        let (done, existed) = write();
+        if let Some(announced) = announced {
+            announced.ended(&done, existed.as_deref(), &mut self.last.lock());
+            self.step();
+            return done;
+        }
+        let seq = done?;
+        let existed = existed.unwrap_or_default();
+        *self.last.lock() = Recorded { seq: Some(seq), existed, at: None };
+        Ok(seq)
+    }
+
     /// Where what is remembered can be read.
     #[must_use]
     pub fn recorded(&self) -> Arc<Mutex<Recorded>> {
@@ -197,22 +220,15 @@ impl Store for Recorder {
     }
 
     fn write(&self, batch: &WriteBatch, mut existed: Option<&mut Vec<bool>>) -> Result<SeqNo> {
-        self.step();
         let from = existed.as_ref().map_or(0, |existed| existed.len());
-        // What is empty is no commit, and needs no place.
-        let teller = self.teller.as_ref().filter(|_| !batch.is_empty());
-        let announced = teller.and_then(|teller| teller.announce(batch));
-        let done = self.kv.write(batch, existed.as_deref_mut());
-        if let Some(announced) = announced {
-            let existed = existed.as_ref().map(|existed| &existed[from..]);
-            announced.ended(&done, existed, &mut self.last.lock());
-            self.step();
-            return done;
-        }
-        let seq = done?;
-        let existed = existed.map_or(Vec::new(), |existed| existed[from..].to_vec());
-        *self.last.lock() = Recorded { seq: Some(seq), existed, at: None };
-        Ok(seq)
+        self.told(batch, false, || {
+            let done = self.kv.write(batch, existed.as_deref_mut());
+            (done, existed.as_deref().map(|existed| existed[from..].to_vec()))
+        })
+    }
+
+    fn write_unsynced(&self, batch: &WriteBatch) -> Result<SeqNo> {
+        self.told(batch, true, || (self.kv.write_unsynced(batch), None))
     }
 
     fn wait_for_room(&self) -> Result<()> {

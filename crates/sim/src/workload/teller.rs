@@ -91,6 +91,8 @@ pub struct Announced {
     is_step: bool,
     poisoned: bool,
     before: u64,
+    /// Whether it counts only with the next commit.
+    unsynced: bool,
     /// Long values that may lose their rows by it, at most.
     litter: usize,
 }
@@ -113,9 +115,10 @@ impl Teller {
         }
     }
 
-    /// A commit begins, outside of a transaction. Nothing where there is no world any more.
+    /// A commit begins, outside of a transaction, `unsynced` where it counts only with the next one. Nothing where there is no world
+    /// any more.
     #[must_use]
-    pub fn announce(&self, batch: &WriteBatch) -> Option<Announced> {
+    pub fn announce(&self, batch: &WriteBatch, unsynced: bool) -> Option<Announced> {
         let world = self.world()?;
         let written = Rc::new(rows_of(batch));
         let mut footprint = Footprint::default();
@@ -129,7 +132,7 @@ impl Teller {
             model.litter.set(model.litter.get() + litter);
             (model.begin_with(Rc::new(self.means.of(&written)), footprint), model.acknowledged)
         };
-        Some(Announced { world, op, written, is_step, poisoned, before, litter })
+        Some(Announced { world, op, written, is_step, poisoned, before, unsynced, litter })
     }
 
     /// Commits a transaction through which a view wrote, and judges whether it rightly won or lost.
@@ -208,7 +211,7 @@ impl Announced {
     }
 
     fn placed(self, seq: u64, existed: Option<&[bool]>, recorded: &mut Recorded) -> Outcome {
-        let Self { world, op, written, is_step, before, litter, .. } = self;
+        let Self { world, op, written, is_step, before, unsynced, litter, .. } = self;
         let mut model = world.model.borrow_mut();
         let mut absent = Vec::new();
         let mut at = seq.saturating_sub(1);
@@ -247,7 +250,10 @@ impl Announced {
                 Ok(())
             })?;
         }
-        model.place(op, seq, &absent)
+        match unsynced {
+            true => model.place_unsynced(op, seq, &absent),
+            false => model.place(op, seq, &absent),
+        }
     }
 }
 
