@@ -201,6 +201,7 @@ class Database:
         params: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        memory_limit: int | str | None = None,
         read_only: bool = False,
     ) -> Result:
         """Run a script of the query language, Datalog as CozoScript writes it, in a transaction of its own.
@@ -217,6 +218,8 @@ class Database:
                 arrays lists.
             timeout: Seconds it may take, whatever it says itself; 0 is no limit. ``None``: as its ``:timeout`` says,
                 else 300.
+            memory_limit: Bytes of memory it may hold, or a text such as ``"64MB"``; never more than the database's
+                ``memory_limit`` lets every query hold, which is the default.
             read_only: Whether a script that would change something is refused.
 
         Returns:
@@ -227,7 +230,7 @@ class Database:
             InvalidInputError: The script or a value is wrong. The message shows the line with a caret, and may end in a
                 hint; ``line`` and ``column`` say where, if it is somewhere in the text.
             CancelledError: It ran into its timeout, or was killed by ``::kill``.
-            LimitError: It needs more memory than a query may have, which ``memory_limit`` decides.
+            LimitError: It needs more memory than it may hold.
             ConflictError: Another commit won. Run it again.
             TypeError: A parameter is of a type that no value is.
             KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
@@ -238,6 +241,7 @@ class Database:
         params: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        memory_limit: int | str | None = None,
         read_only: bool = False,
     ) -> ResultStream:
         """Run a script as :meth:`run` does, and take its rows in parts, so that a result may be larger than the memory.
@@ -254,6 +258,7 @@ class Database:
             script: As for :meth:`run`.
             params: As for :meth:`run`.
             timeout: As for :meth:`run`. The time in which no part is taken does not count.
+            memory_limit: As for :meth:`run`.
             read_only: As for :meth:`run`.
 
         Returns:
@@ -561,6 +566,7 @@ class Transaction:
         params: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        memory_limit: int | str | None = None,
         read_only: bool = False,
     ) -> Result:
         """Run a script inside of the transaction: it sees what was written here, and ends as the transaction does.
@@ -569,6 +575,7 @@ class Transaction:
             script: As for :meth:`Database.run`, but that indexes are made and dropped outside of transactions.
             params: As for :meth:`Database.run`.
             timeout: As for :meth:`Database.run`.
+            memory_limit: As for :meth:`Database.run`.
             read_only: As for :meth:`Database.run`.
 
         Returns:

@@ -400,6 +400,22 @@ def test_a_query_that_holds_too_much_ends_at_the_limit() -> None:
         assert db.run("?[x] := x = 1").rows() == [(1,)]
 
 
+def test_a_query_holds_no_more_than_its_own_limit(db: quipu.Database) -> None:
+    small, large = (f"c[x] := x in int_range({n})\n?[x, y] := c[x], c[y]" for n in (30, 1000))
+    with db.transaction() as tx:
+        for run in (db.run, tx.run):
+            for limit in (1 << 20, "1MB"):
+                with pytest.raises(quipu.LimitError, match="more than its limit of 10"):
+                    run(large, memory_limit=limit)
+            assert len(run(small, memory_limit="1MB")) == 900
+    with pytest.raises(quipu.LimitError), db.stream(large + " :order -x", memory_limit="1MB") as stream:
+        list(stream)
+    with quipu.open(memory_limit="64MB", cache="8MB") as tight, pytest.raises(quipu.LimitError):
+        tight.run("c[x] := x in int_range(5000)\n?[x, y] := c[x], c[y]", timeout=60, memory_limit="8GB")
+    with pytest.raises(quipu.InvalidInputError, match="size"):
+        db.run("?[x] := x = 1", memory_limit="much")
+
+
 def test_a_script_that_fails_changes_nothing(db: quipu.Database) -> None:
     assert db.run("?[k, v] <- [[1, 'a']] :create t {k: Int => v: String}").rows() == [("OK",)]
     with pytest.raises(quipu.InvalidInputError):

@@ -355,7 +355,8 @@ impl Engine {
     }
 
     fn watch<'r>(&self, run: &Run<'r>, cancelled: &Arc<AtomicBool>) -> Watch<'r> {
-        let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), self.memory_bytes_max)
+        let memory_bytes_max = run.memory_bytes_max.unwrap_or(u64::MAX).min(self.memory_bytes_max);
+        let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), memory_bytes_max)
             .with_caller(run.go_on, run.timeout_s)
             .briefly(run.brief.is_some());
         // Who says how long it may take, says so for longer than the default too.

@@ -20,6 +20,8 @@ pub struct Run<'r> {
     pub parameters: &'r Parameters,
     /// Seconds it may take, whatever it says itself; 0 is no limit. `None`: what it says, else 300.
     pub timeout_s: Option<f64>,
+    /// Most bytes that it may hold, where that is less than the engine lets every query hold.
+    pub memory_bytes_max: Option<u64>,
     /// Whether to go on.
     pub go_on: Option<GoOn<'r>>,
     /// What `%debug` tells; without it, nobody.
@@ -48,6 +50,7 @@ impl<'r> Run<'r> {
         Self {
             parameters,
             timeout_s: None,
+            memory_bytes_max: None,
             go_on: None,
             debug: None,
             read_only: false,

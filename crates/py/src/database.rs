@@ -6,7 +6,7 @@ use crate::error::{OrRaise, invalid};
 use crate::graph::Graph;
 use crate::own::{Aggregate, Rule, number};
 use crate::relation::Relation;
-use crate::result::Answer;
+use crate::result::{Answer, run_options};
 use crate::result_stream::ResultStream;
 use crate::transaction::Transaction;
 use pyo3::exceptions::PyTypeError;
@@ -100,7 +100,7 @@ pub(crate) fn callable(value: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// A number of bytes, or a text such as "512MB".
-fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(bytes) = value.extract::<u64>() {
         return Ok(bytes);
     }
@@ -207,35 +207,37 @@ impl Database {
         Ok(Counters { counters: counters.or_raise()?, database: self.database.clone() })
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
     fn run(
         &self,
         py: Python<'_>,
         script: &str,
         params: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
+        memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
     ) -> PyResult<Answer> {
         crate::result::run(
             py,
             params,
-            timeout,
-            read_only,
+            run_options(timeout, memory_limit, read_only)?,
             |parameters, options| self.database.run_briefly(script, parameters, options),
             |parameters, options| self.database.run_with(script, parameters, options),
         )
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
     fn stream(
         &self,
         py: Python<'_>,
         script: &str,
         params: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
+        memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
     ) -> PyResult<ResultStream> {
-        crate::result_stream::stream(py, &self.database, script, params, timeout, read_only)
+        let options = run_options(timeout, memory_limit, read_only)?;
+        crate::result_stream::stream(py, &self.database, script, params, options)
     }
 
     #[pyo3(signature = (name, *, create=None, keys=None))]

@@ -33,12 +33,11 @@ pub(crate) struct Answer {
 pub(crate) fn run(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
-    timeout: Option<f64>,
-    read_only: bool,
+    options: RunOptions<'_>,
     briefly: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<Option<quipu::Answer>>,
     run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::Answer> + Send,
 ) -> PyResult<Answer> {
-    let (parameters, options) = run_options(given, timeout, read_only)?;
+    let parameters = parameters(given)?;
     if let Some(answer) = briefly(&parameters, &options).or_raise()? {
         return Ok(Answer::new(answer));
     }
@@ -50,13 +49,14 @@ pub(crate) fn run(
 
 /// What the arguments of a call say.
 pub(crate) fn run_options(
-    given: Option<&Bound<'_, PyAny>>,
     timeout: Option<f64>,
+    memory_limit: Option<&Bound<'_, PyAny>>,
     read_only: bool,
-) -> PyResult<(quipu::Parameters, RunOptions<'static>)> {
+) -> PyResult<RunOptions<'static>> {
     let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
     let timeout = timeout.map_err(|_| invalid("timeout is a number of seconds, 0 is no limit"))?;
-    Ok((parameters(given)?, RunOptions { timeout, read_only, ..RunOptions::default() }))
+    let memory_limit_bytes = memory_limit.map(crate::database::bytes).transpose()?;
+    Ok(RunOptions { timeout, memory_limit_bytes, read_only, ..RunOptions::default() })
 }
 
 /// Rows that `%debug` shows of a relation.

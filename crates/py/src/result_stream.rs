@@ -5,7 +5,8 @@
 
 use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
 use crate::error::invalid;
-use crate::result::{Answer, run_options};
+use crate::result::Answer;
+use crate::values::parameters;
 use arrow_schema::Schema;
 use env::sync::Mutex;
 use pyo3::prelude::*;
@@ -113,10 +114,9 @@ pub(crate) fn stream(
     database: &quipu::Database,
     script: &str,
     given: Option<&Bound<'_, PyAny>>,
-    timeout: Option<f64>,
-    read_only: bool,
+    options: RunOptions<'static>,
 ) -> PyResult<ResultStream> {
-    let (parameters, options) = run_options(given, timeout, read_only)?;
+    let parameters = parameters(given)?;
     let (database, script) = (database.clone(), script.to_owned());
     let (mut running, first) = crate::import::interruptible(py, |go_on| {
         let running = Running::start(database, script, parameters, options);

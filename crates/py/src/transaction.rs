@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::error::OrRaise;
 use crate::graph::Graph;
 use crate::relation::Relation;
-use crate::result::Answer;
+use crate::result::{Answer, run_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -40,20 +40,20 @@ impl Transaction {
         Ok(Counters { counters, database: self.database.clone() })
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
     fn run(
         &self,
         py: Python<'_>,
         script: &str,
         params: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
+        memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
     ) -> PyResult<Answer> {
         crate::result::run(
             py,
             params,
-            timeout,
-            read_only,
+            run_options(timeout, memory_limit, read_only)?,
             // Another thread may be at work in the transaction.
             |_, _| Ok(None),
             |parameters, options| self.transaction.run_with(script, parameters, options),

@@ -2,7 +2,8 @@
 
 use crate::answer::Answer;
 use crate::database::{Database, Tx};
-use arrow_array::{ArrayRef, NullArray};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema};
 use base::KeyspaceId;
 use exec::{Brief, Engine, GoOn, Host, Run};
 use ingest::parquet_rows::ParquetRows;
@@ -22,6 +23,9 @@ pub type Parameters = exec::Parameters;
 pub struct RunOptions<'r> {
     /// How long it may take, whatever it says itself; zero is without a limit. `None`: as its `:timeout` says, else 300 s.
     pub timeout: Option<Duration>,
+    /// Most bytes of memory it may hold. `None`, and whatever is more: as [`Options::memory_limit_bytes`](crate::Options) says for
+    /// every query.
+    pub memory_limit_bytes: Option<u64>,
     /// Asked every few thousand rows, also by worker threads; false stops the script.
     pub go_on: Option<GoOn<'r>>,
     /// Takes the name and the rows of what `%debug` shows; without it they are shown to nobody.
@@ -35,9 +39,10 @@ pub type Debug<'r> = &'r (dyn Fn(&str, &Answer) + Send + Sync);
 
 impl fmt::Debug for RunOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { timeout, read_only, .. } = self;
+        let Self { timeout, memory_limit_bytes, read_only, .. } = self;
         let mut shown = f.debug_struct("RunOptions");
-        shown.field("timeout", timeout).field("read_only", read_only).finish_non_exhaustive()
+        shown.field("timeout", timeout).field("memory_limit_bytes", memory_limit_bytes);
+        shown.field("read_only", read_only).finish_non_exhaustive()
     }
 }
 
@@ -96,7 +101,8 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] with line, caret and hint where the script or a value is wrong ([`ScriptError`] has the
     /// place); [`ErrorKind::Cancelled`] where it ran into its timeout or was killed; [`ErrorKind::Limit`] where it needs more
-    /// memory than a query may have ([`Options::memory_limit_bytes`](crate::Options)); [`ErrorKind::Conflict`] where another
+    /// memory than a query may have ([`Options::memory_limit_bytes`](crate::Options), or less by
+    /// [`RunOptions::memory_limit_bytes`]); [`ErrorKind::Conflict`] where another
     /// commit won. Nothing was changed then.
     pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
         self.run_with(script, parameters, &RunOptions::default())
@@ -171,7 +177,13 @@ impl Tx {
 
 pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -> Run<'r> {
     let timeout_s = options.timeout.map(|timeout| timeout.as_secs_f64());
-    Run { timeout_s, go_on: options.go_on, read_only: options.read_only, ..Run::new(parameters) }
+    Run {
+        timeout_s,
+        memory_bytes_max: options.memory_limit_bytes,
+        go_on: options.go_on,
+        read_only: options.read_only,
+        ..Run::new(parameters)
+    }
 }
 
 /// Calls `call` with what a script is run with, and with what the engine calls where it has `%debug`.
@@ -269,17 +281,20 @@ impl Host for Beside {
         let mut is_first = true;
         loop {
             let batch = match rows.next_batch().map_err(|error| wrong(&error))? {
-                Some(batch) => batch.columns().to_vec(),
+                Some(batch) => batch,
                 // Without rows the columns are told all the same.
                 None if is_first => {
-                    vec![Arc::new(NullArray::new(0)) as ArrayRef; rows.names().len()]
+                    let fields = rows.names().iter();
+                    let fields = fields.map(|name| Field::new(name, DataType::Null, true));
+                    RecordBatch::new_empty(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
                 }
                 None => return Ok(()),
             };
             is_first = false;
-            let names = rows.names().iter().enumerate();
-            let series = names.map(|(place, name)| {
-                crate::series_arrow::series_of_arrow(&batch[place], name)
+            let schema = batch.schema();
+            let columns = batch.columns().iter().zip(schema.fields());
+            let series = columns.map(|(array, field)| {
+                crate::series_arrow::series_of_arrow(array, field)
                     .map_err(|error| Error::new(error.kind(), format!("{file}: {error}")))
             });
             let series = series.collect::<Result<Vec<_>>>()?;
