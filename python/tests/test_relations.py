@@ -98,6 +98,35 @@ def test_arrow_types_find_their_columns(db: quipu.Database) -> None:
     assert db.run("?[x] := *r{t}, x = parse_timestamp(t)").rows() == [(utc.timestamp(),)]
 
 
+def test_json_leaves_as_arrow_s_json_and_comes_back_as_what_it_was(db: quipu.Database) -> None:
+    values = [{"a": [1, None]}, None, "text", [1, 2.5]]
+    db.run(":create docs {k: Int => j: Json?}")
+    script = "?[k, j] <- [[0, {'a': [1, null]}], [1, null], [2, json('text')], [3, json([1, 2.5])]] :put docs {k => j}"
+    db.run(script)
+    before = db.relation("docs").rows()
+    assert [value for _, value in before] == values
+    table = db.relation("docs").to_arrow()
+    assert str(table.schema.field("j").type) == "extension<arrow.json>"
+    assert table["j"].to_pylist() == ['{"a":[1,null]}', None, '"text"', "[1,2.5]"]
+    assert db.run("?[k, j] := *docs{k, j}").to_arrow().schema == table.schema
+    with db.stream("?[k, j] := *docs{k, j}") as stream:
+        assert pa.table(stream).schema == table.schema
+
+    for given in (table, db.relation("docs").to_polars(), {"k": table["k"], "j": table["j"]}):
+        db.run("?[k] := *docs{k} :rm docs {k}")
+        db.relation("docs").put(given)
+        assert db.relation("docs").rows() == before
+    copy = db.relation("copy", create=table, keys=["k"])
+    assert [column.type for column in copy.columns] == ["Int", "Json?"]
+    # Text that nobody calls JSON is a text.
+    copy.put({"k": [9], "j": ['{"a":1}']})
+    assert copy.rows() == [(9, '{"a":1}')]
+    wrong = pa.table({"k": [1, 2], "j": pa.array(["1", "{"]).cast(pa.json_())})
+    with pytest.raises(quipu.InvalidInputError, match="column `j`, row 1: no JSON"):
+        copy.put(wrong)
+    assert len(copy) == 1
+
+
 def test_all_or_nothing_with_the_place_of_what_is_wrong(city: quipu.Database) -> None:
     city.run(":create other {k: Int}")
     wrong = {"other": {"headers": ["k"], "rows": [[1], [2.5]]}, "city": [("Lima", 1, 2, 3)]}

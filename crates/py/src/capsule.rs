@@ -8,7 +8,7 @@ use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type}
 use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray,
 };
-use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -129,26 +129,28 @@ fn refuse_nulls(array: &ArrayRef, rows: usize) -> PyResult<()> {
 /// The arrays of a column that speaks Arrow.
 pub(crate) fn chunks(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     if value.hasattr("__arrow_c_array__")? {
-        return Ok(vec![array_of(value)?]);
+        return Ok(vec![array_of(value)?.0]);
     }
     chunks_of(value)?.collect::<Result<_, _>>().map_err(arrow_error)
 }
 
+/// The array of a value with `__arrow_c_array__`, and the field that it is of.
 #[allow(unsafe_code)]
 // SAFETY of this module's four blocks: the capsules' contents follow the Arrow C data interface by
 // the name they were asked for under; each is taken (replaced by an empty, released one) once.
-fn array_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+pub(crate) fn array_of(value: &Bound<'_, PyAny>) -> PyResult<(ArrayRef, Field)> {
     let pair = value.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
     let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
     let schema = schema.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_schema"))?;
     let array = array.cast::<PyCapsule>()?.pointer_checked(Some(c"arrow_array"))?;
     // SAFETY: see above.
-    let data = unsafe {
+    let (data, field) = unsafe {
         let schema = FFI_ArrowSchema::from_raw(schema.as_ptr().cast());
         let array = FFI_ArrowArray::from_raw(array.as_ptr().cast());
-        from_ffi(array, &schema).map_err(arrow_error)?
+        let field = Field::try_from(&schema).map_err(arrow_error)?;
+        (from_ffi(array, &schema).map_err(arrow_error)?, field)
     };
-    Ok(arrow_array::make_array(data))
+    Ok((arrow_array::make_array(data), field))
 }
 
 /// The record batches of a table, a stream, or a struct array.
@@ -159,7 +161,7 @@ pub(crate) fn batches(
         return Ok(Box::new(stream_of(table)?));
     }
     if table.hasattr("__arrow_c_array__")? {
-        let array = array_of(table)?;
+        let (array, _) = array_of(table)?;
         let batch = array
             .as_any()
             .downcast_ref::<StructArray>()

@@ -1,10 +1,11 @@
 //! Rows on the way in: anything Arrow, columns by name, lists of rows, `{"headers": …, "rows": …}`.
 
-use crate::capsule::{chunks, schema_and_batches, speaks_arrow};
+use crate::capsule::{array_of, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
 use crate::result::Answer;
 use crate::values::{Called, value};
 use arrow_array::ArrayRef;
+use arrow_schema::Field;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -96,11 +97,8 @@ fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
         }
     }
     if column.hasattr("__arrow_c_array__")? {
-        let mut whole = None;
-        for array in chunks(column)? {
-            append(&mut whole, &array, name)?;
-        }
-        return Ok(whole.unwrap_or_else(|| Values::Null(0).into()));
+        let (array, field) = array_of(column)?;
+        return quipu::series_of_arrow(&array, &field.with_name(name)).or_raise();
     }
     if let Ok(array) = column.cast::<PyArray1<i64>>() {
         return Ok(Values::Int(array.readonly().as_array().to_vec()).into());
@@ -204,8 +202,9 @@ fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
     let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     let mut columns: Vec<Option<Series>> = vec![None; names.len()];
     for batch in batches {
-        for ((column, name), array) in columns.iter_mut().zip(&names).zip(batch.columns()) {
-            append(column, array, name)?;
+        for ((column, field), array) in columns.iter_mut().zip(schema.fields()).zip(batch.columns())
+        {
+            append(column, array, field)?;
         }
     }
     let columns = columns.into_iter().map(|one| one.unwrap_or_else(|| Values::Null(0).into()));
@@ -213,8 +212,8 @@ fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
 }
 
 /// Appends an Arrow array to what came before of its column.
-fn append(column: &mut Option<Series>, array: &ArrayRef, name: &str) -> PyResult<()> {
-    let more = quipu::series_of_arrow(array, name).or_raise()?;
+fn append(column: &mut Option<Series>, array: &ArrayRef, field: &Field) -> PyResult<()> {
+    let more = quipu::series_of_arrow(array, field).or_raise()?;
     let Some(column) = column else {
         *column = Some(more);
         return Ok(());

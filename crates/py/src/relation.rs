@@ -83,7 +83,10 @@ fn columns_of(schema: &Bound<'_, PyAny>, keys: &[String]) -> PyResult<Vec<Column
         return Err(invalid(&format!("the key `{unknown}` is none of the columns")));
     }
     let column = |field: &Field, is_key: bool| -> PyResult<ColumnOf> {
-        let of = type_of(field.data_type(), field.name())?;
+        let of = match quipu::is_json_field(field) {
+            true => Type::Json,
+            false => type_of(field.data_type(), field.name())?,
+        };
         let nullable = !is_key && field.is_nullable() && !matches!(of, Type::Nullable(_));
         let column_type = if nullable { Type::Nullable(Box::new(of)) } else { of };
         Ok(ColumnOf { name: field.name().clone(), column_type, is_key, default: None })
@@ -167,6 +170,12 @@ fn arrow_type(of: &Type) -> Option<DataType> {
     })
 }
 
+fn field_of(column: &ColumnOf, of: DataType) -> Field {
+    let field = Field::new(&column.name, of, true);
+    let is_json = *column.column_type.without_null() == Type::Json;
+    if is_json { quipu::json_field(field) } else { field }
+}
+
 /// The rows of a batch as Arrow has them.
 fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
@@ -182,7 +191,7 @@ fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch>
             }
             _ => array,
         };
-        fields.push(Field::new(&column.name, array.data_type().clone(), true));
+        fields.push(field_of(column, array.data_type().clone()));
         arrays.push(array);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -203,9 +212,8 @@ impl Relation {
 
     /// The Arrow types of its columns, where they tell them.
     fn schema(&self) -> Option<Schema> {
-        let field = |column: &ColumnOf| {
-            arrow_type(&column.column_type).map(|of| Field::new(&column.name, of, true))
-        };
+        let field =
+            |column: &ColumnOf| arrow_type(&column.column_type).map(|of| field_of(column, of));
         let fields: Option<Vec<Field>> = self.relation.columns().iter().map(field).collect();
         fields.map(Schema::new)
     }

@@ -33,6 +33,7 @@ pub(crate) enum Kind {
     Vector(VectorKind, usize),
     /// Lists of items of one kind.
     List(Item),
+    Json,
     Literal,
 }
 
@@ -50,6 +51,7 @@ impl Kind {
             Type::Float => Self::Float,
             Type::String => Self::Str,
             Type::Bytes => Self::Bytes,
+            Type::Json => Self::Json,
             _ => Self::Literal,
         }
     }
@@ -59,7 +61,7 @@ impl Kind {
         let Seen { bool, int, negative, id, float, str, bytes, other, shape, null: _ } = *seen;
         match self {
             Self::Literal => true,
-            Self::Vector(..) | Self::List(_) => {
+            Self::Vector(..) | Self::List(_) | Self::Json => {
                 let fits = shape.is_none_or(|shape| shape.join(self) == self);
                 !(bool || int || id || float || str || bytes) && fits
             }
@@ -88,6 +90,7 @@ impl Kind {
                 let join = |all: Item, item| all.join(Item::of_value(item)?);
                 items.iter().try_fold(Item::Null, join).map_or(Self::Literal, Self::List)
             }
+            Value::Json(_) => Self::Json,
             _ => Self::Literal,
         }
     }
@@ -173,6 +176,7 @@ impl fmt::Display for Kind {
             Self::Bytes => "Bytes",
             Self::Vector(..) => "vectors",
             Self::List(_) => "lists",
+            Self::Json => "Json",
             Self::Literal => "several types",
         })
     }
@@ -214,6 +218,8 @@ pub enum AnswerValues {
     Vector64(usize, Vec<f64>),
     /// Lists: where each begins among the items, and where the last ends.
     List(Vec<u64>, Box<AnswerColumn>),
+    /// JSON, as text.
+    Json(BytesColumn),
     /// Anything else, as literals of the language.
     Literal(BytesColumn),
 }
@@ -450,8 +456,8 @@ impl fmt::Debug for Answer {
 }
 
 impl AnswerColumn {
-    /// A column of a relation as one of its type: what is no boolean, number, text, byte string, vector or list of such as literals. A column of
-    /// any values is what the column of an answer would be.
+    /// A column of a relation as one of its type: what is no boolean, number, text, byte string, JSON, vector or list of such as
+    /// literals. A column of any values is what the column of an answer would be.
     #[must_use]
     pub fn of(series: Series, of: &Type) -> Self {
         let values = match series.values {
@@ -466,7 +472,7 @@ impl AnswerColumn {
                 let interner = Interner::default();
                 let cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
                 let kind = Kind::of(of);
-                if let Kind::Vector(..) | Kind::List(_) = kind {
+                if let Kind::Vector(..) | Kind::List(_) | Kind::Json = kind {
                     return column_of(&cells, &interner, kind, cells.contains(&Cell::NULL));
                 }
                 let mut seen = Seen::default();
@@ -595,6 +601,10 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
             }),
         ),
         Kind::List(item) => lists(cells, interner, item),
+        Kind::Json => AnswerValues::Json(texts(cells, interner, false, |value| match value {
+            Value::Json(json) => Some(json.as_str().as_bytes().into()),
+            _ => None,
+        })),
         Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
             Some(value.to_string().into_bytes().into())
         })),

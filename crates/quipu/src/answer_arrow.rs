@@ -8,11 +8,13 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{ArrowError, Field, Schema};
 use base::{BytesColumn, Validity as ValidRows};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use std::collections::HashMap;
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -33,8 +35,11 @@ impl Answer {
         let mut fields = Vec::new();
         let mut arrays = Vec::new();
         for (column, name) in self.columns().iter().enumerate() {
-            let array = self.column(column).into_arrow(self.len())?;
-            fields.push(Field::new(name, array.data_type().clone(), true));
+            let column = self.column(column);
+            let is_json = matches!(column.values, AnswerValues::Json(_));
+            let array = column.into_arrow(self.len())?;
+            let field = Field::new(name, array.data_type().clone(), true);
+            fields.push(if is_json { json_field(field) } else { field });
             arrays.push(array);
         }
         // A result may have rows and no columns.
@@ -205,7 +210,9 @@ impl AnswerColumn {
             AnswerValues::Int(values) => Arc::new(Int64Array::new(values.into(), valid)),
             AnswerValues::Id(values) => Arc::new(UInt64Array::new(values.into(), valid)),
             AnswerValues::Float(values) => Arc::new(Float64Array::new(values.into(), valid)),
-            AnswerValues::Str(texts) | AnswerValues::Literal(texts) => text(texts, valid)?,
+            AnswerValues::Str(texts) | AnswerValues::Json(texts) | AnswerValues::Literal(texts) => {
+                text(texts, valid)?
+            }
             AnswerValues::Bytes(bytes) => binary(bytes, valid)?,
             AnswerValues::Vector32(len, floats) => {
                 vectors(len, Arc::new(Float32Array::from(floats)), valid)?
@@ -217,6 +224,22 @@ impl AnswerColumn {
         })
     }
 }
+
+/// The field of a column of texts as one of JSON, which is Arrow's extension type `arrow.json`.
+#[must_use]
+pub fn json_field(field: Field) -> Field {
+    let says = [(EXTENSION_TYPE_NAME_KEY, JSON), (EXTENSION_TYPE_METADATA_KEY, "")];
+    let says = says.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    field.with_metadata(HashMap::from(says))
+}
+
+/// Whether the texts of a column are JSON.
+#[must_use]
+pub fn is_json_field(field: &Field) -> bool {
+    field.extension_type_name() == Some(JSON)
+}
+
+const JSON: &str = "arrow.json";
 
 fn item_field(items: &ArrayRef) -> Arc<Field> {
     Arc::new(Field::new("item", items.data_type().clone(), true))

@@ -41,7 +41,7 @@ mod stream;
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
 pub use answer::{Answer, AnswerColumn, AnswerValues};
-pub use answer_arrow::{ArrowParts, ParquetParts};
+pub use answer_arrow::{ArrowParts, ParquetParts, is_json_field, json_field};
 pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};

@@ -1,9 +1,10 @@
 //! Arrow arrays as columns of values, whatever they hold.
 
+use crate::answer_arrow::is_json_field;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use base::{BytesColumn, Validity as ValidRows};
 use model::{Json, Series, Value, Values};
 use store::{Error, ErrorKind, Result};
@@ -11,13 +12,23 @@ use store::{Error, ErrorKind, Result};
 /// Levels of lists and structs.
 const DEPTH_MAX: usize = 128;
 
-/// An Arrow array as a column of values: numbers of any width, texts, bytes, dates and times with a zone as text, lists as lists, structs as
-/// JSON. `name` is for messages.
+/// An Arrow array as a column of values: numbers of any width, texts, bytes, dates and times with a zone as text, lists as lists, structs
+/// and Arrow's extension type `arrow.json` as JSON.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] for other types.
-pub fn series_of_arrow(array: &ArrayRef, name: &str) -> Result<Series> {
-    of_array(array, name, 0)
+/// [`ErrorKind::InvalidInput`] for other types, and for texts that are no JSON where the field says they are.
+pub fn series_of_arrow(array: &ArrayRef, field: &Field) -> Result<Series> {
+    let name = field.name();
+    let series = of_array(array, name, 0)?;
+    if !is_json_field(field) || !matches!(series.values, Values::Str(_)) {
+        return Ok(series);
+    }
+    let value = |row| match series.value(row) {
+        Value::Str(text) => json(&text, name, row),
+        other => Ok(other),
+    };
+    let values = (0..series.len()).map(value).collect::<Result<_>>()?;
+    Ok(Series { values: Values::Any(values), valid: series.valid })
 }
 
 fn refused(message: String) -> Error {
@@ -124,6 +135,11 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
     Ok(Series { values, valid })
 }
 
+fn json(text: &str, name: &str, row: usize) -> Result<Value> {
+    let parsed = Json::parse(text).map(Value::Json);
+    parsed.map_err(|error| refused(format!("column `{name}`, row {row}: no JSON: {error}")))
+}
+
 /// A row of lists, or of fields, as one value.
 fn nested(array: &ArrayRef, row: usize, name: &str, depth: usize) -> Result<Value> {
     if array.is_null(row) {
@@ -153,9 +169,7 @@ fn nested(array: &ArrayRef, row: usize, name: &str, depth: usize) -> Result<Valu
                 text.push_str(&value.to_string());
             }
             text.push('}');
-            let json = Json::parse(&text);
-            json.map(Value::Json)
-                .map_err(|error| refused(format!("column `{name}`, row {row}: no JSON: {error}")))
+            json(&text, name, row)
         }
     }
 }
