@@ -474,6 +474,7 @@ class Database:
 
         Raises:
             PoisonedError: An earlier write failed; close the database and open it again.
+            KeyboardInterrupt: Ctrl-C stopped it. What was merged by then is.
         """
     def refresh(self) -> None:
         """Move a database that was opened read-only on to what the writer has committed since; elsewhere do nothing."""

@@ -196,6 +196,10 @@ impl Engine {
         self
     }
 
+    pub(crate) fn host(&self) -> Option<&dyn Host> {
+        self.host.as_deref()
+    }
+
     /// Lets other threads help a query once it has made so many rows, in the place of some ten thousand: so that tests see them help.
     #[doc(hidden)]
     pub fn set_help_rows(&self, rows: usize) {

@@ -7,7 +7,7 @@ use crate::view::columns_of;
 use crate::watch::Watch;
 use model::Value;
 use relation::{Access, Catalog, Entry, Names, Settings};
-use store::{Read, Transaction, WriteBatch};
+use store::{ErrorKind, Read, Transaction, WriteBatch};
 use syntax::{Ident, Span, SystemOp};
 
 /// Runs one.
@@ -19,6 +19,7 @@ pub(crate) fn run(
     names: &Names,
     read: &dyn Read,
     op: &SystemOp,
+    watch: &Watch<'_>,
     known: impl Fn(&syntax::Expr) -> Result<Value>,
 ) -> Result<Output> {
     let catalog = engine.catalog();
@@ -41,8 +42,19 @@ pub(crate) fn run(
             Ok(Output::status(if was_there { "KILLING" } else { "NOT_FOUND" }))
         }
         SystemOp::Compact => {
-            engine.store().compact()?;
-            Ok(Output::status("OK"))
+            let go_on = || !watch.is_over();
+            let done = match engine.host() {
+                Some(host) => host.compact_while(&go_on),
+                None => engine.store().compact_while(&go_on),
+            };
+            match done {
+                Err(error) if error.kind() == ErrorKind::Cancelled => {
+                    // Says who stopped it.
+                    watch.check(0)?;
+                    Err(error.into())
+                }
+                done => Ok(done.map(|()| Output::status("OK"))?),
+            }
         }
         SystemOp::FixedRules => {
             let mut rules = crate::fixed::names();

@@ -187,8 +187,8 @@ impl Store for Noting<Arc<Kv>> {
         self.inner.flush()
     }
 
-    fn compact(&self) -> Result<()> {
-        self.inner.compact()
+    fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.inner.compact_while(go_on)
     }
 
     fn stats(&self) -> StoreStats {

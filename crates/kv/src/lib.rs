@@ -236,8 +236,8 @@ impl Store for Kv {
         }
     }
 
-    fn compact(&self) -> Result<()> {
-        self.inner.compact_everything()
+    fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.inner.compact_everything(go_on)
     }
 
     fn stats(&self) -> StoreStats {

@@ -248,17 +248,23 @@ impl Inner {
             let choose = || entry.tree.choose_compaction();
             let Some(announced) = self.announce(entry, choose) else { continue };
             *last = entry.info.id;
-            self.compact_with(entry, &announced.choice)?;
+            self.compact_with(entry, &announced.choice, &|| true)?;
             return Ok(true);
         }
         hit(Mark::CompactionFoundNothing);
         Ok(false)
     }
 
-    fn compact_with(&self, entry: &crate::trees::Entry, choice: &Choice) -> Result<()> {
+    fn compact_with(
+        &self,
+        entry: &crate::trees::Entry,
+        choice: &Choice,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<()> {
         let protected = self.snapshots.protected();
         let newest = protected.last().copied().unwrap_or(0);
-        let edit = entry.tree.compact(choice, &protected, &self.closing).map_err(tree_error)?;
+        let go_on = || !self.closing.load(Ordering::Relaxed) && go_on();
+        let edit = entry.tree.compact(choice, &protected, &go_on).map_err(tree_error)?;
         let _guard = self.maintenance.lock();
         if self.trees.load().get(entry.info.id).is_err() {
             // Dropped meanwhile: its new tables have no one to name them.
@@ -304,7 +310,7 @@ impl Inner {
     }
 
     /// Merges every keyspace into one run.
-    pub(crate) fn compact_everything(self: &Arc<Self>) -> Result<()> {
+    pub(crate) fn compact_everything(self: &Arc<Self>, go_on: &dyn Fn() -> bool) -> Result<()> {
         self.check_writable()?;
         self.flush_all()?;
         let _one = self.compacting.lock();
@@ -312,7 +318,7 @@ impl Inner {
         for entry in self.trees.load_full().iter() {
             let choose = || entry.tree.choose_full_compaction();
             if let Some(announced) = self.announce(entry, choose) {
-                self.compact_with(entry, &announced.choice)?;
+                self.compact_with(entry, &announced.choice, go_on)?;
             }
         }
         *self.compaction_error.lock() = None;

@@ -394,7 +394,7 @@ impl Tree {
     }
 
     /// Carries out a choice: writes tables, installs nothing. `snapshots` as for
-    /// [`Tree::flush_sealed`]; `cancel` is looked at between steps.
+    /// [`Tree::flush_sealed`]; `go_on` is asked between steps of some thousand rows.
     ///
     /// # Errors
     /// A failed read or write, corruption, or [`crate::Error::Cancelled`]; no file is left then.
@@ -402,21 +402,12 @@ impl Tree {
         &self,
         choice: &Choice,
         snapshots: &[u64],
-        cancel: &AtomicBool,
+        go_on: &dyn Fn() -> bool,
     ) -> Result<TreeEdit> {
         self.note_snapshots(snapshots);
         let now = self.state.load_full();
         let snapshots = Snapshots::new(snapshots);
-        compact(&self.context, &self.shape, &now.version, choice, snapshots, cancel)
-    }
-
-    /// Merges all tables into one bottom run, as [`Tree::choose_full_compaction`] and
-    /// [`Tree::compact`] do.
-    ///
-    /// # Errors
-    /// As [`Tree::compact`].
-    pub fn compact_all(&self, snapshots: &[u64], cancel: &AtomicBool) -> Result<TreeEdit> {
-        self.compact(&self.choose_full_compaction(), snapshots, cancel)
+        compact(&self.context, &self.shape, &now.version, choice, snapshots, go_on)
     }
 
     /// The keyspace was dropped: all its tables are obsolete once the last reader and the tree

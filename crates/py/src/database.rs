@@ -347,7 +347,7 @@ impl Database {
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.database.compact()).or_raise()
+        crate::import::interruptible(py, |go_on| self.database.compact_while(go_on))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {

@@ -7,6 +7,7 @@ pub use transaction::Tx;
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::Beside;
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
+use exec::Host;
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
@@ -122,8 +123,12 @@ impl Database {
         };
         let waiting = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
         let waiting = Arc::new(waiting);
-        let beside = Beside { store: Arc::clone(&store), waiting: Arc::clone(&waiting) };
-        let engine = beside.engine(Arc::clone(&env), options.query_bytes());
+        let beside = Beside {
+            store: Arc::clone(&store),
+            env: Arc::clone(&env),
+            waiting: Arc::clone(&waiting),
+        };
+        let engine = beside.engine(options.query_bytes());
         Ok(Self { store, kv, env, waiting, engine, folder, options })
     }
 
@@ -211,8 +216,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name cannot be one.
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
-        let (store, waiting) = (Arc::clone(&self.store), Arc::clone(&self.waiting));
-        Beside { store, waiting }.drop_entry(name)
+        self.beside().drop_entry(name)
     }
 
     /// Drops a graph at once; readers that hold a snapshot still see it.
@@ -376,13 +380,23 @@ impl Database {
     /// # Errors
     /// Failed writes, which poison the database.
     pub fn compact(&self) -> Result<()> {
-        self.write_waiting()?;
-        for entry in self.list()? {
-            if let Entry::Blobs(def, _) = entry {
-                self.require_blobs(&def.name)?.collect_garbage()?;
-            }
+        self.compact_while(&|| true)
+    }
+
+    /// The same as long as `go_on` says so, which is asked every few thousand rows of a merge.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] where it did not: relations that were merged by then are. Failed writes, which poison the database.
+    pub fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.beside().compact_while(go_on)
+    }
+
+    fn beside(&self) -> Beside {
+        Beside {
+            store: Arc::clone(&self.store),
+            env: Arc::clone(&self.env),
+            waiting: Arc::clone(&self.waiting),
         }
-        self.store.compact()
     }
 
     /// Moves a read-only database on to what the writer has committed since. Elsewhere nothing.

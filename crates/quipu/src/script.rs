@@ -8,11 +8,12 @@ use base::KeyspaceId;
 use exec::{Brief, Engine, GoOn, Host, Run};
 use ingest::parquet_rows::ParquetRows;
 use model::Series;
-use relation::Catalog;
+use relation::{Catalog, Entry};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Durability, Error, ErrorKind, Result, Store};
+use views::blobs::Blobs;
 use views::waiting::Registry;
 
 /// Values by the names that a script has after `$`.
@@ -230,13 +231,15 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
 /// What waits beside the store.
 pub(crate) struct Beside {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) env: Arc<dyn env::Env>,
     pub(crate) waiting: Arc<Registry>,
 }
 
 impl Beside {
     /// An engine for scripts over a store, and what waits to be written to it.
-    pub(crate) fn engine(self, env: Arc<dyn env::Env>, memory_bytes_max: u64) -> Arc<Engine> {
-        let engine = Engine::new(Arc::clone(&self.store), env, memory_bytes_max);
+    pub(crate) fn engine(self, memory_bytes_max: u64) -> Arc<Engine> {
+        let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
+        let engine = Engine::new(store, env, memory_bytes_max);
         Arc::new(engine.with_host(Arc::new(self)))
     }
 
@@ -253,6 +256,22 @@ impl Beside {
 }
 
 impl Host for Beside {
+    fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.waiting.write_waiting()?;
+        for entry in Catalog::new(Arc::clone(&self.store)).list()? {
+            let Entry::Blobs(def, _) = entry else { continue };
+            if !go_on() {
+                break;
+            }
+            let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
+            // It may be gone by now.
+            if let Some(blobs) = Blobs::find(store, env, &def.name)? {
+                blobs.collect_garbage()?;
+            }
+        }
+        self.store.compact_while(go_on)
+    }
+
     fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> Result<()> {
         match keyspace {
             Some(keyspace) => self.waiting.write_waiting_in(keyspace),

@@ -5,7 +5,7 @@ use base::BytesColumn;
 use proptest::prelude::*;
 use quipu::{
     BlobOptions, BlobRows, Blobs, Database, Durability, ErrorKind, Isolation, KeyColumn, KeyList,
-    KeyOf, KeyType, Options,
+    KeyOf, KeyType, Options, Parameters, RunOptions,
 };
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -377,6 +377,37 @@ fn values_that_are_written_while_others_clear_are_whole_or_gone() {
         assert_eq!(blobs.check().unwrap().unused, 0, "{durability:?}");
         db.check(&|_, _| true).unwrap();
     }
+}
+
+#[test]
+fn a_script_that_compacts_collects_what_is_left_of_long_values() {
+    let db = memory();
+    let blobs = pages(&db);
+    lose(&db, &blobs, &[1, 2]);
+    assert_eq!(blobs.check().unwrap().unused, 2);
+    db.run("::compact", &Parameters::new()).unwrap();
+    assert_eq!(blobs.check().unwrap().unused, 0);
+    assert_eq!(get(&blobs, 3_u64), Some(value_of(LARGE + 3, 3)));
+}
+
+#[test]
+fn a_compaction_is_stopped_by_whoever_asks() {
+    let db = memory();
+    let blobs = pages(&db);
+    for round in 0..2_u8 {
+        (0..1000_u64).for_each(|key| blobs.put(key, &[round]).unwrap());
+        db.flush().unwrap();
+    }
+    assert_eq!(db.compact_while(&|| false).unwrap_err().kind(), ErrorKind::Cancelled);
+    let options = RunOptions { go_on: Some(&|| false), ..RunOptions::default() };
+    let stopped = db.run_with("::compact", &Parameters::new(), &options).unwrap_err();
+    assert_eq!(stopped.kind(), ErrorKind::Cancelled, "{stopped}");
+    let late = RunOptions { timeout: Some(Duration::from_nanos(1)), ..RunOptions::default() };
+    let late = db.run_with("::compact", &Parameters::new(), &late).unwrap_err();
+    assert!(late.to_string().contains("timeout"), "{late}");
+    db.compact().unwrap();
+    assert_eq!(get(&blobs, 999_u64), Some(vec![1]));
+    db.check(&|_, _| true).unwrap();
 }
 
 #[test]
@@ -813,37 +844,39 @@ fn lose_a_chunk(db: &Database) {
     db.store().write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
 }
 
+/// Puts ten long values, and deletes the rows of some beneath the view, which would not.
+fn lose(db: &Database, blobs: &Blobs, lost: &[u64]) {
+    (0..10_u64).for_each(|key| blobs.put(key, &value_of(LARGE + key as usize, key)).unwrap());
+    let stats = db.store().stats();
+    let rows = stats.keyspaces.iter().find(|(info, _)| info.name == "pages").unwrap();
+    let mut batch = base::Batch::new(&rows.0.shape);
+    for &key in lost {
+        batch.keys.push(base::KeyRef::Words(&[key]));
+        batch.values.iter_mut().for_each(base::Column::push_null);
+        batch.rows += 1;
+    }
+    let table = store::TableWrites {
+        keyspace: rows.0.id,
+        kinds: store::Kinds::Uniform(base::Kind::Delete),
+        rows: batch,
+        delete_ranges: Vec::new(),
+    };
+    db.store().write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
+}
+
 #[test]
 fn chunks_that_lost_their_rows_are_collected_and_no_others() {
     let db = memory();
     let blobs = pages(&db);
-    let lose = |lost: &[u64]| {
-        (0..10_u64).for_each(|key| blobs.put(key, &value_of(LARGE + key as usize, key)).unwrap());
-        let stats = db.store().stats();
-        let rows = stats.keyspaces.iter().find(|(info, _)| info.name == "pages").unwrap();
-        let mut batch = base::Batch::new(&rows.0.shape);
-        for &key in lost {
-            batch.keys.push(base::KeyRef::Words(&[key]));
-            batch.values.iter_mut().for_each(base::Column::push_null);
-            batch.rows += 1;
-        }
-        let table = store::TableWrites {
-            keyspace: rows.0.id,
-            kinds: store::Kinds::Uniform(base::Kind::Delete),
-            rows: batch,
-            delete_ranges: Vec::new(),
-        };
-        db.store().write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
-    };
     let lost = [0, 1, 2, 5, 7, 8, 9];
     let mut writer = blobs.writer(99_u64).unwrap();
     writer.write_all(&value_of(CHUNK, 1)).unwrap();
-    lose(&lost);
+    lose(&db, &blobs, &lost);
     assert_eq!(blobs.check().unwrap().unused, 8, "with what is being written");
     assert_eq!(blobs.collect_garbage().unwrap(), 7);
     assert_eq!((chunks(&db), blobs.check().unwrap().unused), (5, 1));
     // The same within a transaction.
-    lose(&lost);
+    lose(&db, &blobs, &lost);
     let tx = db.transaction(Isolation::Snapshot);
     assert_eq!(tx.blobs("pages").unwrap().collect_garbage().unwrap(), 7);
     tx.commit().unwrap();

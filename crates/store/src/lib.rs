@@ -438,7 +438,15 @@ pub trait Store: Read {
     ///
     /// # Errors
     /// Failed writes poison.
-    fn compact(&self) -> Result<()>;
+    fn compact(&self) -> Result<()> {
+        self.compact_while(&|| true)
+    }
+
+    /// The same as long as `go_on` says so, which is asked every few thousand rows of a merge.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] where it did not: keyspaces that were merged by then are. Failed writes poison.
+    fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()>;
 
     /// Takes `bytes` of the cache's budget until the returned value is dropped: blocks go, filters and
     /// indexes stay. A store without a cache lends nothing.

@@ -99,7 +99,7 @@ impl Store for ModelStore {
         Ok(())
     }
 
-    fn compact(&self) -> Result<()> {
+    fn compact_while(&self, _: &dyn Fn() -> bool) -> Result<()> {
         Ok(())
     }
 

@@ -151,7 +151,7 @@ impl Blocks for Session<'_> {
             self.lets_plans_go = true;
             return Ok(output);
         }
-        crate::system::run(self.engine, &self.names, self.read(), op, |expr| {
+        crate::system::run(self.engine, &self.names, self.read(), op, &self.watch, |expr| {
             let ambient = EnvAmbient(&self.watch);
             known(expr, self.parameters, &self.interner, &ambient)
         })

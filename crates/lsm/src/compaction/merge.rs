@@ -12,7 +12,6 @@ use crate::table::{RangeTombstone, Table, TableMeta};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{RowSource, RunSource, VersionMerger};
 use base::{KeyRange, KeyShape, Shape, TableId};
-use env::sync::atomic::AtomicBool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub(crate) fn compact(
     version: &Version,
     choice: &Choice,
     snapshots: Snapshots<'_>,
-    cancel: &AtomicBool,
+    go_on: &dyn Fn() -> bool,
 ) -> Result<TreeEdit> {
     match choice {
         Choice::Nothing => Ok(TreeEdit::default()),
@@ -34,7 +33,7 @@ pub(crate) fn compact(
         }
         Choice::Merge { tables, into } => {
             let inputs = find(version, tables)?;
-            let metas = merge(context, shape, version, inputs, *into, snapshots, cancel)?;
+            let metas = merge(context, shape, version, inputs, *into, snapshots, go_on)?;
             let added = metas.into_iter().map(|meta| added(*into, meta)).collect();
             Ok(TreeEdit { added, removed: tables.clone() })
         }
@@ -72,7 +71,7 @@ fn merge(
     inputs: Vec<Input>,
     into: usize,
     snapshots: Snapshots<'_>,
-    cancel: &AtomicBool,
+    go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<TableMeta>> {
     let tombstones: Vec<RangeTombstone> =
         inputs.iter().flat_map(|input| range_tombstones(&input.table)).collect();
@@ -91,7 +90,7 @@ fn merge(
     });
     let mut versions = VersionMerger::new(shape, sources.collect())?;
     let mut writer = RunWriter::new(context, shape, into == LEVEL_MAX, 0);
-    rewrite(&mut versions, &rules, &mut writer, cancel)?;
+    rewrite(&mut versions, &rules, &mut writer, go_on)?;
     let metas = writer.finish()?;
     count_written(&context.written.merged, &metas);
     Ok(metas)

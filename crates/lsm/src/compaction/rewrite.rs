@@ -9,7 +9,6 @@ use crate::rows::Rows;
 use crate::run_writer::RunWriter;
 use crate::view::VersionMerger;
 use base::{KeyRange, KeyRef, Shape};
-use env::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows read before the rules are applied. Cancelling waits for one such step.
 const STEP_ROWS: usize = 16 << 10;
@@ -32,7 +31,7 @@ pub(crate) fn rewrite(
     versions: &mut VersionMerger<'_>,
     rules: &Rules<'_>,
     writer: &mut RunWriter,
-    cancel: &AtomicBool,
+    go_on: &dyn Fn() -> bool,
 ) -> Result<()> {
     let below = rules.below;
     let is_bottom = |range: &KeyRange| below.holds_none_of(range);
@@ -44,7 +43,7 @@ pub(crate) fn rewrite(
     let mut rest = Rows::new(rules.shape);
     let mut kept = Vec::new();
     loop {
-        if cancel.load(Ordering::Relaxed) {
+        if !go_on() {
             return Err(Error::Cancelled);
         }
         let more = versions.next_chunk(STEP_ROWS, &mut rows)?;

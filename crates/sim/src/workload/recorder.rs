@@ -249,8 +249,8 @@ impl Store for Recorder {
         self.kv.flush()
     }
 
-    fn compact(&self) -> Result<()> {
-        self.kv.compact()
+    fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.kv.compact_while(go_on)
     }
 
     fn lend_cache(&self, bytes: u64) -> Box<dyn Send> {
