@@ -1,8 +1,8 @@
 """Runs the key-value and counter workloads of every engine in turn, each workload in a process of its own.
 
-Rounds are interleaved: within a round every engine has its turn at a workload before the next begins, in an order of its
-own: who comes after an engine that gives much memory back gets fresh pages, which cost a virtual machine more than used
-ones. Lines of JSON go to a file, a Markdown table of medians beside it (`report.py`).
+Rounds are interleaved: within a round every engine has its turn at a workload before the next begins, in an order of
+its own: who comes after an engine that gives much memory back gets fresh pages, which cost a virtual machine more than
+used ones. Lines of JSON go to a file, a Markdown table of medians beside it (`report.py`).
 """
 
 import argparse

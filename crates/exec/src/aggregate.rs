@@ -119,15 +119,15 @@ impl Groups {
         let is_one_group = self.plain.is_empty() && weights.is_empty();
         self.find(columns, rows);
         self.begin()?;
-        // The range of a column, which `min` and `max` may both ask for.
+        // The range of a column, which `min` and `max` may both ask for, each at a place of its own in the head.
         let mut seen = None;
         let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
         for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
             let cells = columns[*place];
             let numbered = self.numbers.iter().map(|&number| number as usize).enumerate();
             let range = || match seen {
-                Some((of, range)) if of == *place => range,
-                _ => seen.insert((*place, small_range(cells))).1,
+                Some((of, range)) if of == cells.as_ptr() => range,
+                _ => seen.insert((cells.as_ptr(), small_range(cells))).1,
             };
             if is_one_group && states.add_all(cells, rows, range, interner, span)? {
                 continue;

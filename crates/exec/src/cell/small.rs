@@ -69,15 +69,39 @@ pub(crate) fn select_small_ints(
 
 /// The least and the greatest of cells that are all small integers; `None` where one is not, or there are none.
 pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
-    let high = |cell: &Cell| (cell.0 << (64 - INT_BITS)).cast_signed();
-    let (mut all, mut least, mut greatest) = (u64::MAX, i64::MAX, i64::MIN);
-    for cell in cells {
-        all &= cell.0;
-        least = least.min(high(cell));
-        greatest = greatest.max(high(cell));
+    // With a half added, and an exponent above, the integers are doubles in the same order: the vectors that every x86-64 has compare
+    // those, and no words of 64 bits. As many at once as hide how long one comparison takes.
+    const LANES: usize = 8;
+    const EXPONENT: u64 = 1075 << 52;
+    const BITS: u64 = u64::MAX >> (64 - INT_BITS);
+    let double = |cell: Cell| f64::from_bits(EXPONENT | ((cell.0 & BITS) ^ HALF));
+    let first = double(*cells.first()?);
+    let (mut all, mut least, mut greatest) = ([u64::MAX; LANES], [first; LANES], [first; LANES]);
+    let (chunks, rest) = cells.as_chunks::<LANES>();
+    for chunk in chunks {
+        // A loop for each, and no `f64::min`, which looks for what is no number: these are the vectors' own operations.
+        let doubles = chunk.map(double);
+        for lane in 0..LANES {
+            all[lane] &= chunk[lane].0;
+        }
+        for lane in 0..LANES {
+            least[lane] = if doubles[lane] < least[lane] { doubles[lane] } else { least[lane] };
+        }
+        for lane in 0..LANES {
+            let (double, best) = (doubles[lane], greatest[lane]);
+            greatest[lane] = if double > best { double } else { best };
+        }
     }
-    let is_range = are_small(all) && !cells.is_empty();
-    is_range.then_some((least >> (64 - INT_BITS), greatest >> (64 - INT_BITS)))
+    let rest_all = rest.iter().fold(u64::MAX, |all, cell| all & cell.0);
+    let rest = || rest.iter().map(|&cell| double(cell));
+    let least = least.into_iter().chain(rest()).fold(first, f64::min);
+    let greatest = greatest.into_iter().chain(rest()).fold(first, f64::max);
+    let int = |double: f64| {
+        let word = (double.to_bits() & BITS) ^ HALF;
+        (word << (64 - INT_BITS)).cast_signed() >> (64 - INT_BITS)
+    };
+    let common = all.into_iter().fold(rest_all, |all, lane| all & lane);
+    are_small(common).then(|| (int(least), int(greatest)))
 }
 
 /// The integers of cells that are all small ones; `None` where one is not.
