@@ -69,6 +69,17 @@ fn a_join_with_itself_meets_the_popular_more_often() {
     assert!(thought < 10.0, "{thought}");
 }
 
+/// LSQB's third pattern took a hundred and fifty thousand rows of cities and countries first.
+#[test]
+fn a_chain_of_small_relations_finds_one_row_each() {
+    let engine = engine(&[
+        "?[a, b] := a in int_range(2000), k in int_range(5), b = mod(a * 7 + k * 331, 2000) :create knows {a: Int, b: Int}",
+        "?[p, city] := p in int_range(2000), city = mod(p * 13, 600) :create lives {p: Int, city: Int}",
+        "?[city, land] := city in int_range(600), land = mod(city, 25) :create part {city: Int, land: Int}",
+    ]);
+    is_about_right(&engine, "?[a, b, land] := *knows[a, b], *lives[a, city], *part[city, land]");
+}
+
 #[test]
 fn a_column_of_few_values_leaves_more_than_one_of_many() {
     let engine = engine(&["?[id, city, name] := id in int_range(20000), city = mod(id, 4),
