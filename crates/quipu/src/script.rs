@@ -261,7 +261,7 @@ impl Host for Beside {
         for entry in Catalog::new(Arc::clone(&self.store)).list()? {
             let Entry::Blobs(def, _) = entry else { continue };
             if !go_on() {
-                break;
+                return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
             }
             let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
             // It may be gone by now.
