@@ -479,7 +479,7 @@ impl Engine {
         }
         let kept =
             lasting.map(|snapshot| crate::fixed::Kept { cache: &self.projections, snapshot });
-        let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host.as_deref() };
+        let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host() };
         let is_ordered = !query.options.order.is_empty();
         // One row at least: an assertion may ask whether there are any.
         let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));

@@ -171,9 +171,7 @@ fn arrow_type(of: &Type) -> Option<DataType> {
 }
 
 fn field_of(column: &ColumnOf, of: DataType) -> Field {
-    let field = Field::new(&column.name, of, true);
-    let is_json = *column.column_type.without_null() == Type::Json;
-    if is_json { quipu::json_field(field) } else { field }
+    quipu::arrow_field(&column.name, of, *column.column_type.without_null() == Type::Json)
 }
 
 /// The rows of a batch as Arrow has them.

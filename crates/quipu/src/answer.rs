@@ -1,5 +1,6 @@
 //! What a script answers: rows of values, and the same as typed columns.
 
+use crate::answer_kind::{Item, Kind, Seen};
 use base::{BytesColumn, Validity as ValidRows};
 use exec::{Cell, Interner, Output, ShortText};
 use model::{Series, Type, Value, Values, Vector, VectorKind};
@@ -17,169 +18,6 @@ pub struct Answer {
     output: Output,
     /// Of each column what it holds here and in other parts of the same result; `None` where this is all there is.
     kinds: Option<Arc<[Kind]>>,
-}
-
-/// What all values of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Null,
-    Bool,
-    Int,
-    Id,
-    Float,
-    Str,
-    Bytes,
-    /// Vectors of one width and of so many floats.
-    Vector(VectorKind, usize),
-    /// Lists of items of one kind.
-    List(Item),
-    Json,
-    Literal,
-}
-
-impl Kind {
-    /// Of a column that holds values of a type.
-    pub(crate) fn of(column_type: &Type) -> Self {
-        match column_type.without_null() {
-            Type::Vector(kind, len) => {
-                usize::try_from(*len).map_or(Self::Literal, |len| Self::vector(*kind, len))
-            }
-            Type::List(item, _) => Item::of(item).map_or(Self::Literal, Self::List),
-            Type::Bool => Self::Bool,
-            Type::Int => Self::Int,
-            Type::Id => Self::Id,
-            Type::Float => Self::Float,
-            Type::String => Self::Str,
-            Type::Bytes => Self::Bytes,
-            Type::Json => Self::Json,
-            _ => Self::Literal,
-        }
-    }
-
-    /// Whether a column of it takes what was seen.
-    fn takes(self, seen: &Seen) -> bool {
-        let Seen { bool, int, negative, id, float, str, bytes, other, shape, null: _ } = *seen;
-        match self {
-            Self::Literal => true,
-            Self::Vector(..) | Self::List(_) | Self::Json => {
-                let fits = shape.is_none_or(|shape| shape.join(self) == self);
-                !(bool || int || id || float || str || bytes) && fits
-            }
-            Self::Null => !(bool || int || id || float || str || bytes || other),
-            Self::Bool => !(int || id || float || str || bytes || other),
-            Self::Int => !(bool || id || float || str || bytes || other),
-            Self::Id => !(bool || negative || float || str || bytes || other),
-            Self::Float => !(bool || str || bytes || other),
-            Self::Str => !(bool || int || id || float || bytes || other),
-            Self::Bytes => !(bool || int || id || float || str || other),
-        }
-    }
-
-    /// The kind of vectors; such as Arrow has no lists for are literals.
-    fn vector(kind: VectorKind, len: usize) -> Self {
-        let fits = (1..=i32::MAX as usize).contains(&len);
-        if fits { Self::Vector(kind, len) } else { Self::Literal }
-    }
-
-    /// Of a value that is no boolean, number, text or byte string.
-    fn of_nested(value: &Value) -> Self {
-        match value {
-            Value::Vector(Vector::F32(floats)) => Self::vector(VectorKind::F32, floats.len()),
-            Value::Vector(Vector::F64(floats)) => Self::vector(VectorKind::F64, floats.len()),
-            Value::List(items) => {
-                let join = |all: Item, item| all.join(Item::of_value(item)?);
-                items.iter().try_fold(Item::Null, join).map_or(Self::Literal, Self::List)
-            }
-            Value::Json(_) => Self::Json,
-            _ => Self::Literal,
-        }
-    }
-
-    /// What values of two nested kinds are together.
-    fn join(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::List(a), Self::List(b)) => a.join(b).map_or(Self::Literal, Self::List),
-            (a, b) if a == b => a,
-            _ => Self::Literal,
-        }
-    }
-
-    /// What more parts of a result may be, of which this is the first: that lists are empty says nothing of those that come.
-    pub(crate) fn of_first(self) -> Self {
-        if self == Self::List(Item::Null) { Self::Literal } else { self }
-    }
-}
-
-/// What all items of lists are, but for nulls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
-    Null,
-    Bool,
-    Int,
-    Float,
-    Str,
-}
-
-impl Item {
-    fn of(item_type: &Type) -> Option<Self> {
-        Some(match item_type.without_null() {
-            Type::Bool => Self::Bool,
-            Type::Int => Self::Int,
-            Type::Float => Self::Float,
-            Type::String => Self::Str,
-            _ => return None,
-        })
-    }
-
-    fn of_value(item: &Value) -> Option<Self> {
-        Some(match item {
-            Value::Null => Self::Null,
-            Value::Bool(_) => Self::Bool,
-            Value::Int(_) => Self::Int,
-            Value::Float(_) => Self::Float,
-            Value::Str(_) => Self::Str,
-            _ => return None,
-        })
-    }
-
-    /// What items of two kinds are together, as numbers of a column are; `None` if of several.
-    fn join(self, other: Self) -> Option<Self> {
-        match (self, other) {
-            (Self::Null, other) | (other, Self::Null) => Some(other),
-            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Some(Self::Float),
-            (a, b) => (a == b).then_some(a),
-        }
-    }
-
-    /// A column of no items.
-    fn column(self) -> AnswerColumn {
-        let values = match self {
-            Self::Null => AnswerValues::Null(0),
-            Self::Bool => AnswerValues::Bool(Vec::new()),
-            Self::Int => AnswerValues::Int(Vec::new()),
-            Self::Float => AnswerValues::Float(Vec::new()),
-            Self::Str => AnswerValues::Str(BytesColumn::default()),
-        };
-        AnswerColumn { values, valid: ValidRows::default() }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Null => "null",
-            Self::Bool => "Bool",
-            Self::Int => "Int",
-            Self::Id => "ids",
-            Self::Float => "Float",
-            Self::Str => "String",
-            Self::Bytes => "Bytes",
-            Self::Vector(..) => "vectors",
-            Self::List(_) => "lists",
-            Self::Json => "Json",
-            Self::Literal => "several types",
-        })
-    }
 }
 
 /// A column of one type.
@@ -360,7 +198,10 @@ impl Answer {
         let (cells, interner) = (&self.output.columns[column][..], &*self.output.interner);
         match &self.kinds {
             Some(kinds) => column_of(cells, interner, kinds[column], cells.contains(&Cell::NULL)),
-            None => self.seen(column).column(cells, interner),
+            None => {
+                let seen = self.seen(column);
+                column_of(cells, interner, seen.kind(), seen.null)
+            }
         }
     }
 }
@@ -471,98 +312,21 @@ impl AnswerColumn {
             Values::Any(values) => {
                 let interner = Interner::default();
                 let cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
-                let kind = Kind::of(of);
-                if let Kind::Vector(..) | Kind::List(_) | Kind::Json = kind {
-                    return column_of(&cells, &interner, kind, cells.contains(&Cell::NULL));
-                }
-                let mut seen = Seen::default();
-                cells.iter().for_each(|&cell| seen.look(cell, &interner));
-                if *of.without_null() != Type::Any {
-                    (seen.other, seen.shape) = (true, Some(Kind::Literal));
-                }
-                return seen.column(&cells, &interner);
+                let (kind, has_null) = if *of.without_null() == Type::Any {
+                    let mut seen = Seen::default();
+                    cells.iter().for_each(|&cell| seen.look(cell, &interner));
+                    (seen.kind(), seen.null)
+                } else {
+                    let kind = match Kind::of(of) {
+                        kind @ (Kind::Vector(..) | Kind::List(_) | Kind::Json) => kind,
+                        _ => Kind::Literal,
+                    };
+                    (kind, cells.contains(&Cell::NULL))
+                };
+                return column_of(&cells, &interner, kind, has_null);
             }
         };
         Self { values, valid: series.valid }
-    }
-}
-
-/// What kinds of values a column holds.
-#[derive(Default)]
-struct Seen {
-    null: bool,
-    bool: bool,
-    int: bool,
-    negative: bool,
-    id: bool,
-    float: bool,
-    str: bool,
-    bytes: bool,
-    other: bool,
-    /// What all others are.
-    shape: Option<Kind>,
-}
-
-impl Seen {
-    fn look(&mut self, cell: Cell, interner: &Interner) {
-        if let Some(int) = cell.as_small_int() {
-            self.int = true;
-            self.negative |= int < 0;
-        } else if cell.as_plain_float().is_some() {
-            self.float = true;
-        } else if cell.as_short_text().is_some() {
-            self.str = true;
-        } else {
-            interner.with(cell, |value| match value {
-                Value::Null => self.null = true,
-                Value::Bool(_) => self.bool = true,
-                Value::Int(int) => {
-                    self.int = true;
-                    self.negative |= *int < 0;
-                }
-                Value::Id(_) => self.id = true,
-                Value::Float(_) => self.float = true,
-                Value::Str(_) => self.str = true,
-                Value::Bytes(_) => self.bytes = true,
-                other => {
-                    self.other = true;
-                    let kind = Kind::of_nested(other);
-                    self.shape = Some(self.shape.map_or(kind, |shape| shape.join(kind)));
-                }
-            });
-        }
-    }
-
-    /// What all values are.
-    fn kind(&self) -> Kind {
-        let number = self.int || self.id || self.float;
-        let kinds = [self.bool, number, self.str, self.bytes, self.other];
-        let is_one_kind = kinds.iter().filter(|&&seen| seen).count() <= 1;
-        if !is_one_kind {
-            Kind::Literal
-        } else if self.other {
-            self.shape.unwrap_or(Kind::Literal)
-        } else if self.bool {
-            Kind::Bool
-        } else if self.float {
-            Kind::Float
-        } else if self.id && self.negative {
-            Kind::Literal
-        } else if self.id {
-            Kind::Id
-        } else if self.int {
-            Kind::Int
-        } else if self.str {
-            Kind::Str
-        } else if self.bytes {
-            Kind::Bytes
-        } else {
-            Kind::Null
-        }
-    }
-
-    fn column(&self, cells: &[Cell], interner: &Interner) -> AnswerColumn {
-        column_of(cells, interner, self.kind(), self.null)
     }
 }
 

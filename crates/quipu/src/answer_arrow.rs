@@ -9,7 +9,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use base::{BytesColumn, Validity as ValidRows};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -38,8 +38,7 @@ impl Answer {
             let column = self.column(column);
             let is_json = matches!(column.values, AnswerValues::Json(_));
             let array = column.into_arrow(self.len())?;
-            let field = Field::new(name, array.data_type().clone(), true);
-            fields.push(if is_json { json_field(field) } else { field });
+            fields.push(arrow_field(name, array.data_type().clone(), is_json));
             arrays.push(array);
         }
         // A result may have rows and no columns.
@@ -225,9 +224,13 @@ impl AnswerColumn {
     }
 }
 
-/// The field of a column of texts as one of JSON, which is Arrow's extension type `arrow.json`.
+/// The field of a column that may hold nulls; of texts that are JSON as Arrow's extension type `arrow.json`.
 #[must_use]
-pub fn json_field(field: Field) -> Field {
+pub fn arrow_field(name: &str, of: DataType, is_json: bool) -> Field {
+    let field = Field::new(name, of, true);
+    if !is_json {
+        return field;
+    }
     let says = [(EXTENSION_TYPE_NAME_KEY, JSON), (EXTENSION_TYPE_METADATA_KEY, "")];
     let says = says.map(|(key, value)| (key.to_owned(), value.to_owned()));
     field.with_metadata(HashMap::from(says))

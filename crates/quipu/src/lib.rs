@@ -23,6 +23,7 @@
 
 mod answer;
 mod answer_arrow;
+mod answer_kind;
 mod backup;
 mod callback;
 mod check;
@@ -41,7 +42,7 @@ mod stream;
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
 pub use answer::{Answer, AnswerColumn, AnswerValues};
-pub use answer_arrow::{ArrowParts, ParquetParts, is_json_field, json_field};
+pub use answer_arrow::{ArrowParts, ParquetParts, arrow_field, is_json_field};
 pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};

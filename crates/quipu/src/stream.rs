@@ -1,6 +1,7 @@
 //! Scripts whose rows are handed out while they are found.
 
-use crate::answer::{Answer, Kind};
+use crate::answer::Answer;
+use crate::answer_kind::Kind;
 use crate::database::Database;
 use crate::script::{Parameters, RunOptions, run_of, said, with_debug};
 use env::sync::Mutex;

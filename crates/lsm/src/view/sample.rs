@@ -82,10 +82,10 @@ impl SuperVersion {
         out: &mut Batch,
     ) -> Result<()> {
         let mut left = n;
-        let mut budget = (n as u64).saturating_mul(DRAWS_A_ROW).saturating_add(DRAWS_MIN);
         let mut picked = Picked { rows: Batch::new(self.shape()), numbers: Vec::new() };
         let mut population = self.population(at);
-        budget = budget.min(population.counted_draws(n as u64));
+        let most = (n as u64).saturating_mul(DRAWS_A_ROW).saturating_add(DRAWS_MIN);
+        let mut budget = most.min(population.counted_draws(n as u64));
         while left > 0 && budget > 0 {
             let draws = (left + left / 4 + 8).min(ROUND_DRAWS);
             picked.rows.clear();
