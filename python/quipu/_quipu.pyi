@@ -1534,8 +1534,10 @@ class Relation:
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table``.
 
-        ``Int`` is int64, ``Float`` float64, ``Bool`` bool, ``String`` string, ``Bytes`` binary, anything else text as
-        the language writes it. A column of ``Any`` is what its values are, as in :meth:`Result.to_arrow`.
+        ``Int`` is int64, ``Float`` float64, ``Bool`` bool, ``String`` string, ``Bytes`` binary, a vector a fixed-size
+        list, a list of booleans, numbers or texts a list, ``Json`` Arrow's extension type ``arrow.json`` (text, which
+        Polars has under ``.ext.storage()``), anything else text as the language writes it. A column of ``Any`` is what
+        its values are, as in :meth:`Result.to_arrow`.
 
         Raises:
             ImportError: pyarrow is not installed.
@@ -1565,9 +1567,9 @@ class Result:
     Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is. There a
     column of integers is ``int64`` (``uint64`` with some past 2**63), of floats, or of integers and floats,
     ``float64``, of booleans ``bool``, of texts ``utf8``, of bytes ``binary``, of vectors of one length a
-    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers or texts; each may hold
-    nulls, and a column of nothing else is ``null``. Any other column, and one of several types, is ``utf8`` with each
-    value as a script would write it.
+    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers or texts, of Json the
+    extension type ``arrow.json``; each may hold nulls, and a column of nothing else is ``null``. Any other column, and
+    one of several types, is ``utf8`` with each value as a script would write it.
     """
 
     @property
