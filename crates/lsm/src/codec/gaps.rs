@@ -20,6 +20,9 @@ pub(super) const SHAPE_BYTES: usize = 3;
 /// Lines of a group that are fetched: those behind them the processor fetches on its own.
 const GROUP_LINES: usize = 4;
 
+/// Lines that some sixteen gaps lie on.
+const FEW_LINES: usize = 2;
+
 /// Appends one group: packed gaps, then the places of the patches, then their packed high bits.
 pub(super) fn encode_group(gaps: &[u64], shapes: &mut Vec<u8>, stream: &mut Vec<u8>) {
     let mut of_width = [0_usize; 65];
@@ -80,6 +83,14 @@ impl<'a> Group<'a> {
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch_front(self.bytes, GROUP_LINES);
+        prefetch_value(self.patches);
+    }
+
+    /// Fetches some gaps from a place on, and the patches.
+    #[inline]
+    pub(super) fn prefetch_from(&self, place: usize) {
+        let at = data_bytes(self.width, place).min(self.bytes.len());
+        prefetch_front(&self.bytes[at..], FEW_LINES);
         prefetch_value(self.patches);
     }
 

@@ -12,8 +12,10 @@
 //!    searched over entries alone.
 //! 4. With two key words a run's first word is unique in the block; it is stored minus its index.
 
+mod samples;
 mod seek;
 
+pub use samples::{LazySamples, Samples};
 pub use seek::Seek;
 
 use super::bitpack::{self, PADDING_BYTES, Packed};

@@ -679,6 +679,9 @@ pub(crate) fn key_at<'a>(
     buffer: &'a mut [u64; base::WORDS_MAX],
 ) -> KeyRef<'a> {
     match keys {
+        Keys::Words(columns) if columns.len() == 1 => {
+            KeyRef::Words(std::slice::from_ref(&columns[0][i]))
+        }
         Keys::Words(columns) => {
             for (word, column) in buffer.iter_mut().zip(columns) {
                 *word = column[i];

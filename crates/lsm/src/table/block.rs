@@ -386,6 +386,10 @@ impl Block {
     pub fn find(&self, key: KeyRef<'_>) -> Option<usize> {
         let columns = self.columns();
         match (&columns.keys, key) {
+            (KeyColumn::Words(reader), KeyRef::Words(key)) if reader.words() == 1 => {
+                let samples = columns.samples_for(reader);
+                reader.find_first_from(key, reader.seek(key, samples))
+            }
             (KeyColumn::Words(reader), KeyRef::Words(key)) => reader.find_first(key),
             (KeyColumn::Bytes(strings), KeyRef::Bytes(key)) => {
                 let row = strings.lower_bound(key);
@@ -401,7 +405,7 @@ impl Block {
         prefetch_value(self.columns());
     }
 
-    /// Fetches what [`Self::seek`] reads.
+    /// Fetches what [`Self::seek`] reads for any key.
     #[inline]
     pub(crate) fn prefetch_keys(&self) {
         if let KeyColumn::Words(reader) = &self.columns().keys {
@@ -409,11 +413,23 @@ impl Block {
         }
     }
 
+    /// Fetches what [`Self::seek`] reads for a key.
+    #[inline]
+    pub(crate) fn prefetch_key(&self, key: KeyRef<'_>) {
+        let columns = self.columns();
+        if let (KeyColumn::Words(reader), KeyRef::Words(key)) = (&columns.keys, key) {
+            reader.prefetch_samples(key, columns.samples());
+        }
+    }
+
     /// Where [`Self::find_from`] begins to look for a key; fetches what is decoded there.
     #[inline]
     pub(crate) fn seek(&self, key: KeyRef<'_>) -> Option<Seek> {
-        match (&self.columns().keys, key) {
-            (KeyColumn::Words(reader), KeyRef::Words(key)) => Some(reader.seek(key)),
+        let columns = self.columns();
+        match (&columns.keys, key) {
+            (KeyColumn::Words(reader), KeyRef::Words(key)) => {
+                Some(reader.seek(key, columns.samples_for(reader)))
+            }
             _ => None,
         }
     }

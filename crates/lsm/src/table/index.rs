@@ -176,7 +176,25 @@ impl Index {
     /// The first block that can hold `key` or, for a prefix, a key that begins with it.
     #[inline]
     pub(super) fn block_for(&self, key: KeyRef<'_>) -> Option<usize> {
-        let block = self.first_ending_from(key);
+        self.if_it_can_hold(self.first_ending_from(key), key)
+    }
+
+    /// The same where all blocks before `from` end before the key: fast where it is one of the next.
+    #[inline]
+    pub(super) fn block_for_from(&self, from: usize, key: KeyRef<'_>) -> Option<usize> {
+        match (&self.last, key) {
+            (Keys::Words(columns), KeyRef::Words(&[word])) if columns.len() == 1 => {
+                let last = &columns[0];
+                let block = lower_bound_near(from..last.len(), |i| last[i] < word);
+                self.if_it_can_hold(block, key)
+            }
+            _ => self.block_for(key),
+        }
+    }
+
+    /// A block whose last key is at least `key`, if it is one and does not begin past it.
+    #[inline]
+    fn if_it_can_hold(&self, block: usize, key: KeyRef<'_>) -> Option<usize> {
         (block < self.blocks() && !self.begins_past(block, key)).then_some(block)
     }
 

@@ -182,6 +182,12 @@ impl Table {
         self.index.block_for(key)
     }
 
+    /// The same where all blocks before `from` end before the key: fast where it is one of the next.
+    #[inline]
+    pub(crate) fn block_for_from(&self, from: usize, key: KeyRef<'_>) -> Option<usize> {
+        self.index.block_for_from(from, key)
+    }
+
     /// Whether there is a block `i`, and its first key begins with this word.
     #[inline]
     pub(crate) fn block_begins_with(&self, i: usize, word: u64) -> bool {

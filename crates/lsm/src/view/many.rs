@@ -10,7 +10,7 @@ use super::runs::RunView;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::{Memtable, is_sorted, key_at, sort};
-use crate::table::Fill;
+use crate::table::{Fill, Table};
 use base::{Batch, KeyRef, Keys, Projection, Shape, WORDS_MAX};
 
 /// Keys looked up together: bounds the blocks held at once.
@@ -127,6 +127,35 @@ impl SuperVersion {
     }
 }
 
+/// Of so many keys, one is asked of the filters before the others.
+const FILTER_STEP: usize = 16;
+
+/// Below so many keys, all of them are asked.
+const FILTER_SAMPLE_MIN: usize = 16 * FILTER_STEP;
+
+/// Whether the tables' filters are to be asked for keys, given the numbers of their tables; they are fetched then. Where a sample of the keys may be
+/// there all of it, they are not: each question waits for a line of memory, and hardly one would spare a look into a block.
+fn asks_filters(run: &RunView, keys: &Keys, open: &[u32], numbers: &[usize]) -> bool {
+    let mut buffer = [0; WORDS_MAX];
+    let mut each = |step: usize, ask: &mut dyn FnMut(&Table, KeyRef<'_>) -> bool| {
+        let sample = open.iter().zip(numbers).step_by(step);
+        sample.filter_map(|(&i, &number)| Some((i, run.tables.get(number)?))).all(|(i, table)| {
+            ask(table, key_at(keys, i as usize, &mut buffer))
+        })
+    };
+    let mut prefetch = |table: &Table, key: KeyRef<'_>| {
+        table.prefetch_filter(key);
+        true
+    };
+    if open.len() >= FILTER_SAMPLE_MIN {
+        each(FILTER_STEP, &mut prefetch);
+        if each(FILTER_STEP, &mut |table, key| table.may_contain_key(key)) {
+            return false;
+        }
+    }
+    each(1, &mut prefetch)
+}
+
 /// Takes from `open` the keys, of places not decided yet, that the run decides.
 fn locate_in_run(
     run: &RunView,
@@ -140,15 +169,9 @@ fn locate_in_run(
     // Table and block; keys ascend, so the keys of a block follow one another.
     let mut needed: Vec<(usize, usize)> = Vec::new();
     // Loops of their own here and below, in which cache misses pass beside each other.
-    let mut numbers = Vec::with_capacity(open.len());
-    for &i in &*open {
-        let key = key_at(keys, i as usize, &mut buffer);
-        let number = run.table_for(key);
-        numbers.push(number);
-        if let Some(table) = run.tables.get(number) {
-            table.prefetch_filter(key);
-        }
-    }
+    let table_of = |&i: &u32| run.table_for(key_at(keys, i as usize, &mut buffer));
+    let numbers: Vec<usize> = open.iter().map(table_of).collect();
+    let asks_filters = asks_filters(run, keys, open, &numbers);
     for (&i, number) in open.iter().zip(numbers) {
         let key = key_at(keys, i as usize, &mut buffer);
         match run.tables.get(number) {
@@ -156,10 +179,12 @@ fn locate_in_run(
             Some(_) if run.ends_at(number, key) => places.find(run, i, key, snapshot)?,
             Some(table)
                 if table.meta().global_seq <= snapshot
-                    && table.may_contain_key(key)
-                    && let Some(block) = table.block_for(key) =>
+                    && (!asks_filters || table.may_contain_key(key)) =>
             {
-                if needed.last() != Some(&(number, block)) {
+                let last = needed.last().copied();
+                let from = last.filter(|(table, _)| *table == number).map_or(0, |(_, block)| block);
+                let Some(block) = table.block_for_from(from, key) else { continue };
+                if last != Some((number, block)) {
                     needed.push((number, block));
                 }
                 wanted.push((i, needed.len() as u32 - 1));
@@ -177,6 +202,9 @@ fn locate_in_run(
     let blocks = &places.blocks[held..];
     blocks.iter().for_each(|block| block.prefetch_columns());
     blocks.iter().for_each(|block| block.prefetch_keys());
+    for &(i, number) in &wanted {
+        blocks[number as usize].prefetch_key(key_at(keys, i as usize, &mut buffer));
+    }
     let seek = |&(i, number): &(u32, u32)| {
         blocks[number as usize].seek(key_at(keys, i as usize, &mut buffer))
     };

@@ -154,7 +154,8 @@ impl<'a> Places<'a> {
     /// Takes note of a key's newest version in a run; `repeats` says whether older ones may follow it there.
     pub(super) fn add_row(&mut self, i: u32, block: u32, row: usize, repeats: bool) {
         let found_in = &self.blocks[block as usize];
-        let is_deleted = found_in.seq(row) < self.cover(i);
+        let cover = self.cover(i);
+        let is_deleted = cover > 0 && found_in.seq(row) < cover;
         let kind = if is_deleted { DELETE } else { found_in.kind(row) };
         self.add(i, Version::Block(block, row as u32), kind);
         if repeats && self.is_merging(i) {

@@ -1,6 +1,7 @@
 //! Look-ups of a last word inside one run: first among the groups' entries, then in the gaps of one group.
 
 use super::super::gaps::{GROUP_SLOTS, Walk};
+use super::samples::Samples;
 use super::{KeyReader, RunRange, WALK_SLOTS};
 use base::prefetch::prefetch_front;
 use std::ops::Range;
@@ -11,8 +12,10 @@ const ENTRY_LINES: usize = 3;
 /// Where in the gaps of a run a look-up begins, and the last word of the row before.
 #[derive(Clone, Copy, Debug)]
 pub struct Seek {
-    slot: usize,
-    value: u64,
+    pub(super) slot: usize,
+    pub(super) value: u64,
+    /// It ends before this slot, or at the end of the run.
+    pub(super) end: usize,
 }
 
 impl KeyReader<'_> {
@@ -46,7 +49,7 @@ impl KeyReader<'_> {
     fn seek_in_run(&self, run: usize, slots: &Range<usize>, word: u64) -> Seek {
         let first = self.firsts.get(run);
         if first >= word {
-            return Seek { slot: slots.start, value: first };
+            return Seek { slot: slots.start, value: first, end: slots.end };
         }
         let (mut low, mut high) =
             (slots.start.div_ceil(GROUP_SLOTS), slots.end.div_ceil(GROUP_SLOTS));
@@ -56,8 +59,11 @@ impl KeyReader<'_> {
             if self.entries.get(middle) < word { low = middle + 1 } else { high = middle }
         }
         match low > base {
-            true => Seek { slot: (low - 1) * GROUP_SLOTS, value: self.entries.get(low - 1) },
-            false => Seek { slot: slots.start, value: first },
+            true => {
+                let slot = (low - 1) * GROUP_SLOTS;
+                Seek { slot, value: self.entries.get(low - 1), end: slots.end }
+            }
+            false => Seek { slot: slots.start, value: first, end: slots.end },
         }
     }
 
@@ -70,14 +76,14 @@ impl KeyReader<'_> {
         slots: &Range<usize>,
         word: u64,
     ) -> (usize, bool) {
-        let Seek { mut slot, mut value } = seek;
+        let Seek { mut slot, mut value, end: last } = seek;
         if value >= word {
             return (rows.start, value == word);
         }
         // Only damaged bytes make the loop go on past one group.
-        while slot < slots.end {
+        while slot < last {
             let end = (slot / GROUP_SLOTS + 1) * GROUP_SLOTS;
-            let end = end.min(slots.end);
+            let end = end.min(last);
             let Some(group) = self.group(slot / GROUP_SLOTS) else { break };
             // All gaps of a piece at once, whose sum tells whether the word lies in it.
             while end - slot > WALK_SLOTS {
@@ -107,7 +113,7 @@ impl KeyReader<'_> {
         (rows.end, false)
     }
 
-    /// Fetches what [`Self::seek`] reads.
+    /// Fetches what [`Self::seek`] reads for any key.
     #[inline]
     pub fn prefetch_entries(&self) {
         prefetch_front(self.entries.bytes(), ENTRY_LINES);
@@ -115,11 +121,26 @@ impl KeyReader<'_> {
         prefetch_front(self.shapes, ENTRY_LINES);
     }
 
+    /// Fetches what [`Self::seek`] reads of the samples for a key.
+    #[inline]
+    pub fn prefetch_samples(&self, key: &[u64], samples: Option<&Samples>) {
+        if let (&[word], Some(samples)) = (key, samples) {
+            samples.prefetch(word);
+        }
+    }
+
     /// Where [`Self::find_first_from`] begins to look for a key of one word; fetches what is decoded there.
     #[inline]
-    pub fn seek(&self, key: &[u64]) -> Seek {
-        match *key {
-            [word] if self.rows > 0 => {
+    pub fn seek(&self, key: &[u64], samples: Option<&Samples>) -> Seek {
+        match (key, samples) {
+            (&[word], Some(samples)) => {
+                let seek = samples.seek(word, self.rows - 1);
+                if let Some(group) = self.group(seek.slot / GROUP_SLOTS) {
+                    group.prefetch_from(seek.slot % GROUP_SLOTS);
+                }
+                seek
+            }
+            (&[word], None) if self.rows > 0 => {
                 let slots = self.slots_of(0, &(0..self.rows));
                 let seek = self.seek_in_run(0, &slots, word);
                 if seek.value < word
@@ -130,7 +151,7 @@ impl KeyReader<'_> {
                 }
                 seek
             }
-            _ => Seek { slot: 0, value: 0 },
+            _ => Seek { slot: 0, value: 0, end: 0 },
         }
     }
 

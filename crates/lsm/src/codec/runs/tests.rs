@@ -42,7 +42,7 @@ fn check(rows: &[Vec<u64>], words: usize, keys: &[Vec<u64>]) {
                 assert_eq!(found, low..high, "{key:?}");
                 let first = (low < high).then_some(low);
                 assert_eq!(reader.find_first(key), first, "{key:?}");
-                assert_eq!(reader.find_first_from(key, reader.seek(key)), first, "{key:?}");
+                assert_eq!(reader.find_first_from(key, reader.seek(key, None)), first, "{key:?}");
             } else {
                 let found = reader.find_prefix(key);
                 assert_eq!(found.rows, low..high, "{key:?}");
@@ -121,7 +121,7 @@ proptest! {
                 prop_assert!(reader.find(&key[..words]).end <= count);
                 prop_assert!(reader.find_first(&key[..words]).is_none_or(|row| row < count));
                 reader.prefetch_entries();
-                let seek = reader.seek(&key[..words]);
+                let seek = reader.seek(&key[..words], None);
                 let first = reader.find_first_from(&key[..words], seek);
                 prop_assert!(first.is_none_or(|row| row < count));
             }

@@ -9,7 +9,7 @@ use super::Part;
 use crate::codec::Malformed;
 use crate::codec::bitmap::BitmapReader;
 use crate::codec::bytes::{ApartReader, BytesReader};
-use crate::codec::runs::KeyReader;
+use crate::codec::runs::{KeyReader, LazySamples, Samples};
 use crate::codec::words::WordReader;
 use crate::search;
 use crate::table::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, IS_APART, Sections};
@@ -23,6 +23,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct Columns<'a> {
     pub(super) keys: KeyColumn<'a>,
+    samples: LazySamples,
     pub(super) rows: usize,
     pub(super) plain: bool,
     /// The table's number for rows that store 0.
@@ -224,10 +225,10 @@ impl<'a> Columns<'a> {
             },
             None => global_seq,
         };
-        let mut beside_bytes = 0;
-        if let KeyColumn::Bytes(strings) = &keys {
-            beside_bytes += strings.memory_bytes();
-        }
+        let mut beside_bytes = match &keys {
+            KeyColumn::Words(reader) => LazySamples::memory_bytes(reader),
+            KeyColumn::Bytes(strings) => strings.memory_bytes(),
+        };
         for value in &values {
             if let Data::Bytes(strings) = &value.data {
                 beside_bytes += strings.inflated_bytes();
@@ -236,6 +237,7 @@ impl<'a> Columns<'a> {
         let values = values.into_boxed_slice();
         Ok(Self {
             keys,
+            samples: LazySamples::default(),
             rows,
             plain,
             global_seq,
@@ -246,6 +248,18 @@ impl<'a> Columns<'a> {
             beside_bytes,
             head_bytes,
         })
+    }
+
+    /// Samples of keys of one word, if there are some by now.
+    #[inline]
+    pub(super) fn samples(&self) -> Option<&Samples> {
+        self.samples.get()
+    }
+
+    /// The same for a look-up, which may be the one that makes them.
+    #[inline]
+    pub(super) fn samples_for(&self, reader: &KeyReader<'_>) -> Option<&Samples> {
+        self.samples.get_for(reader)
     }
 
     #[inline]
