@@ -9,6 +9,8 @@
 //! 1. [`PADDING_BYTES`] readable bytes follow the last value, so no load needs a special case.
 //! 2. A value of width `w` is below `2^w`; packing masks what is above.
 
+use base::prefetch::prefetch_front;
+
 /// Bytes after the last packed value that belong to the packed column and read as zero.
 pub const PADDING_BYTES: usize = 8;
 
@@ -250,6 +252,13 @@ impl<'a> Packed<'a> {
     pub fn get(&self, index: usize) -> u64 {
         debug_assert!(index < self.len());
         self.base.wrapping_add(get(self.bytes, self.width, index))
+    }
+
+    /// Fetches the line that value `index` begins on.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        let at = index * usize::from(self.width) / 8;
+        prefetch_front(self.bytes.get(at..).unwrap_or_default(), 1);
     }
 
     /// Decodes `out.len()` values from value `start` on.

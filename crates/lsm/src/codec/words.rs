@@ -11,6 +11,7 @@
 
 use super::bitpack::{PACKED_HEADER_BYTES, Packed, packed_bytes, width_of};
 use super::{Fields, Malformed};
+use base::prefetch::prefetch_value;
 use base::shape::{float_to_word, word_to_float};
 use std::ops::Range;
 
@@ -279,6 +280,17 @@ impl<'a> WordReader<'a> {
                 float_from((digits.get(row) ^ SIGN) as i64, *exponent)
             }
             Kind::Raw(words) => u64::from_le_bytes(words[row]),
+        }
+    }
+
+    /// Fetches what [`Self::get`] reads for a row.
+    #[inline]
+    pub fn prefetch(&self, row: usize) {
+        match &self.kind {
+            Kind::Constant(_) => {}
+            Kind::Frame(packed) | Kind::Dictionary { codes: packed, .. } => packed.prefetch(row),
+            Kind::Decimal { digits, .. } => digits.prefetch(row),
+            Kind::Raw(words) => words.get(row).into_iter().for_each(prefetch_value),
         }
     }
 

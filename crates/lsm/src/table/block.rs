@@ -451,6 +451,16 @@ impl Block {
         self.columns().touch(row, projection);
     }
 
+    /// Fetches the projected words of a row, so far as it needs no other memory to know where they are.
+    #[inline]
+    pub(crate) fn prefetch_row(&self, row: usize, projection: Projection) {
+        for (i, value) in self.columns().values.iter().enumerate() {
+            if let (true, Data::Words(reader)) = (projection.value(i), &value.data) {
+                reader.prefetch(row);
+            }
+        }
+    }
+
     /// Key of a row.
     #[must_use]
     pub fn key(&self, row: usize) -> Key {

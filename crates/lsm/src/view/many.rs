@@ -9,7 +9,7 @@ use super::places::{Place, Places};
 use super::runs::RunView;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
-use crate::memtable::{Memtable, is_sorted, key_at, sort};
+use crate::memtable::{Memtable, compare_rows, is_sorted, key_at, sort};
 use crate::table::{Fill, Table};
 use base::{Batch, KeyRef, Keys, Projection, Shape, WORDS_MAX};
 
@@ -71,11 +71,10 @@ impl SuperVersion {
         // Keys that are asked more than once, as frequent ones are, are looked up once.
         let mut asked: Vec<u32> = Vec::with_capacity(piece.len());
         let mut again: Vec<(u32, u32)> = Vec::new();
-        let (mut buffer, mut before) = ([0; WORDS_MAX], [0; WORDS_MAX]);
+        let mut buffer = [0; WORDS_MAX];
         for &i in piece {
-            let key = key_at(keys, i as usize, &mut buffer);
             match asked.last() {
-                Some(&first) if key == key_at(keys, first as usize, &mut before) => {
+                Some(&first) if compare_rows(keys, first as usize, i as usize).is_eq() => {
                     again.push((i, first));
                 }
                 _ => asked.push(i),

@@ -232,6 +232,10 @@ impl<'a> Places<'a> {
                     self.of[i as usize] = Place::Absent;
                     continue;
                 }
+                Place::Block(block, row) => {
+                    self.blocks[block as usize].prefetch_row(row as usize, values);
+                    continue;
+                }
                 _ => continue,
             }
             self.of[i as usize] = match fold.is_present() {

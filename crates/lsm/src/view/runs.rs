@@ -111,7 +111,10 @@ impl RunView {
     /// tombstone, which is the last key of its table, may be the first row of the next.
     pub(super) fn ends_at(&self, table: usize, key: KeyRef<'_>) -> bool {
         match key {
-            KeyRef::Words(words) => self.last_words.get(table).is_some_and(|l| *l == padded(words)),
+            KeyRef::Words(words) => self
+                .last_words
+                .get(table)
+                .is_some_and(|last| last.first() == words.first() && *last == padded(words)),
             KeyRef::Bytes(_) => self.last_bytes.get(table).is_some_and(|l| l.as_ref() == key),
         }
     }

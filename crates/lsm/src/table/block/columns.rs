@@ -330,6 +330,9 @@ impl ValueColumn<'_> {
     pub(super) fn append(&self, rows: Range<usize>, out: &mut Column) {
         let all = self.validity.is_none();
         match (&self.data, out) {
+            (Data::Words(reader), Column::Words(out)) if rows.len() == 1 => {
+                out.push(self.is_valid(rows.start).then(|| reader.get(rows.start)));
+            }
             (Data::Words(reader), Column::Words(out)) => {
                 let before = out.words.len();
                 reader.read(rows.clone(), &mut out.words);
