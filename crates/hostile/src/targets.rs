@@ -14,8 +14,9 @@ use ingest::{
     parse_chunk, sniff,
 };
 use kv::{Kv, RestoreOptions};
+use lsm::codec::runs::{KeyReader, LazySamples};
+use lsm::codec::words::WordReader;
 use lsm::codec::{bitmap::BitmapReader, bytes::BytesReader, filter::Filter};
-use lsm::codec::{runs::KeyReader, words::WordReader};
 use lsm::manifest::{State, VersionEdit};
 use quipu::{Database, Options, Parameters};
 use std::io::Read;
@@ -152,12 +153,13 @@ pub fn codecs(data: &[u8]) {
                     reader.get(column, row);
                 });
             }
+            let samples = LazySamples::default();
             for row in some() {
                 let key: Vec<u64> = (0..key_words).map(|column| reader.get(column, row)).collect();
                 let _ = (
                     reader.find(&key),
                     reader.find_first(&key),
-                    reader.find_first_from(&key, reader.seek(&key)),
+                    reader.find_first_from(&key, reader.seek(&key, samples.get_for(&reader))),
                     reader.lower_bound(&key),
                     reader.find_prefix(&key[..key_words - 1]),
                 );
@@ -165,7 +167,9 @@ pub fn codecs(data: &[u8]) {
             reader.prefetch_entries();
             // Past all keys, or all but damaged ones.
             let key = vec![u64::MAX; key_words];
-            reader.find_first_from(&key, reader.seek(&key));
+            reader.find_first_from(&key, reader.seek(&key, None));
+            reader.prefetch_samples(&key, samples.get());
+            reader.find_first_from(&key, reader.seek(&key, samples.get()));
             words.clear();
             reader.distinct_first_words(&mut words);
         }

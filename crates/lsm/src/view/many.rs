@@ -138,9 +138,9 @@ fn asks_filters(run: &RunView, keys: &Keys, open: &[u32], numbers: &[usize]) -> 
     let mut buffer = [0; WORDS_MAX];
     let mut each = |step: usize, ask: &mut dyn FnMut(&Table, KeyRef<'_>) -> bool| {
         let sample = open.iter().zip(numbers).step_by(step);
-        sample.filter_map(|(&i, &number)| Some((i, run.tables.get(number)?))).all(|(i, table)| {
-            ask(table, key_at(keys, i as usize, &mut buffer))
-        })
+        sample
+            .filter_map(|(&i, &number)| Some((i, run.tables.get(number)?)))
+            .all(|(i, table)| ask(table, key_at(keys, i as usize, &mut buffer)))
     };
     let mut prefetch = |table: &Table, key: KeyRef<'_>| {
         table.prefetch_filter(key);

@@ -121,7 +121,8 @@ impl LazySamples {
     pub fn get_for(&self, keys: &KeyReader<'_>) -> Option<&Samples> {
         match self.samples.get() {
             Some(samples) => Some(samples),
-            None => self.count(keys),
+            None if is_sampled(keys) => self.count(keys),
+            None => None,
         }
     }
 
@@ -133,10 +134,11 @@ impl LazySamples {
             self.lookups.store(lookups + 1, Relaxed);
             return None;
         }
-        is_sampled(keys).then(|| self.samples.get_or_init(|| Samples::of(keys, keys.rows - 1)))
+        Some(self.samples.get_or_init(|| Samples::of(keys, keys.rows - 1)))
     }
 }
 
+#[inline]
 fn is_sampled(keys: &KeyReader<'_>) -> bool {
     keys.words == 1 && keys.rows >= ROWS_MIN
 }
