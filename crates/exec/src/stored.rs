@@ -67,6 +67,26 @@ impl Columns {
         self.rows += other.rows;
     }
 
+    /// Leaves one of equal rows that follow each other.
+    pub(crate) fn dedup(&mut self) {
+        let columns = &self.columns;
+        let starts: Vec<bool> = (0..self.rows)
+            .map(|row| row == 0 || columns.iter().any(|column| column[row] != column[row - 1]))
+            .collect();
+        let rows = starts.iter().filter(|&&starts| starts).count();
+        if rows == self.rows {
+            return;
+        }
+        for column in &mut self.columns {
+            let mut row = 0;
+            column.retain(|_| {
+                row += 1;
+                starts[row - 1]
+            });
+        }
+        self.rows = rows;
+    }
+
     /// About how many bytes they take.
     pub(crate) fn bytes(&self) -> u64 {
         self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()

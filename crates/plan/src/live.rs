@@ -110,6 +110,7 @@ pub(crate) fn find(
     let (mut before, mut constants_before) = (0, 0);
     let mut passes_over = false;
     for planned in steps {
+        let mut binds = false;
         match &planned.step {
             Step::Assign { var, value, .. } => {
                 constant[*var] |= !bound[*var] && is_constant(value);
@@ -119,10 +120,14 @@ pub(crate) fn find(
             Step::Same { b, .. } => bound[*b] = true,
             Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
                 outputs.iter().for_each(|(_, var)| bound[*var] = true);
+                // Without outputs one row that is found is enough, or rows are counted.
+                binds = !outputs.is_empty();
             }
             Step::Filter(_) => {}
         }
-        passes_over |= leaves_keys_out(&planned.step, program, infos);
+        let leaves_out = leaves_keys_out(&planned.step, program, infos);
+        passes_over |= leaves_out;
+        planned.finds_alike = binds && leaves_out;
         planned.live.retain(|&var| bound[var]);
         let count = |of: &dyn Fn(Var) -> bool| (0..bound.len()).filter(|&var| of(var)).count();
         let constants = planned.live.iter().filter(|&&var| constant[var]).count();
@@ -131,7 +136,7 @@ pub(crate) fn find(
         let dropped = varies < count(&|var| bound[var] && !constant[var]) || before > varies;
         let dropped_constant =
             constants < count(&|var| constant[var]) || constants_before > constants;
-        planned.distinct &= dropped || passes_over && dropped_constant;
+        planned.distinct &= dropped || planned.finds_alike || passes_over && dropped_constant;
         (before, constants_before) = (varies, constants);
     }
 }

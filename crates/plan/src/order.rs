@@ -135,6 +135,8 @@ pub struct Planned {
     pub rows: f64,
     /// Equal rows may be made one here: what made them differ is needed no more, and more joins follow.
     pub distinct: bool,
+    /// A join that finds rows which differ only in what it does not ask for.
+    pub finds_alike: bool,
     /// Where it is written.
     pub span: Span,
     /// So many steps after this one, all of which ask whether a row is there, may be answered together with it: they bind the variable that
@@ -601,6 +603,7 @@ impl<'a> Orderer<'a> {
             live: Vec::new(),
             rows: self.rows,
             distinct: false,
+            finds_alike: false,
             span: literal.span().unwrap_or(self.rule.span),
             together: 0,
         });

@@ -64,7 +64,7 @@ impl Body<'_> {
             let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
             let is_covered = stored_path.covers(&wanted);
             let scanned_columns = if is_covered { &wanted } else { &main_keys };
-            let (read, interner) = (query.read, query.interner);
+            let (read, interner, is_set) = (query.read, query.interner, self.is_set());
             let mut any = false;
             let mut wants_more = true;
             let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
@@ -105,6 +105,10 @@ impl Body<'_> {
                 any |= found.rows > 0;
                 if once && checks.is_empty() {
                     return Ok(false);
+                }
+                if planned.finds_alike && is_set {
+                    // In the order of the keys, rows of which a part of them is asked for are often equal to the one before.
+                    found.dedup();
                 }
                 if input.rows == 1 && checks.is_empty() {
                     wants_more = self.hand_on_scanned(at, &input, found, query, emit)?;
