@@ -218,7 +218,10 @@ fn rows_are_looked_at_for_equal_ones_only_where_what_made_them_differ_is_dropped
     assert_eq!(distinct("?[day, c] := *visit[1, page, day], *edge[page, c]"), [false, false]);
     // The rows of one relation that differ in what nobody asks for.
     assert_eq!(distinct("?[a, c] := *edge[a, _], *edge[c, _]"), [true, false]);
-    assert_eq!(distinct("?[v, c] := v in [1, 2], *visit[v, page, _], *edge[page, c]"), [true, false]);
+    assert_eq!(
+        distinct("?[v, c] := v in [1, 2], *visit[v, page, _], *edge[page, c]"),
+        [true, false]
+    );
 }
 
 #[test]
