@@ -29,6 +29,11 @@ impl Cold {
     }
 
     fn with_direct_reads(direct: bool) -> Self {
+        Self::of(direct, 1)
+    }
+
+    /// The keys are the multiples of `step`.
+    fn of(direct: bool, step: u64) -> Self {
         let env = Arc::new(MemoryEnv::new(1));
         env.create_folder("/t".as_ref()).unwrap();
         let cache = Arc::new(BlockCache::new(CACHE_BYTES));
@@ -43,7 +48,7 @@ impl Cold {
         for start in (0..ROWS).step_by(1000) {
             let mut rows = Rows::new(&shape);
             for key in start..start + 1000 {
-                rows.keys.push(KeyRef::Words(&[key]));
+                rows.keys.push(KeyRef::Words(&[key * step]));
                 if let Column::Bytes(column) = &mut rows.values[0] {
                     column.push(Some(&[key as u8; VALUE_BYTES]));
                 }
@@ -121,6 +126,19 @@ fn a_batch_of_keys_waits_for_the_disk_for_heads_and_then_for_values() {
     assert!(read.bytes <= 256 * VALUE_BYTES as u64, "{read:?}");
     let read = cold.get_many((300..556).map(scattered).collect());
     assert_eq!(read.calls, 0, "what was asked for twice is kept: {read:?}");
+}
+
+#[test]
+fn a_batch_of_keys_that_are_not_there_reads_hardly_a_block() {
+    let cold = Cold::of(false, 2);
+    let absent: Vec<u64> = (0..1000).map(|i| 2 * scattered(i) + 1).collect();
+    let keys = Keys::Words(vec![absent.clone()]);
+    let read = cold.counted(|view, at, out| {
+        let mut present = Vec::new();
+        view.get_many(&keys, at, Projection::ALL, &mut present, out).unwrap();
+        assert_eq!(present, vec![false; absent.len()]);
+    });
+    assert!(read.requests <= 40, "filters deny all but some one in a hundred: {read:?}");
 }
 
 #[test]

@@ -127,10 +127,10 @@ impl SuperVersion {
 }
 
 /// Of so many keys, one is asked of the filters before the others.
-const FILTER_STEP: usize = 16;
+const FILTER_STEP: usize = if cfg!(test) { 2 } else { 16 };
 
 /// Below so many keys, all of them are asked.
-const FILTER_SAMPLE_MIN: usize = 16 * FILTER_STEP;
+const FILTER_SAMPLE_MIN: usize = if cfg!(test) { 4 } else { 256 };
 
 /// Whether the tables' filters are to be asked for keys, given the numbers of their tables; they are fetched then. Where a sample of the keys may be
 /// there all of it, they are not: each question waits for a line of memory, and hardly one would spare a look into a block.

@@ -20,10 +20,10 @@ const STEP: usize = 16;
 const _: () = assert!(GROUP_SLOTS.is_multiple_of(STEP));
 
 /// Look-ups in a block before it is sampled: what they decode for want of samples is about what it costs to make them.
-const LOOKUPS_BEFORE: usize = 16;
+const LOOKUPS_BEFORE: usize = if cfg!(test) { 2 } else { 16 };
 
 /// Blocks with fewer rows are not sampled: all of their gaps are in two groups at most.
-const ROWS_MIN: usize = 2 * GROUP_SLOTS;
+const ROWS_MIN: usize = if cfg!(test) { 2 } else { 2 * GROUP_SLOTS };
 
 /// How far a guess looks for the sample by halves before it looks at all of them: a few lines of memory, and past what keys that are spread
 /// evenly, as hashes are, stray from it in a block of usual size.
