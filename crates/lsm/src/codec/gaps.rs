@@ -17,12 +17,6 @@ pub(super) const GROUP_SLOTS: usize = 128;
 /// Bytes that say how a group is packed: width, patches, bits of a patch.
 pub(super) const SHAPE_BYTES: usize = 3;
 
-/// Lines of a group that are fetched: those behind them the processor fetches on its own.
-const GROUP_LINES: usize = 4;
-
-/// Lines that some sixteen gaps lie on.
-const FEW_LINES: usize = 2;
-
 /// Appends one group: packed gaps, then the places of the patches, then their packed high bits.
 pub(super) fn encode_group(gaps: &[u64], shapes: &mut Vec<u8>, stream: &mut Vec<u8>) {
     let mut of_width = [0_usize; 65];
@@ -79,18 +73,11 @@ impl<'a> Group<'a> {
         Some(Group { bytes, width, patches: places, high: rest, high_width })
     }
 
-    /// Fetches the front of the gaps, and the patches.
+    /// Fetches so many lines of gaps from a place on, and the patches.
     #[inline]
-    pub(super) fn prefetch(&self) {
-        prefetch_front(self.bytes, GROUP_LINES);
-        prefetch_value(self.patches);
-    }
-
-    /// Fetches some gaps from a place on, and the patches.
-    #[inline]
-    pub(super) fn prefetch_from(&self, place: usize) {
+    pub(super) fn prefetch(&self, place: usize, lines: usize) {
         let at = data_bytes(self.width, place).min(self.bytes.len());
-        prefetch_front(&self.bytes[at..], FEW_LINES);
+        prefetch_front(&self.bytes[at..], lines);
         prefetch_value(self.patches);
     }
 

@@ -12,6 +12,7 @@ use crate::Result;
 use crate::memtable::{Memtable, compare_rows, is_sorted, key_at, sort};
 use crate::table::{Fill, Table};
 use base::{Batch, KeyRef, Keys, Projection, Shape, WORDS_MAX};
+use std::sync::Arc;
 
 /// Keys looked up together: bounds the blocks held at once.
 const CHUNK_KEYS: usize = 1024;
@@ -135,24 +136,26 @@ const FILTER_SAMPLE_MIN: usize = if cfg!(test) { 4 } else { 256 };
 /// Whether the tables' filters are to be asked for keys, given the numbers of their tables; they are fetched then. Where a sample of the keys may be
 /// there all of it, they are not: each question waits for a line of memory, and hardly one would spare a look into a block.
 fn asks_filters(run: &RunView, keys: &Keys, open: &[u32], numbers: &[usize]) -> bool {
-    let mut buffer = [0; WORDS_MAX];
-    let mut each = |step: usize, ask: &mut dyn FnMut(&Table, KeyRef<'_>) -> bool| {
+    let asked = |step| {
         let sample = open.iter().zip(numbers).step_by(step);
-        sample
-            .filter_map(|(&i, &number)| Some((i, run.tables.get(number)?)))
-            .all(|(i, table)| ask(table, key_at(keys, i as usize, &mut buffer)))
+        sample.filter_map(|(&i, &number)| Some((i as usize, run.tables.get(number)?)))
     };
-    let mut prefetch = |table: &Table, key: KeyRef<'_>| {
-        table.prefetch_filter(key);
-        true
+    let prefetch = |step| {
+        for (i, table) in asked(step) {
+            table.prefetch_filter(key_at(keys, i, &mut [0; WORDS_MAX]));
+        }
+    };
+    let may_be_there = |(i, table): (usize, &Arc<Table>)| {
+        table.may_contain_key(key_at(keys, i, &mut [0; WORDS_MAX]))
     };
     if open.len() >= FILTER_SAMPLE_MIN {
-        each(FILTER_STEP, &mut prefetch);
-        if each(FILTER_STEP, &mut |table, key| table.may_contain_key(key)) {
+        prefetch(FILTER_STEP);
+        if asked(FILTER_STEP).all(may_be_there) {
             return false;
         }
     }
-    each(1, &mut prefetch)
+    prefetch(1);
+    true
 }
 
 /// Takes from `open` the keys, of places not decided yet, that the run decides.

@@ -111,6 +111,7 @@ impl RunView {
     /// tombstone, which is the last key of its table, may be the first row of the next.
     pub(super) fn ends_at(&self, table: usize, key: KeyRef<'_>) -> bool {
         match key {
+            // The first word tells most keys apart without a copy to compare with, whose words would be waited for.
             KeyRef::Words(words) => self
                 .last_words
                 .get(table)

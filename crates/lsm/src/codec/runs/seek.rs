@@ -9,6 +9,12 @@ use std::ops::Range;
 /// Lines of what tells of a block's groups that are fetched at most: of a block of usual size all.
 const ENTRY_LINES: usize = 3;
 
+/// Lines of a group that are fetched: those behind them the processor fetches on its own.
+const GROUP_LINES: usize = 4;
+
+/// The same of the sixteen gaps behind a sample.
+const FEW_LINES: usize = 2;
+
 /// Where in the gaps of a run a look-up begins, and the last word of the row before.
 #[derive(Clone, Copy, Debug)]
 pub struct Seek {
@@ -136,7 +142,7 @@ impl KeyReader<'_> {
             (&[word], Some(samples)) => {
                 let seek = samples.seek(word, self.rows - 1);
                 if let Some(group) = self.group(seek.slot / GROUP_SLOTS) {
-                    group.prefetch_from(seek.slot % GROUP_SLOTS);
+                    group.prefetch(seek.slot % GROUP_SLOTS, FEW_LINES);
                 }
                 seek
             }
@@ -147,7 +153,7 @@ impl KeyReader<'_> {
                     && seek.slot < slots.end
                     && let Some(group) = self.group(seek.slot / GROUP_SLOTS)
                 {
-                    group.prefetch();
+                    group.prefetch(0, GROUP_LINES);
                 }
                 seek
             }
