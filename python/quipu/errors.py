@@ -10,6 +10,7 @@ __all__ = [
     "ConflictError",
     "CorruptionError",
     "Error",
+    "InternalError",
     "InvalidInputError",
     "LimitError",
     "LockedError",
@@ -55,3 +56,7 @@ class LimitError(Error):
 
 class LockedError(Error, BlockingIOError):
     """Another process holds the folder; the message says which."""
+
+
+class InternalError(Error):
+    """A mistake of Quipu's own, where it would have crashed. What the call changed was not committed. Please report it."""

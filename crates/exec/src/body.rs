@@ -20,10 +20,11 @@ mod trie_join;
 
 use crate::bindings::Bindings;
 use crate::cell::{Cell, Interner};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::{Compiled, Computer};
+use crate::items::Items;
 use crate::profile::Clock;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::spread::Out;
 use crate::stored::StoredPath;
 use crate::table::Table;
@@ -324,8 +325,8 @@ impl<'p> Body<'p> {
                 self.join_table(at, &input, &table, &join, query, emit)
             }
             Step::Stored { stored, .. } => match query.relation(*stored) {
-                Relation::Stored(_) => self.join_stored(at, input, query, emit),
-                Relation::Memory(table) => {
+                Readable::Stored(_) => self.join_stored(at, input, query, emit),
+                Readable::Memory(table) => {
                     let Step::Stored { prefix, checks, outputs, negated, path, .. } = &planned.step
                     else {
                         return Ok(true);
@@ -364,27 +365,25 @@ impl<'p> Body<'p> {
         };
         let (mut rows, mut items) = (Vec::new(), Vec::new());
         // Most lists are the same in each row: their items are looked up once.
-        let mut last: Option<(Cell, Vec<Cell>)> = None;
+        let mut last: Option<(Cell, Items)> = None;
         for row in 0..input.rows {
             let list = query.computer().compute(&expr, input, row)?;
             if last.as_ref().is_none_or(|(of, _)| *of != list) {
-                let cells = match interner.value(list) {
-                    Value::List(list) => list.into_iter().map(|item| interner.take(item)).collect(),
-                    other => {
-                        let what = format!("`in` expects a list, found {}", other.kind());
-                        return Err(Error::value(what, planned.span));
-                    }
-                };
-                last = Some((list, cells));
+                last = Some((
+                    list,
+                    Items::of(interner.value(list), *compare, interner, planned.span)?,
+                ));
             }
-            let Some((_, cells)) = &last else { continue };
-            for piece in cells.chunks(BATCH_ROWS) {
-                for &cell in piece {
-                    if !*compare || cell == input.columns[*var][row] {
-                        rows.push(row as u32);
-                        items.push(cell);
-                    }
-                }
+            let Some((_, all)) = &last else { continue };
+            let asked = if *compare { Some(input.columns[*var][row]) } else { None };
+            let found = match &asked {
+                Some(cell) if all.has(*cell) => std::slice::from_ref(cell),
+                Some(_) => &[],
+                None => all.cells.as_slice(),
+            };
+            for piece in found.chunks(BATCH_ROWS) {
+                rows.extend(std::iter::repeat_n(row as u32, piece.len()));
+                items.extend_from_slice(piece);
                 if rows.len() >= BATCH_ROWS {
                     let output = make(&rows, &items);
                     if !self.hand_on(at, output, query, emit)? {

@@ -11,6 +11,7 @@ use env::sync::RwLock;
 use model::{Frame, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use syntax::MutationOp;
@@ -106,7 +107,7 @@ thread_local! {
     static WAITING: RefCell<Option<Calls>> = const { RefCell::new(None) };
 }
 
-/// Ends the telling, also where a callback panics.
+/// Ends the telling.
 struct Telling;
 
 impl Drop for Telling {
@@ -133,7 +134,10 @@ fn run(mut calls: Calls) {
     let _telling = Telling;
     loop {
         while let Some((callbacks, changed)) = calls.pop_front() {
-            callbacks.iter().for_each(|callback| callback(&changed));
+            for callback in callbacks {
+                // The change is committed, whatever a callback does: who made it is told so. What panicked has said so.
+                let _ = catch_unwind(AssertUnwindSafe(|| callback(&changed)));
+            }
         }
         let more = WAITING.with(|waiting| waiting.borrow_mut().as_mut().map(std::mem::take));
         calls = more.unwrap_or_default();

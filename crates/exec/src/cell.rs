@@ -12,11 +12,16 @@
 //!
 //! ```text
 //! 0xFFF9 0000 0000 000x   null 0, false 1, true 2
-//! 0xFFFA iiii iiii iiii   entry i of the interner
+//! 0xFFFA bbbb iiii iiii   entry i of the interner whose brand is b
 //! 0xFFFB tttt tttt tttt   a text of at most six bytes without a zero one, padded with zeros: in the order of the texts
 //! 0xFFFC..0xFFFF …        an integer of 50 bits, two's complement
 //! below 0xFFF8 …          a float
 //! ```
+//!
+//! # Brands
+//! A cell of one interner has no value in another: its word carries the low bits of its interner's number, which are
+//! compared wherever its value is looked up, and nowhere else. A cell that goes astray ends in a panic instead of a
+//! wrong value (decision 0038). Two interners have the same brand only if 65,535 others were made between them.
 
 mod small;
 
@@ -133,11 +138,12 @@ impl Cell {
     /// Whether it means the same in every [`Interner`].
     #[inline]
     pub fn is_word(self) -> bool {
-        self.interned().is_none()
+        !self.is_interned()
     }
 
-    fn interned(self) -> Option<usize> {
-        (self.0 & TAG == INTERNED).then_some((self.0 & !TAG) as usize)
+    #[inline]
+    fn is_interned(self) -> bool {
+        self.0 & TAG == INTERNED
     }
 }
 
@@ -169,11 +175,54 @@ pub struct Interner {
     bytes: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     values: Vec<Value>,
     places: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
+    brand: Brand,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            places: HashTable::new(),
+            hasher: foldhash::fast::FixedState::default(),
+            brand: Brand::new(),
+        }
+    }
+}
+
+/// What the cells of one interner have in common: the upper half of their words.
+#[derive(Clone, Copy, Debug)]
+struct Brand(u32);
+
+impl Brand {
+    fn new() -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Relaxed) as u32 & 0xFFFF;
+        Self((INTERNED >> 32) as u32 | number)
+    }
+
+    /// The cell of an entry.
+    #[inline]
+    fn cell(self, place: u32) -> Cell {
+        Cell(u64::from(self.0) << 32 | u64::from(place))
+    }
+
+    /// The entry of a cell, if it is one's.
+    ///
+    /// # Panics
+    /// If another interner made the cell.
+    #[inline]
+    fn place(self, cell: Cell) -> Option<usize> {
+        if !cell.is_interned() {
+            return None;
+        }
+        assert!((cell.0 >> 32) as u32 == self.0, "a cell met an interner that did not make it");
+        Some(cell.0 as u32 as usize)
+    }
 }
 
 impl Interner {
@@ -227,7 +276,7 @@ impl Interner {
             // Other bits than those that the table's groups are told by.
             let slot = &mut recent[(hash >> 20) as usize % RECENT];
             if inner.values.get(*slot as usize).is_some_and(is_it) {
-                return Cell(INTERNED | u64::from(*slot));
+                return inner.brand.cell(*slot);
             }
             let is_long = text.len() > LOOSE_BYTES;
             if is_long && let Some(cell) = inner.find(hash, is_it) {
@@ -237,7 +286,7 @@ impl Interner {
             bytes += bytes_of(&value) + 16;
             let place = inner.add(value, is_long.then_some(hash));
             *slot = place;
-            Cell(INTERNED | u64::from(place))
+            inner.brand.cell(place)
         });
         self.bytes.fetch_add(bytes, Relaxed);
         done
@@ -257,17 +306,17 @@ impl Interner {
 
     /// The value of a cell.
     pub fn value(&self, cell: Cell) -> Value {
-        match cell.interned() {
-            Some(place) => self.inner.read().values[place].clone(),
-            None => plain(cell),
+        match cell.is_interned() {
+            true => self.inner.read().value(cell).clone(),
+            false => plain(cell),
         }
     }
 
     /// Calls `with` with the value, without a copy.
     pub fn with<T>(&self, cell: Cell, with: impl FnOnce(&Value) -> T) -> T {
-        match cell.interned() {
-            Some(place) => with(&self.inner.read().values[place]),
-            None => with(&plain(cell)),
+        match cell.is_interned() {
+            true => with(self.inner.read().value(cell)),
+            false => with(&plain(cell)),
         }
     }
 
@@ -307,12 +356,12 @@ impl Interner {
         cells: &[Cell],
         ambient: &dyn Ambient,
     ) -> Result<Vec<Value>, Failure> {
-        let value = |&cell: &Cell| match cell.interned() {
-            Some(place) => match &self.inner.read().values[place] {
+        let value = |&cell: &Cell| match cell.is_interned() {
+            true => match self.inner.read().value(cell) {
                 Value::List(items) => Ok(Value::List(function::copied(items, ambient)?)),
                 other => Ok(other.clone()),
             },
-            None => Ok(plain(cell)),
+            false => Ok(plain(cell)),
         };
         cells.iter().map(value).collect()
     }
@@ -374,7 +423,8 @@ impl Interner {
             return cell;
         }
         self.bytes.fetch_add(bytes_of(&value) + 16, Relaxed);
-        Cell(INTERNED | u64::from(inner.add(value, Some(hash))))
+        let place = inner.add(value, Some(hash));
+        inner.brand.cell(place)
     }
 }
 
@@ -394,6 +444,14 @@ impl Mark {
 }
 
 impl Inner {
+    /// The value of a cell that it made.
+    ///
+    /// # Panics
+    /// If another interner made the cell, or it holds its value itself.
+    fn value(&self, cell: Cell) -> &Value {
+        &self.values[self.brand.place(cell).expect("the caller saw that it is interned")]
+    }
+
     /// Makes cells of this one cells of another: at the place that `moved` says, or else as copies of their values.
     fn resettle(
         &self,
@@ -403,7 +461,7 @@ impl Inner {
     ) {
         let mut copies: HashMap<usize, u32, foldhash::fast::FixedState> = HashMap::default();
         for cell in columns.iter_mut().flatten() {
-            let Some(place) = cell.interned() else { continue };
+            let Some(place) = self.brand.place(*cell) else { continue };
             let place = moved(place).map_or_else(
                 || {
                     *copies
@@ -412,13 +470,13 @@ impl Inner {
                 },
                 |place| place as u32,
             );
-            *cell = Cell(INTERNED | u64::from(place));
+            *cell = other.brand.cell(place);
         }
     }
 
     /// Adds a value, which is found again by its hash if one is given.
     fn add(&mut self, value: Value, hash: Option<u64>) -> u32 {
-        let Self { values, places, hasher } = self;
+        let Self { values, places, hasher, .. } = self;
         let place = values.len() as u32;
         values.push(value);
         if let Some(hash) = hash {
@@ -428,7 +486,7 @@ impl Inner {
     }
 
     fn cmp(&self, a: Cell, b: Cell) -> Ordering {
-        match (a.interned(), b.interned()) {
+        match (self.brand.place(a), self.brand.place(b)) {
             (Some(a), Some(b)) => self.values[a].cmp(&self.values[b]),
             (Some(a), None) => compare_to_word(&self.values[a], b),
             (None, Some(b)) => compare_to_word(&self.values[b], a).reverse(),
@@ -450,7 +508,7 @@ impl Inner {
         for piece in cells.chunks(STEPS) {
             check()?;
             for cell in piece {
-                let Some(place) = cell.interned() else {
+                let Some(place) = self.brand.place(*cell) else {
                     if !cell.is_short_text() {
                         return Ok(None);
                     }
@@ -467,13 +525,13 @@ impl Inner {
         let mut words = Vec::with_capacity(cells.len());
         for piece in cells.chunks(STEPS) {
             check()?;
-            words.extend(piece.iter().map(
-                |cell| match cell.interned().map(|at| &self.values[at]) {
+            words.extend(piece.iter().map(|&cell| {
+                match self.brand.place(cell).map(|at| &self.values[at]) {
                     Some(Value::Str(text)) => base::leading_word(&text.as_bytes()[shared..]),
                     // A short text: its bytes are the lower six of its word.
                     _ => cell.0 << 16,
-                },
-            ));
+                }
+            }));
         }
         Ok(Some(words))
     }
@@ -492,7 +550,7 @@ impl Inner {
 
     fn find(&self, hash: u64, is_it: impl Fn(&Value) -> bool) -> Option<Cell> {
         let place = self.places.find(hash, |&place| is_it(&self.values[place as usize]))?;
-        Some(Cell(INTERNED | u64::from(*place)))
+        Some(self.brand.cell(*place))
     }
 }
 
@@ -627,7 +685,8 @@ mod tests {
             for (value, cell) in [(&a, x), (&b, y)] {
                 if let Value::Str(text) = value {
                     prop_assert_eq!(interner.text(text), cell);
-                    prop_assert_eq!(Interner::default().text(text), Interner::default().cell(value));
+                    let other = Interner::default();
+                    prop_assert_eq!(other.text(text), other.cell(value));
                 }
             }
         }

@@ -19,6 +19,7 @@ mod transactions;
 mod walk;
 
 use crate::callback::Callbacks;
+use crate::caught::caught;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
@@ -47,7 +48,7 @@ use model::{Type, Value};
 use moments::Moments;
 use options::{Options, cells_of};
 use parsed::{Parsed, Stand};
-use plan::Plan;
+use plan::{Constant, Plan, Wanted};
 use plans::{Planned, Plans};
 use relation::{Catalog, Names};
 pub use rows::{Change, ChangeKind};
@@ -237,6 +238,10 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; nothing was changed then. [`Error::Long`] only where [`Run::brief`] is asked for.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+        caught(|| self.run_uncaught(text, run))
+    }
+
+    fn run_uncaught(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let moment = self.present(run)?;
         let known = self.plans.get(text);
@@ -484,11 +489,10 @@ impl Engine {
         // One row at least: an assertion may ask whether there are any.
         let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));
         let enough = wanted.filter(|_| !is_ordered).unwrap_or(usize::MAX);
+        let computer = Computer { interner, parameters: &given, ambient: &ambient };
+        check_constants(plan, &computer, watch)?;
         let short = match &analysis {
-            None => {
-                let computer = Computer { interner, parameters: &given, ambient: &ambient };
-                short(plan, &relations, read, &computer, enough, watch)?
-            }
+            None => short(plan, &relations, read, &computer, enough, watch)?,
             Some(_) => None,
         };
         let outlet = take.filter(|_| !is_ordered && query.options.assert_some.is_none());
@@ -520,7 +524,7 @@ impl Engine {
                     watch,
                     &ambient,
                     &algorithms,
-                ));
+                )?);
                 running.profile = analysis.as_ref().map(|_| Profile::default());
                 running.helpers = Some(&self.helpers);
                 let order = order_of(query, plan);
@@ -587,7 +591,7 @@ impl Engine {
                 columns.iter().map(sorted).collect::<Result<_>>()?
             }
         };
-        Ok(Output { headers, columns, rows: to - from, interner: Arc::clone(interner) })
+        Ok(Output::new(headers, columns, to - from, Arc::clone(interner)))
     }
 
     fn sleep(&self, seconds: f64, watch: &Watch<'_>) -> Result<()> {
@@ -627,6 +631,26 @@ impl Engine {
             None => false,
         }
     }
+}
+
+/// Computes what needs no rows, so that whether it fails does not depend on whether rows come to it.
+fn check_constants(plan: &Plan, computer: &Computer<'_>, watch: &Watch<'_>) -> Result<()> {
+    if !plan.constants.is_empty() && watch.is_brief() && !brief::computes_little(plan) {
+        return Err(Error::Long);
+    }
+    for Constant { expr, wanted, span } in &plan.constants {
+        let cell = computer.known_cell(expr)?;
+        match wanted {
+            Wanted::Any => {}
+            Wanted::List => {
+                computer.interner.with(cell, |value| crate::items::check_list(value, *span))?;
+            }
+            Wanted::Bool => {
+                computer.truth(cell, "a condition", *span)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The rows of a plan that needs neither tables nor batches; `None` where it is none such.

@@ -12,7 +12,7 @@ use crate::bindings::Bindings;
 use crate::body::{Body, Wanted};
 use crate::error::Result;
 use crate::outlet::Outlet;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::sink::{Sink, head_columns};
 use crate::spread::Spread;
 use crate::stored::{Columns, StoredPath};
@@ -205,7 +205,7 @@ impl<'a> Query<'a> {
         let threads = self.helpers.map_or(1, |helpers| helpers.free() + 1);
         let mut rows = 0;
         if let Some(Step::Stored { stored, .. }) = plan.steps.first().map(|planned| &planned.step)
-            && let Relation::Stored(relation) = self.relation(*stored)
+            && let Readable::Stored(relation) = self.relation(*stored)
         {
             let (path, memory) = (&relation.paths[0], self.watch.memory_bytes_max());
             flow.range_rows = range_rows(path, self.read, threads, flow.range_rows, memory)?;

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::Computer;
 use crate::numbers::Numbers;
 use crate::output::Output;
+use crate::owned::OwnedCells;
 use crate::stored::StoredPath;
 use crate::target::Target;
 use crate::view::columns_of;
@@ -28,10 +29,10 @@ use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
 pub(crate) struct Given<'g> {
     /// Names of the columns; of an aggregate also that of its variable.
     pub headers: &'g [String],
-    /// The columns.
-    pub columns: &'g [Vec<Cell>],
     /// Rows.
     pub rows: usize,
+    /// The columns.
+    pub cells: &'g OwnedCells,
 }
 
 /// Rows for `:returning`: their kind, and the relation's columns.
@@ -356,8 +357,8 @@ impl Writer<'_> {
                 self.ask()?;
                 Ok(match source {
                     Source::Column(column) => {
-                        let cells = &given.columns[*column][from..to];
-                        Some(columns::series(of, cells, self.interner))
+                        let cells = &given.cells.columns()[*column][from..to];
+                        Some(columns::series(of, cells, given.cells.interner()))
                     }
                     // Computed for each row: a default may be random.
                     Source::Default(expr) => {
@@ -507,7 +508,9 @@ impl Writer<'_> {
         let schema = &self.target.schema;
         let value = |(place, source): (usize, &Source)| {
             let value = match source {
-                Source::Column(column) => self.interner.value(given.columns[*column][row]),
+                Source::Column(column) => {
+                    given.cells.interner().value(given.cells.columns()[*column][row])
+                }
                 // Computed for each row: a default may be random.
                 Source::Default(expr) => self.computer.known(expr)?,
                 Source::Kept => return Ok(None),

@@ -15,6 +15,7 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
 use crate::outlet::Outlet;
+use crate::owned::OwnedTable;
 use crate::profile::{Clock, Profile};
 use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
 use crate::sink_list::{First, RowList};
@@ -56,6 +57,15 @@ pub(crate) enum Relation {
     /// In the store.
     Stored(Arc<StoredRelation>),
     /// A script's own, in memory.
+    Script(OwnedTable),
+}
+
+/// The same for one query.
+#[derive(Clone, Debug)]
+pub(crate) enum Readable {
+    /// In the store.
+    Stored(Arc<StoredRelation>),
+    /// In memory, in cells of the query's interner.
     Memory(Arc<Table>),
 }
 
@@ -64,8 +74,18 @@ impl Relation {
     pub(crate) fn keyspace(&self) -> Option<base::KeyspaceId> {
         match self {
             Self::Stored(stored) => stored.paths.first().map(|path| path.keyspace),
-            Self::Memory(_) => None,
+            Self::Script(_) => None,
         }
+    }
+}
+
+impl Readable {
+    fn of(relation: Relation, interner: &Interner, watch: &Watch<'_>) -> Result<Self> {
+        let check = || watch.check(interner.bytes());
+        Ok(match relation {
+            Relation::Stored(stored) => Self::Stored(stored),
+            Relation::Script(table) => Self::Memory(table.table_for(interner, &check)?),
+        })
     }
 }
 
@@ -85,7 +105,7 @@ pub(crate) struct Query<'a> {
     pub ambient: &'a dyn Ambient,
     /// Algorithms.
     pub algorithms: &'a dyn Algorithms,
-    relations: Vec<Relation>,
+    relations: Vec<Readable>,
     tables: Vec<Arc<Table>>,
     marks: Vec<Marks>,
     /// Shared with the threads that help.
@@ -141,6 +161,9 @@ pub(crate) trait Algorithms: Sync {
 
 impl<'a> Query<'a> {
     /// A query that has not begun. `relations` are the plan's stored relations, in order.
+    ///
+    /// # Errors
+    /// What stops the query.
     #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
     pub(crate) fn new(
         plan: &'a Plan,
@@ -151,10 +174,12 @@ impl<'a> Query<'a> {
         watch: &'a Watch<'a>,
         ambient: &'a dyn Ambient,
         algorithms: &'a dyn Algorithms,
-    ) -> Self {
+    ) -> Result<Self> {
         let tables = plan.program.predicates.iter().map(|_| Arc::default()).collect();
         let marks = vec![Marks::default(); plan.program.predicates.len()];
-        Self {
+        let readable = |relation| Readable::of(relation, interner, watch);
+        let relations = relations.into_iter().map(readable).collect::<Result<_>>()?;
+        Ok(Self {
             read,
             interner,
             plan,
@@ -177,7 +202,7 @@ impl<'a> Query<'a> {
             outlet: None,
             listed: None,
             profile: None,
-        }
+        })
     }
 
     /// What it stands on.
@@ -233,7 +258,7 @@ impl<'a> Query<'a> {
     }
 
     /// A stored relation.
-    pub(crate) fn relation(&self, stored: usize) -> Relation {
+    pub(crate) fn relation(&self, stored: usize) -> Readable {
         self.relations[stored].clone()
     }
 
@@ -261,8 +286,8 @@ impl<'a> Query<'a> {
         let table = match source {
             Source::Derived(predicate) => Arc::clone(&self.tables[predicate]),
             Source::Stored(stored) => match &self.relations[stored] {
-                Relation::Memory(table) => Arc::clone(table),
-                Relation::Stored(relation) => {
+                Readable::Memory(table) => Arc::clone(table),
+                Readable::Stored(relation) => {
                     let path = &relation.paths[0];
                     let range = path.all();
                     let mut all = wanted.to_vec();
@@ -576,7 +601,7 @@ impl<'a> Query<'a> {
                     Arc::make_mut(&mut self.tables[*predicate]).index(&columns, &check)?;
                 }
                 Step::Stored { stored, path, prefix, checks, .. } => {
-                    if let Relation::Memory(table) = &mut self.relations[*stored] {
+                    if let Readable::Memory(table) = &mut self.relations[*stored] {
                         let keys = &self.plan.infos[*stored].paths[*path].keys;
                         let prefix = keys.iter().take(prefix.len()).copied();
                         let columns: Vec<usize> =
@@ -623,7 +648,7 @@ impl<'a> Query<'a> {
     }
 }
 
-fn live_columns(table: &Table) -> Vec<Vec<Cell>> {
+pub(crate) fn live_columns(table: &Table) -> Vec<Vec<Cell>> {
     let live = |column: usize| {
         let cells = table.column(column).iter().enumerate();
         cells.filter(|(row, _)| table.is_live(*row)).map(|(_, cell)| *cell).collect()

@@ -83,6 +83,11 @@ impl Table {
         self.rows - self.dead_rows
     }
 
+    /// How many of the first columns tell rows apart.
+    pub(crate) fn keys(&self) -> usize {
+        self.keys
+    }
+
     /// Columns.
     pub(crate) fn arity(&self) -> usize {
         self.columns.len()

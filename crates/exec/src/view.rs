@@ -1,10 +1,10 @@
 //! The catalog as a script sees it: what is stored, and its own relations in memory.
 
 use crate::own::Own;
+use crate::owned::OwnedTable;
 use crate::query::{Relation, StoredRelation};
 use crate::statistics::PathStatistics;
 use crate::stored::StoredPath;
-use crate::table::Table;
 use function::OwnAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
@@ -24,7 +24,7 @@ pub(crate) struct Ephemeral {
     /// How many of them are keys.
     pub keys: usize,
     /// Its rows.
-    pub table: Arc<Table>,
+    pub table: OwnedTable,
 }
 
 /// How the values of a relation of so many rows are spread, by path.
@@ -212,7 +212,7 @@ impl plan::Catalog for View<'_> {
             prefixes: Vec::new(),
         };
         Ok(Some(RelationInfo {
-            handle: self.keep(Relation::Memory(Arc::clone(&ephemeral.table))),
+            handle: self.keep(Relation::Script(ephemeral.table.clone())),
             columns,
             keys: ephemeral.keys,
             rows: ephemeral.table.live_rows() as u64,

@@ -99,8 +99,6 @@ pub enum Step {
         own_range: Option<Box<RangeHint>>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,
-        /// Variables of the prefix and the checks that are known values, and therefore looked for as the column's kind of number.
-        known: Vec<Var>,
         /// Columns that bind variables.
         outputs: Vec<(usize, Var)>,
         /// As of when.
@@ -579,8 +577,6 @@ impl<'a> Orderer<'a> {
                 checks.retain(|(column, _)| !keys[..prefix].contains(column));
                 let prefix: Vec<Var> =
                     keys[..prefix].iter().filter_map(|&column| args[column]).collect();
-                let asked = prefix.iter().chain(checks.iter().map(|(_, var)| var));
-                let known = asked.copied().filter(|&var| self.known[var]).collect();
                 self.rows *= if *negated { 0.5 } else { fanout };
                 Step::Stored {
                     stored: *stored,
@@ -589,7 +585,6 @@ impl<'a> Orderer<'a> {
                     range,
                     own_range,
                     checks,
-                    known,
                     outputs,
                     at: at.clone(),
                     negated: *negated,

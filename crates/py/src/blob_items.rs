@@ -6,6 +6,7 @@
 
 use crate::error::OrRaise;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use quipu::{BlobRows, BlobScan, VertexColumn};
@@ -68,6 +69,7 @@ impl Items {
 
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyBytes>);
 
+#[guarded]
 #[pymethods]
 impl BlobItems {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -2,6 +2,7 @@
 
 use crate::error::{OrRaise, invalid};
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::io::{Seek, SeekFrom};
@@ -22,6 +23,7 @@ impl BlobReader {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl BlobReader {
     #[pyo3(signature = (size=-1))]
@@ -77,6 +79,7 @@ impl BlobWriter {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl BlobWriter {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {

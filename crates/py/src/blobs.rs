@@ -11,6 +11,7 @@ use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_r
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use numpy::PyArray1;
+use py_guard::guarded;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -71,6 +72,7 @@ fn record_batch(rows: BlobRows) -> quipu::Result<RecordBatch> {
     .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
 }
 
+#[guarded]
 #[pymethods]
 impl Blobs {
     #[getter]
@@ -362,7 +364,7 @@ impl Blobs {
             .map(BlobWriter::new)
     }
 
-    fn __repr__(&self) -> String {
-        format!("<quipu.Blobs {:?}, keys {}>", self.blobs.name(), self.key())
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("<quipu.Blobs {:?}, keys {}>", self.blobs.name(), self.key()?))
     }
 }

@@ -8,6 +8,7 @@ use crate::keys::{number_array, with_bound, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use numpy::PyArray1;
+use py_guard::guarded;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use quipu::{
@@ -63,6 +64,7 @@ fn plain<'py>(py: Python<'py>, number: Number) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
+#[guarded]
 #[pymethods]
 impl Counters {
     #[getter]
@@ -291,12 +293,9 @@ impl Counters {
         true
     }
 
-    fn __repr__(&self) -> String {
-        let (name, key) = (self.counters.name(), self.key());
-        format!(
-            "<quipu.Counters {name:?}, keys {key}, {} of {}>",
-            self.combine(),
-            self.number_type()
-        )
+    fn __repr__(&self) -> PyResult<String> {
+        let (name, key) = (self.counters.name(), self.key()?);
+        let (combine, number_type) = (self.combine()?, self.number_type()?);
+        Ok(format!("<quipu.Counters {name:?}, keys {key}, {combine} of {number_type}>"))
     }
 }

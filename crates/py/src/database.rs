@@ -9,6 +9,7 @@ use crate::relation::Relation;
 use crate::result::{Answer, run_options};
 use crate::result_stream::ResultStream;
 use crate::transaction::Transaction;
+use py_guard::guarded;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -25,6 +26,7 @@ pub(crate) struct Database {
     pub(crate) database: quipu::Database,
 }
 
+#[guarded]
 #[pyfunction]
 #[pyo3(signature = (path=None, *, durability="sync", cache=None, memory_limit=None, threads=0,
                     read_only=false, create=true, table_folders=None, direct_io=false))]
@@ -110,6 +112,7 @@ pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     quipu::parse_bytes(&text).or_raise()
 }
 
+#[guarded]
 #[pymethods]
 impl Database {
     #[getter]

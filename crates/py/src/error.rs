@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use quipu::{Error, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Name of the class in `quipu.errors`.
 fn class_name(kind: ErrorKind) -> &'static str {
@@ -15,6 +16,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::Limit => "LimitError",
         ErrorKind::Locked => "LockedError",
+        ErrorKind::Internal => "InternalError",
         _ => "Error",
     }
 }
@@ -37,6 +39,12 @@ pub(crate) fn raise(error: Error) -> PyErr {
             Ok(exception) | Err(exception) => exception,
         }
     })
+}
+
+/// What Python calls; a panic in it is an `InternalError`. [`py_guard::guarded`] puts it around each function.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| Err(raise(Error::panicked(&*panic))))
 }
 
 /// An `InvalidInputError` with this message.

@@ -11,6 +11,7 @@ use crate::gate;
 use crate::table::Table;
 use crate::vertices::{self, vertex};
 use numpy::PyArray1;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use quipu::{Edges, Weights};
 use std::cell::RefCell;
@@ -111,6 +112,7 @@ impl Graph {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Graph {
     #[getter]
@@ -406,11 +408,11 @@ impl Graph {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let edges = self.number_of_edges(py)?;
-        let weight = self.weight().map_or(String::new(), |weight| format!(", weight={weight}"));
+        let weight = self.weight()?.map_or(String::new(), |weight| format!(", weight={weight}"));
         Ok(format!(
             "<quipu.Graph {:?}: {edges} edges, vertex={}{weight}>",
             self.graph.name(),
-            self.vertex()
+            self.vertex()?
         ))
     }
 
@@ -421,8 +423,8 @@ impl Graph {
             self.graph.name(),
             self.number_of_vertices(py)?,
             self.number_of_edges(py)?,
-            self.vertex(),
-            self.weight().unwrap_or("none"),
+            self.vertex()?,
+            self.weight()?.unwrap_or("none"),
         ))
     }
 

@@ -4,6 +4,7 @@ use crate::error::{invalid, raise};
 use crate::graph::Graph;
 use crate::vertices;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use quipu::ingest::{ColumnRef, Columns, OnError, TextOptions};
@@ -29,6 +30,7 @@ pub(crate) struct ImportReport {
     bytes_written: u64,
 }
 
+#[guarded]
 #[pymethods]
 impl ImportReport {
     fn __repr__(&self) -> String {

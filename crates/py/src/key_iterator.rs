@@ -2,6 +2,7 @@
 
 use crate::error::OrRaise;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use quipu::KeyColumn;
@@ -50,6 +51,7 @@ impl Ahead {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl KeyIterator {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -8,6 +8,7 @@ use crate::table::{Table, TableStream};
 use crate::values::object;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
+use py_guard::guarded;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
@@ -32,6 +33,7 @@ pub(crate) struct Column {
     default: Option<String>,
 }
 
+#[guarded]
 #[pymethods]
 impl Column {
     fn __repr__(&self) -> String {
@@ -223,6 +225,7 @@ impl Relation {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Relation {
     #[getter]

@@ -9,6 +9,7 @@ use crate::result::Answer;
 use crate::values::parameters;
 use arrow_schema::Schema;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use quipu::{Error, ErrorKind, GoOn, Parameters, RunOptions};
@@ -166,6 +167,7 @@ impl ResultStream {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl ResultStream {
     #[getter]

@@ -9,6 +9,7 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_schema::{DataType, Schema};
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 use quipu::{Edges, VertexColumn, Weights};
@@ -100,6 +101,7 @@ pub(crate) fn vertex_array(vertices: VertexColumn) -> ArrayRef {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Table {
     #[getter]
@@ -148,7 +150,7 @@ impl Table {
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let columns = slf.get().columns();
+        let columns = slf.get().columns()?;
         libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 
@@ -156,13 +158,14 @@ impl Table {
         libraries::to_polars(slf)
     }
 
-    fn __repr__(&self) -> String {
-        format!("<quipu.Table: {} rows, columns {}>", self.rows, self.columns().join(", "))
+    fn __repr__(&self) -> PyResult<String> {
+        let columns = self.columns()?.join(", ");
+        Ok(format!("<quipu.Table: {} rows, columns {columns}>", self.rows))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let mut html = String::from("<table><tr>");
-        for name in self.columns() {
+        for name in self.columns()? {
             html.push_str(&format!("<th>{}</th>", escape(&name)));
         }
         html.push_str("</tr>");
@@ -265,6 +268,7 @@ impl RowsLeft {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl TableRows {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -308,6 +312,7 @@ impl TableStream {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl TableStream {
     #[getter]
@@ -355,7 +360,7 @@ impl TableStream {
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let columns = slf.get().columns();
+        let columns = slf.get().columns()?;
         libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 

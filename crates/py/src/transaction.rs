@@ -6,6 +6,7 @@ use crate::error::OrRaise;
 use crate::graph::Graph;
 use crate::relation::Relation;
 use crate::result::{Answer, run_options};
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -23,6 +24,7 @@ impl Transaction {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Transaction {
     fn graph(&self, name: &str) -> PyResult<Graph> {

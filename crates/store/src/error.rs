@@ -29,6 +29,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// The machine failed a read, or said no before anything was written.
     Io,
+    /// A mistake of the database's own: a call ended in a panic. Report it; what the call changed was not committed.
+    Internal,
 }
 
 /// A failed call.
@@ -59,6 +61,16 @@ impl Error {
         let hint =
             "run the transaction again, and scripts that may fail while no other thread writes";
         Self::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}"))
+    }
+
+    /// Of a call that ended in a panic with this payload.
+    #[must_use]
+    pub fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        let what = format!("internal error: {}", text.unwrap_or("a panic without a message"));
+        let hint = "this is a mistake of quipu's, not yours; please report it with what led to it";
+        Self::new(ErrorKind::Internal, format!("{what}\nhint: {hint}"))
     }
 
     /// What the caller can do.

@@ -3,7 +3,7 @@
 use super::{Body, Emit, Wanted};
 use crate::bindings::Bindings;
 use crate::error::Result;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use base::{Batch, Key, KeyRange, Projection};
 use plan::Step;
 
@@ -125,7 +125,7 @@ impl Body<'_> {
         {
             return Ok(None);
         }
-        let Relation::Stored(relation) = query.relation(*stored) else { return Ok(None) };
+        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(None) };
         let main = &relation.paths[0];
         let is_whole = match range {
             None => true,

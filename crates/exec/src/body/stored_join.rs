@@ -6,7 +6,7 @@ use super::{BATCH_ROWS, Body, Bounds, CHECKED_ROWS, Emit, Ready, Wanted};
 use crate::bindings::Bindings;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
-use crate::query::{Query, Relation, StoredRelation};
+use crate::query::{Query, Readable, StoredRelation};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::stored_keys::StoredKeys;
 use base::KeyRange;
@@ -36,7 +36,7 @@ impl Body<'_> {
         else {
             return Ok(true);
         };
-        let Relation::Stored(relation) = query.relation(*stored) else { return Ok(true) };
+        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(true) };
         if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
             let times = query.times(expr, &input).map_err(|error| error.at(planned.span))?;
             return self.join_history(at, &input, &relation, &times, query, emit);

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::host::Run;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, coerced};
+use crate::owned::OwnedCells;
 use crate::target::Target;
 use crate::view::columns_of;
 use base::Kind;
@@ -368,7 +369,8 @@ impl Session<'_> {
             columns.push(rows.clone().map(cell).collect::<Result<Vec<Cell>>>()?);
             headers.push(column.name.clone());
         }
-        let given = Given { headers: &headers, columns: &columns, rows: rows.len() };
+        let cells = OwnedCells::new(columns, Arc::clone(&self.interner));
+        let given = Given { headers: &headers, rows: rows.len(), cells: &cells };
         self.write(mutation, &given, aim, triggers, false)?;
         Ok(())
     }

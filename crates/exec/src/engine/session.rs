@@ -12,6 +12,7 @@ use crate::host::Debug;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, Returned, Writer, schema_of};
 use crate::output::Output;
+use crate::owned::{OwnedCells, OwnedTable};
 use crate::query::Relation;
 use crate::stored::StoredPath;
 use crate::table::Table;
@@ -158,34 +159,33 @@ impl Blocks for Session<'_> {
     }
 
     fn keep(&mut self, name: &str, output: &Output) -> Result<()> {
-        let keys = output.columns.len();
-        let check = || self.check();
-        let table = Table::new(keys, keys).with_rows(&output.columns, output.rows, &check)?;
+        let keys = output.cells().columns().len();
+        let (check, interner) = (|| self.check(), &self.interner);
+        let cells = output.cells().cells_for(interner);
+        let table = Table::new(keys, keys).with_rows(&cells, output.rows, &check)?;
         let any = |name: &String| ColumnInfo {
             name: name.clone(),
             column_type: Type::Nullable(Box::new(Type::Any)),
         };
         let columns = output.headers.iter().map(any).collect();
-        let kept = Ephemeral { columns, defaults: Vec::new(), keys, table: Arc::new(table) };
+        let table = OwnedTable::new(table, interner);
+        let kept = Ephemeral { columns, defaults: Vec::new(), keys, table };
         self.ephemeral.insert(name.to_owned(), kept);
         Ok(())
     }
 
     fn kept(&self, name: &str) -> Result<Option<Output>> {
         let Some(kept) = self.ephemeral.get(name) else { return self.stored_rows(name) };
-        let table = &kept.table;
+        let table = kept.table.table_for(&self.interner, &|| self.check())?;
         let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
         let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
         let columns: Vec<Vec<Cell>> = (0..table.arity()).map(column).collect();
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
         let rows = crate::sort::order(&by, live.len(), &self.interner, &|| self.check())?;
         let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
-        Ok(Some(Output {
-            headers: kept.columns.iter().map(|column| column.name.clone()).collect(),
-            columns: columns.iter().map(sorted).collect(),
-            rows: rows.len(),
-            interner: Arc::clone(&self.interner),
-        }))
+        let headers = kept.columns.iter().map(|column| column.name.clone()).collect();
+        let columns = columns.iter().map(sorted).collect();
+        Ok(Some(Output::new(headers, columns, rows.len(), Arc::clone(&self.interner))))
     }
 
     fn swap(&mut self, a: &str, b: &str) -> bool {
@@ -237,11 +237,12 @@ impl Session<'_> {
             true => None,
             false => Some(self.select(query)?),
         };
-        let (headers, columns, rows) = match &given {
-            Some(given) => (given.headers.as_slice(), given.columns.as_slice(), given.rows),
-            None => (&[][..], &[][..], 0),
+        let none = OwnedCells::new(Vec::new(), Arc::clone(&self.interner));
+        let (headers, rows, cells) = match &given {
+            Some(given) => (given.headers.as_slice(), given.rows, given.cells()),
+            None => (&[][..], 0, &none),
         };
-        let given = Given { headers, columns, rows };
+        let given = Given { headers, rows, cells };
         let said = self.with_parameters(mutation)?;
         let mutation = &*said;
         let name = &mutation.relation.text;
@@ -473,9 +474,9 @@ impl Session<'_> {
         };
         self.watch.may_take_long()?;
         let (plan, relations) = self.plan(&query).map_err(elsewhere)?;
-        let output = self.run_query(&query, &plan, relations, None)?;
-        let headers = columns.into_iter().map(|column| column.name).collect();
-        Ok(Some(Output { headers, ..output }))
+        let mut output = self.run_query(&query, &plan, relations, None)?;
+        output.headers = columns.into_iter().map(|column| column.name).collect();
+        Ok(Some(output))
     }
 
     /// Plans a query and runs it, with a look at what it does if there is an analysis.

@@ -2,6 +2,7 @@
 
 use super::{Carried, Engine, Parsed, Session, Stand};
 use crate::callback::Changed;
+use crate::caught::caught;
 use crate::error::{Error, Result};
 use crate::host::Run;
 use crate::output::Output;
@@ -76,7 +77,7 @@ impl Engine {
         // Where plans were let go meanwhile, the transaction may see more than what is kept was found out by.
         session.parsed = parsed.filter(|_| self.plans.generation() == generation);
         session.stand = Stand { moment, generation };
-        let outcome = act(&mut session);
+        let outcome = caught(|| act(&mut session));
         let Session { names, changed, lets_plans_go, has_numbered, used_kept, stand, .. } = session;
         again.after_conflict = has_numbered;
         let done = match outcome {
@@ -233,7 +234,7 @@ impl Engine {
         session.names = std::mem::take(&mut carried.names);
         session.of_all.clone_from(&carried.of_all);
         let begun = session.begin_part();
-        let outcome = act(&mut session);
+        let outcome = caught(|| act(&mut session));
         if outcome.is_err() {
             session.undo(begun);
         }

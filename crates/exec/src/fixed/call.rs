@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::expr::Rows;
 use crate::host::Host;
 use crate::kept::Key;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::watch::Watch;
 use model::Value;
 use plan::{FixedInput, FixedUse, PredicateKind, Source};
@@ -296,7 +296,7 @@ impl Call<'_, '_> {
         else {
             return Ok(None);
         };
-        let Relation::Stored(relation) = self.query.relation(stored) else { return Ok(None) };
+        let Readable::Stored(relation) = self.query.relation(stored) else { return Ok(None) };
         let Some(path) = relation.paths.first() else { return Ok(None) };
         let wanted = if is_weighted { 3 } else { 2 };
         let columns: Vec<usize> = input.columns.iter().copied().take(wanted).collect();
