@@ -1,7 +1,7 @@
 """Random programs for `naive.py`, and what they look like as scripts.
 
-Small numbers of values, so that joins find something; values that are equal in size and not the same (1 and 1.0, 0.0 and
--0.0), values that take more than a word (long texts, lists, large integers), null, NaN.
+Few values, so that joins find something; values that are equal in size and not the same (1 and 1.0, 0.0 and -0.0),
+values that take more than a word (long texts, lists, large integers), null, NaN.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ class Drawn:
             body.append(self.atom(source, known, negated=False))
         if self.chance(0.25):
             body.append(self.member(known, fresh=True))
-        for _ in range(self.r.choice([0, 1, 1, 2, 3])):
-            body.append(self.test(known, sources, computes=not itself))
+        tests = range(self.r.choice([0, 1, 1, 2, 3]))
+        body.extend(self.test(known, sources, computes=not itself) for _ in tests)
         sums = [i for i, of in enumerate(aggregates) if of == "sum"]
         head = []
         for i, of in enumerate(aggregates):

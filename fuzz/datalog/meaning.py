@@ -3,8 +3,8 @@
     python fuzz/datalog/meaning.py --seed 0 --seconds 3600
 
 A seed is a program (`drawn.py`), which is written in several ways that mean the same: atoms in another order, through
-rules of their own, with rows in a rule instead of a relation, without indexes, without magic sets. Each has to answer what
-`naive.py` does. A program that differs is made smaller while it still differs, and printed.
+rules of their own, with rows in a rule instead of a relation, without indexes, without magic sets. Each has to answer
+what `naive.py` does. A program that differs is made smaller while it still differs, and printed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def without_indexes(program: Program, _: random.Random) -> Program:
 
 def through_rules(program: Program, r: random.Random) -> Program:
     """Relations, lists and constants behind rules of their own."""
-    rules, made = [], []
+    made = []
 
     def behind(literal: object) -> object:
         name = f"x{len(made)}"
@@ -116,8 +116,7 @@ def through_rules(program: Program, r: random.Random) -> Program:
                 return Atom(name, (Var(var),), is_stored=False, negated=literal.negated)
         return literal
 
-    for rule in program.rules:
-        rules.append(replace(rule, body=tuple(map(behind, rule.body))))
+    rules = [replace(rule, body=tuple(map(behind, rule.body))) for rule in program.rules]
     return replace(program, rules=[*made, *rules])
 
 

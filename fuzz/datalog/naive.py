@@ -24,11 +24,11 @@ INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 LOOKS_MAX = 300_000
 
 
-class Failed(Exception):  # noqa: N818 - what a script meets
+class Failed(Exception):
     """An expression has no value, or a script is refused."""
 
 
-class TooMuch(Exception):  # noqa: N818 - nothing is wrong
+class TooMuch(Exception):
     """It takes too long in this simple way."""
 
 

@@ -59,4 +59,4 @@ class LockedError(Error, BlockingIOError):
 
 
 class InternalError(Error):
-    """A mistake of Quipu's own, where it would have crashed. What the call changed was not committed. Please report it."""
+    """A mistake of Quipu's own. What the call changed was not committed. Please report it."""

@@ -1,6 +1,7 @@
 """What a query means depends on neither the order of its atoms, nor on indexes, nor on where a value is said.
 
-The rules stand in `tests/spec`; `fuzz/datalog/naive.py` is an evaluator that holds them and shares no code with the engine.
+The rules stand in `tests/spec`; `fuzz/datalog/naive.py` is an evaluator that holds them and shares no code with the
+engine.
 """
 
 from __future__ import annotations

@@ -20,12 +20,10 @@ def test_a_panic_is_an_internal_error_and_no_panic_exception() -> None:
 
 @pytest.mark.skipif(not MODULE.is_dir(), reason="the sources of the module are elsewhere")
 def test_each_function_that_python_calls_is_guarded() -> None:
-    missing = []
-    for file in MODULE.glob("*.rs"):
-        for found in re.finditer(r"^(.*)\n#\[(pymethods|pyfunction)", file.read_text(), re.MULTILINE):
-            if found[1] != "#[guarded]":
-                missing.append(f"{file.name}: {found[0]!r}")
-    assert not missing
+    made_callable = re.compile(r"^(.*)\n#\[(?:pymethods|pyfunction)", re.MULTILINE)
+    lines = [(file.name, before) for file in MODULE.glob("*.rs") for before in made_callable.findall(file.read_text())]
+    assert lines
+    assert [line for line in lines if line[1] != "#[guarded]"] == []
 
 
 @pytest.mark.parametrize("rows", [1, 2000])
@@ -34,7 +32,8 @@ def test_what_a_change_returns_may_be_kept_and_read(rows: int) -> None:
         db.run(":create note {k: Int => text: String}")
         script = """
             { ?[t] := i in int_range($rows), t = concat('another text, number ', to_string(i)) } as _other
-            { ?[k, text] := k in int_range($rows), text = concat('a text of row ', to_string(k)) :put note {k => text} :returning } as _x
+            { ?[k, text] := k in int_range($rows), text = concat('a text of row ', to_string(k))
+                :put note {k => text} :returning } as _x
             { ?[kind, k, text] := *_x{_kind: kind, k, text} }
         """
         found = db.run(script, {"rows": rows}).rows()
@@ -52,6 +51,9 @@ def test_a_transaction_goes_on_behind_a_script_that_returned_what_it_changed() -
         db.run(":create note {k: Int => text: String}")
         with db.transaction() as tx:
             tx.run("?[k, text] <- [[1, 'a text of some length']] :put note {k => text}")
-            script = "{ ?[k, text] <- [[1, 'a text that replaces it']] :put note {k => text} :returning } as _x\n{ ?[v] := *_x{text: v} }"
+            script = """
+                { ?[k, text] <- [[1, 'a text that replaces it']] :put note {k => text} :returning } as _x
+                { ?[v] := *_x{text: v} }
+            """
             assert tx.run(script).rows() == [("a text of some length",), ("a text that replaces it",)]
         assert db.run("?[text] := *note{text}").rows() == [("a text that replaces it",)]
