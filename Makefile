@@ -104,7 +104,7 @@ define by_seed
 	echo "seeds $(SEED) to $$((seed - 1)) passed"
 endef
 
-flips: ## every byte of a small database flipped, every file cut at every length; opened, followed, repaired
+flips: ## every byte of a small database flipped, every file cut at every length; opened, followed, repaired, asked by scripts
 	QUIPU_FLIPS=all cargo test --locked -p quipu-hostile --test flips -- --nocapture
 
 # Of the nightly toolchain, and cargo-fuzz: cargo install cargo-fuzz. Seeds are made of files that the engine writes.

@@ -38,6 +38,15 @@ impl EnvError {
         Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
     }
 
+    /// What the system answered, in words of the standard library.
+    #[must_use]
+    pub fn io_kind(&self) -> io::ErrorKind {
+        match self {
+            Self::Io { source, .. } => source.kind(),
+            Self::Locked { .. } => io::ErrorKind::WouldBlock,
+        }
+    }
+
     /// Whether the path did not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

@@ -158,7 +158,10 @@ impl Ambient for EnvAmbient<'_> {
     }
 
     fn go_on(&self) -> std::result::Result<(), function::Failure> {
-        self.0.check(0).map_err(|error| function::Failure::stopped(error.to_string()))
+        self.0.check(0).map_err(|error| function::Failure {
+            is_stopped: true,
+            ..function::Failure::caused(error)
+        })
     }
 }
 
@@ -237,6 +240,7 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; nothing was changed then. [`Error::Long`] only where [`Run::brief`] is asked for.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+        self.store.check_open()?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let moment = self.present(run)?;
         let known = self.plans.get(text);
@@ -395,8 +399,9 @@ impl Engine {
             self.statistics.of(relation, rows, &*self.store, &*self.env)
         };
         let view = View::new(&self.catalog, read, ephemeral, names, &spread, &self.own);
-        let plan = plan::plan(query, &view)?;
-        let found = view.into_relations();
+        let plan = plan::plan(query, &view);
+        let found = view.into_relations()?;
+        let plan = plan?;
         let relations =
             plan.program.stored.iter().map(|stored| found[stored.handle].clone()).collect();
         Ok((plan, relations))

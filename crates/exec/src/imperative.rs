@@ -132,7 +132,8 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
                         blocks.keep(&name.text, last)?;
                     }
                 }
-                Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
+                // What went wrong below is no mistake of the block: what follows would read less than there is.
+                Err(error) if !error.is_mistake() => return Err(error),
                 Err(error) if blocks.may_be_stale(&error) => return Err(error),
                 // A relation that has the name already stays as it is.
                 Err(_) => *last = Output::status("FAILED"),

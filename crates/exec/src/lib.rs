@@ -5,6 +5,7 @@
 //! group after group; a `Body` runs the joins of one rule on batches of cells; `stored` is the only door to the store's
 //! rows. Values are words ([`Cell`]) from the store's columns to the result.
 
+mod access;
 mod aggregate;
 mod bindings;
 mod body;

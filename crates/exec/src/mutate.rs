@@ -117,7 +117,7 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
         }
     };
     let schema = Schema { name, keys, values };
-    schema.check().map_err(|error| Error::value(error.to_string(), mutation.relation.span))?;
+    schema.check().map_err(|error| Error::refused(error, mutation.relation.span))?;
     Ok(schema)
 }
 
@@ -577,9 +577,7 @@ impl Writer<'_> {
             row.splice(..keys, key);
         }
         let schema = &self.target.paths[0].schema;
-        schema
-            .append(row, out)
-            .map_err(|error| Error::value(error.to_string(), mutation.relation.span))
+        schema.append(row, out).map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
     /// The rows that are there for these rows' keys.

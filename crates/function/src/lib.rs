@@ -43,6 +43,7 @@ pub use time::parse_time_us;
 
 use model::Value;
 use std::fmt;
+use std::sync::Arc;
 
 /// Most items in a list that a function makes out of less: ranges, windows, bits.
 pub const ITEMS_MAX: usize = 1 << 24;
@@ -78,12 +79,40 @@ pub struct Failure {
     pub hint: Option<String>,
     /// Whether it was told to stop, and would have had one.
     pub is_stopped: bool,
+    /// What failed below, where the values are not to blame. The script then ends with this error, and keeps its kind.
+    pub cause: Option<Cause>,
 }
+
+/// An error that a [`Failure`] carries along.
+#[derive(Clone, Debug)]
+pub struct Cause(Arc<dyn std::error::Error + Send + Sync>);
+
+impl Cause {
+    /// The error, where it is of type `E`.
+    #[must_use]
+    pub fn get<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for Cause {}
 
 impl Failure {
     /// Without a hint.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, is_stopped: false }
+        Self { message: message.into(), hint: None, is_stopped: false, cause: None }
+    }
+
+    /// Of an error below that the values are not to blame for: a failed read of the database, say.
+    pub fn caused(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let message = cause.to_string();
+        Self { cause: Some(Cause(Arc::new(cause))), ..Self::new(message) }
     }
 
     /// Told to stop, for this reason.

@@ -285,6 +285,13 @@ impl Store for Kv {
         self.inner.options.read_only
     }
 
+    fn check_open(&self) -> Result<()> {
+        match self.inner.closing.load(Ordering::Relaxed) {
+            true => Err(reader::closed()),
+            false => Ok(()),
+        }
+    }
+
     fn lend_cache(&self, bytes: u64) -> Box<dyn Send> {
         Box::new(self.inner.context.cache.reserve(bytes))
     }

@@ -269,7 +269,7 @@ impl Database {
     fn register_callback(&self, relation: &str, callback: &Bound<'_, PyAny>) -> PyResult<u64> {
         callable(callback)?;
         let told = crate::callback::told(callback.clone().unbind());
-        Ok(self.database.register_callback(relation, told))
+        self.database.register_callback(relation, told).or_raise()
     }
 
     fn register_fixed_rule(
@@ -310,8 +310,9 @@ impl Database {
         self.database.unregister_aggregate(name).or_raise()
     }
 
-    fn unregister_callback(&self, id: u64) -> bool {
-        self.database.unregister_callback(id)
+    fn unregister_callback(&self, id: u64) -> PyResult<bool> {
+        self.database.check_open().or_raise()?;
+        Ok(self.database.unregister_callback(id))
     }
 
     fn drop(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
@@ -337,6 +338,7 @@ impl Database {
                 )));
             }
         };
+        self.database.check_open().or_raise()?;
         // Increments that wait are written first.
         let transaction = crate::gate::detached(py, || self.database.transaction(isolation));
         Ok(Transaction { transaction, database: self.database.clone() })

@@ -39,15 +39,39 @@ pub(crate) fn raise(error: Error) -> PyErr {
     })
 }
 
+/// The kind of an exception that is one of the database's, or of a class below one.
+pub(crate) fn kind_of(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
+    // The base class comes last.
+    let kinds = [
+        ErrorKind::Conflict,
+        ErrorKind::InvalidInput,
+        ErrorKind::Corruption,
+        ErrorKind::Poisoned,
+        ErrorKind::Cancelled,
+        ErrorKind::Limit,
+        ErrorKind::Locked,
+        ErrorKind::Io,
+    ];
+    let is_of = |kind: &ErrorKind| {
+        let class = module(py).and_then(|module| module.getattr(class_name(*kind)));
+        class.is_ok_and(|class| error.value(py).is_instance(&class).unwrap_or(false))
+    };
+    kinds.into_iter().find(is_of)
+}
+
 /// An `InvalidInputError` with this message.
 pub(crate) fn invalid(message: &str) -> PyErr {
     raise(Error::new(ErrorKind::InvalidInput, message))
 }
 
-fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) -> PyResult<PyErr> {
+fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("quipu.errors").map(Bound::unbind))?;
-    let class = module.bind(py).getattr(name)?.cast_into::<PyType>()?;
+    Ok(module.bind(py))
+}
+
+fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) -> PyResult<PyErr> {
+    let class = module(py)?.getattr(name)?.cast_into::<PyType>()?;
     let exception = class.call1((message,))?;
     if let Some((line, column)) = place {
         exception.setattr("line", line)?;

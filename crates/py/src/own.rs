@@ -5,7 +5,7 @@ use crate::relations::rows;
 use crate::values::{Called, object, value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use quipu::{Accumulate, Failure, FixedRule, RuleCall, Value};
+use quipu::{Accumulate, ErrorKind, Failure, FixedRule, RuleCall, Value};
 use std::sync::Arc;
 
 /// What a state of a Python aggregate is taken to hold, in bytes.
@@ -106,15 +106,15 @@ impl Accumulate for State {
     }
 }
 
-/// An exception as a script tells it.
+/// An exception as a script tells it. One of the database's own that is no mistake of the function keeps its class.
 fn failure(py: Python<'_>, error: &PyErr) -> Failure {
-    Failure::new(
-        error
-            .value(py)
-            .get_type()
-            .name()
-            .map_or_else(|_| error.to_string(), |name| format!("{name}: {}", error.value(py))),
-    )
+    let value = error.value(py);
+    let class = value.get_type().name();
+    let message = class.map_or_else(|_| error.to_string(), |name| format!("{name}: {value}"));
+    match crate::error::kind_of(py, error) {
+        None | Some(ErrorKind::InvalidInput) => Failure::new(message),
+        Some(kind) => Failure::caused(quipu::Error::new(kind, message)),
+    }
 }
 
 /// How many columns a rule gives, or arguments an aggregate takes.

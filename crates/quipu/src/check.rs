@@ -125,6 +125,7 @@ impl Database {
     /// [`ErrorKind::Corruption`], after all was read: [`Check::of_error`] gives the report with every problem.
     /// [`ErrorKind::Cancelled`], and failures that are not damage.
     pub fn check(&self, progress: Progress<'_>) -> Result<Check> {
+        self.check_open()?;
         let start = self.env().monotonic_us();
         let total = AtomicU64::new(0);
         // The second half of the way is the graphs'.

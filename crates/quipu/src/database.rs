@@ -175,9 +175,29 @@ impl Database {
             GraphDef { name: name.to_owned(), vertex: options.vertex, weight: options.weight };
         if self.store.is_read_only() {
             let found = self.existing_graph(name)?;
-            return found.ok_or_else(|| no_graph(name, &self.graphs().unwrap_or_default()));
+            return match found {
+                Some(graph) => Ok(graph),
+                None => Err(no_graph(name, &self.graphs()?)),
+            };
         }
+        self.refuse_told(name, || Ok(self.existing_graph(name)?.is_some()))?;
         Graph::open(Arc::clone(&self.store), def)
+    }
+
+    /// Fails once it is closed, as every call does but [`Database::close`] and those that only say how it was opened.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`].
+    pub fn check_open(&self) -> Result<()> {
+        self.store.check_open()
+    }
+
+    /// Refuses to make something whose calls tell no callback under a name that one waits for.
+    fn refuse_told(&self, name: &str, is_there: impl FnOnce() -> Result<bool>) -> Result<()> {
+        match self.engine.refuse_told(name) {
+            Err(refused) if !is_there()? => Err(refused),
+            _ => Ok(()),
+        }
     }
 
     /// Opens the graph of this name with the types it was created with.
@@ -185,6 +205,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn existing_graph(&self, name: &str) -> Result<Option<Graph>> {
+        self.check_open()?;
         Graph::find(Arc::clone(&self.store), name)
     }
 
@@ -193,7 +214,10 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] with the names that are there.
     pub fn require_graph(&self, name: &str) -> Result<Graph> {
-        self.existing_graph(name)?.ok_or_else(|| no_graph(name, &self.graphs().unwrap_or_default()))
+        match self.existing_graph(name)? {
+            Some(graph) => Ok(graph),
+            None => Err(no_graph(name, &self.graphs()?)),
+        }
     }
 
     /// All graphs, by name.
@@ -201,6 +225,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Corruption`] where a definition cannot be read.
     pub fn graphs(&self) -> Result<Vec<GraphDef>> {
+        self.check_open()?;
         let mut graphs = Vec::new();
         for info in self.store.keyspaces() {
             if let Definition::Graph(def, GraphPart::Forward) = Definition::decode(&info)? {
@@ -214,17 +239,26 @@ impl Database {
     /// Drops whatever has this name at once; whether it was there. Readers that hold a snapshot still see it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name cannot be one.
+    /// [`ErrorKind::InvalidInput`] where the name cannot be one, or its access level forbids it (`protected` and those above).
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
+        self.check_droppable(name)?;
         self.beside().drop_entry(name)
+    }
+
+    fn check_droppable(&self, name: &str) -> Result<()> {
+        self.check_open()?;
+        let settings = Catalog::new(Arc::clone(&self.store)).settings(&*self.store, name)?;
+        relation::check_access(name, &settings, relation::Access::Protected)
     }
 
     /// Drops a graph at once; readers that hold a snapshot still see it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there is none.
+    /// [`ErrorKind::InvalidInput`] where there is none, or its access level forbids it.
     pub fn drop_graph(&self, name: &str) -> Result<()> {
-        self.require_graph(name)?.drop_graph()
+        let graph = self.require_graph(name)?;
+        self.check_droppable(name)?;
+        graph.drop_graph()
     }
 
     /// Opens the blobs of this name, creating them where they are not there.
@@ -235,6 +269,7 @@ impl Database {
         if self.store.is_read_only() {
             return self.require_blobs(name);
         }
+        self.refuse_told(name, || Ok(self.existing_blobs(name)?.is_some()))?;
         let def = BlobsDef { name: name.to_owned(), key: options.key };
         Blobs::open(Arc::clone(&self.store), Arc::clone(&self.env), def)
     }
@@ -244,6 +279,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn existing_blobs(&self, name: &str) -> Result<Option<Blobs>> {
+        self.check_open()?;
         Blobs::find(Arc::clone(&self.store), Arc::clone(&self.env), name)
     }
 
@@ -263,6 +299,7 @@ impl Database {
         if self.store.is_read_only() {
             return self.require_counters(name);
         }
+        self.refuse_told(name, || Ok(self.existing_counters(name)?.is_some()))?;
         let CounterOptions { key, number, combine } = options;
         self.waiting.counters(&CountersDef { name: name.to_owned(), key, number, combine })
     }
@@ -272,6 +309,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn existing_counters(&self, name: &str) -> Result<Option<Counters>> {
+        self.check_open()?;
         self.waiting.find_counters(name)
     }
 
@@ -314,10 +352,12 @@ impl Database {
         options: CombinedOptions,
         combiner: Arc<dyn Combiner>,
     ) -> Result<Combined> {
+        self.check_open()?;
         if self.store.is_read_only() {
             let found = self.waiting.find_combined(name, &combiner)?;
             return found.ok_or_else(|| self.nothing_named("combined values", name));
         }
+        self.refuse_told(name, || Ok(self.waiting.find_combined(name, &combiner)?.is_some()))?;
         let def = CombinedDef { name: name.to_owned(), key: options.key };
         self.waiting.combined(&def, &combiner)
     }
@@ -327,12 +367,17 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Corruption`] where a definition cannot be read.
     pub fn list(&self) -> Result<Vec<Entry>> {
+        self.check_open()?;
         Catalog::new(Arc::clone(&self.store)).list()
     }
 
     fn nothing_named(&self, kind: &str, name: &str) -> Error {
-        let there = self.list().unwrap_or_default();
-        missing(kind, name, there.iter().map(Entry::name), "the database holds nothing yet")
+        match self.list() {
+            Ok(there) => {
+                missing(kind, name, there.iter().map(Entry::name), "the database holds nothing yet")
+            }
+            Err(error) => error,
+        }
     }
 
     /// Writes the increments that wait for it, so that what comes sees them.
@@ -370,6 +415,7 @@ impl Database {
     /// # Errors
     /// Failed writes, which poison the database.
     pub fn flush(&self) -> Result<()> {
+        self.check_open()?;
         // A function that refuses to combine is no reason to leave the rest in memory.
         let written = self.write_waiting();
         self.store.flush().and(written)
@@ -388,6 +434,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Cancelled`] where it did not: relations that were merged by then are. Failed writes, which poison the database.
     pub fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.check_open()?;
         self.beside().compact_while(go_on)
     }
 
@@ -404,6 +451,7 @@ impl Database {
     /// # Errors
     /// Corruption, or files that vanished for good.
     pub fn refresh(&self) -> Result<()> {
+        self.check_open()?;
         self.store.refresh()?;
         if self.store.is_read_only() {
             self.engine.let_plans_go();
@@ -416,6 +464,7 @@ impl Database {
     /// # Errors
     /// Counting reads; see [`Graph::number_of_edges`].
     pub fn stats(&self) -> Result<DatabaseStats> {
+        self.check_open()?;
         self.write_waiting()?;
         let store = self.store.stats();
         let mut graphs = Vec::new();

@@ -53,7 +53,7 @@ pub use exec::{
     may_change, words,
 };
 pub use export::{ExportFormat, export_file};
-pub use function::{Accumulate, Failure};
+pub use function::{Accumulate, Cause, Failure};
 pub use ingest;
 pub use model::{
     Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,

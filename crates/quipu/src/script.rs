@@ -47,7 +47,8 @@ impl fmt::Debug for RunOptions<'_> {
     }
 }
 
-/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`].
+/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`], and of
+/// [`ErrorKind::ReadOnly`] where it changes what may only be read.
 #[derive(Clone, Debug)]
 pub struct ScriptError {
     message: String,
@@ -208,6 +209,7 @@ pub(crate) fn no_parameters() -> &'static Parameters {
 pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
     let text = script.unwrap_or_default();
     let message = error.render(text);
+    let mut kind = ErrorKind::InvalidInput;
     let first = match error {
         exec::Error::Store(error) => return error,
         exec::Error::Stopped(_) | exec::Error::Long => {
@@ -219,13 +221,17 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
         }
         exec::Error::Script(problems) => problems.into_iter().next(),
         exec::Error::Value(problem) => Some(problem),
+        exec::Error::ReadOnly(problem) => {
+            kind = ErrorKind::ReadOnly;
+            Some(problem)
+        }
     };
     // A mistake that is nowhere in the text, a missing parameter say, has an empty span at its begin.
     let is_placed = |span| span != syntax::Span::default() || script.is_some_and(str::is_empty);
     let place = first.as_ref().filter(|first| is_placed(first.span));
     let place = place.map(|first| syntax::line_and_column(text, first.span.start));
     let hint = first.and_then(|first| first.hint);
-    Error::caused(ErrorKind::InvalidInput, ScriptError { message, place, hint })
+    Error::caused(kind, ScriptError { message, place, hint })
 }
 
 /// What waits beside the store.

@@ -52,6 +52,12 @@ impl Error {
         Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
     }
 
+    /// The same error with more said about it; kind and cause stay.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
     /// Of a transaction in which a thread undid what another had done.
     #[must_use]
     pub fn undone_by_another() -> Self {

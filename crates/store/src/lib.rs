@@ -474,6 +474,14 @@ pub trait Store: Read {
     /// Whether it was opened without the right to write.
     fn is_read_only(&self) -> bool;
 
+    /// Fails once it was closed, for calls that would otherwise answer without a read. A store that is never closed says nothing, as here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: it is closed.
+    fn check_open(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop.
     ///
     /// # Errors

@@ -249,13 +249,11 @@ impl Session<'_> {
             return self.change_ephemeral(mutation, &given, query.options.returning);
         }
         if self.engine.store.is_read_only() {
-            return Err(Error::value(
-                "the database is open for reading only",
-                mutation.relation.span,
-            ));
+            let what = "the database is open for reading only";
+            return Err(Error::read_only(what, mutation.relation.span));
         }
         if self.read_only {
-            return Err(Error::value(crate::system::READ_ONLY, mutation.relation.span));
+            return Err(Error::read_only(crate::system::READ_ONLY, mutation.relation.span));
         }
         if is_new {
             let settings = self.check_change(mutation)?;
@@ -359,11 +357,10 @@ impl Session<'_> {
             outcome.map_err(|error| {
                 let what = format!("a trigger of relation `{name}` failed: {error}");
                 match error {
-                    error @ (Error::Stopped(_)
-                    | Error::Limit(_)
-                    | Error::Store(_)
-                    | Error::Long) => error,
-                    _ => Error::value(what, mutation.relation.span),
+                    Error::Script(_) | Error::Value(_) => {
+                        Error::value(what, mutation.relation.span)
+                    }
+                    other => other,
                 }
             })?;
         }
@@ -439,16 +436,15 @@ impl Session<'_> {
     /// A relation's settings, if they let it be changed so. What is not there yet has the usual ones.
     fn check_change(&self, mutation: &syntax::Mutation) -> Result<relation::Settings> {
         let name = &mutation.relation.text;
-        let settings = self.engine.catalog.settings(self.read(), name)?;
+        crate::access::refuse_part(&mutation.relation, "written by writing")?;
         let forbidden = match mutation.op {
             MutationOp::Replace => Access::Protected,
             // They only look.
             MutationOp::Ensure | MutationOp::EnsureNot => Access::Hidden,
             _ => Access::ReadOnly,
         };
-        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
-        relation::check_access(name, &settings, forbidden).map_err(refused)?;
-        Ok(settings)
+        crate::access::check(&self.engine.catalog, self.read(), name, forbidden)
+            .map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
     fn select(&self, query: &syntax::Query) -> Result<Output> {
@@ -523,17 +519,19 @@ impl Session<'_> {
     fn check_movable(&self, name: &Ident) -> Result<Entry> {
         let catalog = &self.engine.catalog;
         let entry = crate::system::find(catalog, &self.names, name)?;
-        let settings = catalog.settings(self.read(), &name.text)?;
-        relation::check_access(&name.text, &settings, Access::Protected)
-            .map_err(|error| Error::value(error.to_string(), name.span))?;
+        crate::access::check(catalog, self.read(), &name.text, Access::Protected)
+            .map_err(|error| Error::refused(error, name.span))?;
         Ok(entry)
     }
 
     fn rename(&mut self, pairs: &[(Ident, Ident)]) -> Result<Output> {
         for (old, new) in pairs {
-            self.check_movable(old)?;
-            let refused = |error: store::Error| Error::value(error.to_string(), new.span);
-            relation::check_name(&new.text).map_err(refused)?;
+            let entry = self.check_movable(old)?;
+            if self.engine.callbacks.wants(&new.text) {
+                crate::callback::refuse_other_writers(&entry, &new.text)
+                    .map_err(|error| Error::refused(error, new.span))?;
+            }
+            relation::check_name(&new.text).map_err(|error| Error::refused(error, new.span))?;
             if new.text.starts_with('_') {
                 let what = "a name with `_` first is for relations of a script";
                 return Err(Error::value(what, new.span));
@@ -549,7 +547,7 @@ impl Session<'_> {
         let span = pairs.first().map_or_else(Span::default, |(old, _)| old.span);
         let catalog = &self.engine.catalog;
         let renamed = catalog.rename_in(&mut self.names, self.transaction, &texts);
-        let rows = renamed.map_err(|error| refused(error, span))?;
+        let rows = renamed.map_err(|error| Error::refused(error, span))?;
         self.write_tables(rows)?;
         Ok(Output::status("OK"))
     }
@@ -616,7 +614,7 @@ impl Session<'_> {
         }
         catalog
             .make(&mut self.names, &schema, there.as_ref())
-            .map_err(|error| refused(error, mutation.relation.span))
+            .map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
     /// The change with the parameters' values in its defaults: a relation keeps its defaults, but not what the parameters were.
@@ -671,14 +669,6 @@ impl Session<'_> {
 /// An expression without variables and parameters.
 fn resolved(expr: &Expr) -> Result<plan::Expr> {
     plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem].into())
-}
-
-/// What the catalog says of a script's mistake, with its place; failures stay what they are.
-fn refused(error: store::Error, span: Span) -> Error {
-    match error.kind() {
-        ErrorKind::InvalidInput => Error::value(error.to_string(), span),
-        _ => error.into(),
-    }
 }
 
 /// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner.

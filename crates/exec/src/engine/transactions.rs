@@ -226,6 +226,7 @@ impl Engine {
         carried: &mut Carried,
         act: impl FnOnce(&mut Session<'e>) -> Result<T>,
     ) -> Result<T> {
+        self.store.check_open()?;
         self.names_in(carried)?;
         let mut session = self.session(transaction, run, self.watch(run, cancelled));
         session.is_callers = true;

@@ -278,6 +278,18 @@ fn text(call: &Call<'_, '_>) -> Result<String> {
     })
 }
 
+/// A file that is not there, or may not be read, is a mistake of whoever named it; that the machine fails to read it is none.
+fn file_error(error: &env::EnvError, span: Span) -> Error {
+    use std::io::ErrorKind::{
+        InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+    };
+    match error.io_kind() {
+        NotFound | PermissionDenied | IsADirectory | NotADirectory | InvalidInput
+        | InvalidFilename => Error::value(error.to_string(), span),
+        _ => Error::Store(store::Error::new(store::ErrorKind::Io, error.to_string())),
+    }
+}
+
 /// The file that the option `url` names, its path, and where it is named.
 pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
     let hint = "`url` names a file: url: 'file:///folder/name'";
@@ -294,7 +306,7 @@ pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
         return Err(Error::hinted(what, span, hint));
     };
     let env = call.query.watch.env();
-    let failed = |error: env::EnvError| Error::value(error.to_string(), span);
+    let failed = |error: env::EnvError| file_error(&error, span);
     // Before it takes memory.
     let file = env.open_read(Path::new(path), ReadOptions::default()).map_err(failed)?;
     call.query.check(file.len_bytes().map_err(failed)?)?;

@@ -92,12 +92,14 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::Conflict`] where others have renamed, replaced or removed relations since it began.
     pub(crate) fn names(&self) -> Result<Names> {
+        self.database.check_open()?;
         let carried = self.scripts.carried.lock();
         self.scripts.engine.names_in(&carried).cloned()
     }
 
     /// What the database calls what has this name in the transaction, where scripts of it gave names.
     fn stored<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
+        self.database.check_open()?;
         let stored = self.scripts.carried.lock().names().stored(name);
         stored.ok_or_else(|| {
             let what = format!("{name:?} was removed or renamed in the transaction");
@@ -153,6 +155,7 @@ impl Tx {
     /// [`ErrorKind::Conflict`]: another commit won; nothing was written; run it again.
     pub fn commit(&self) -> Result<()> {
         // What runs in it ends first, and nothing begins after it.
+        self.database.check_open()?;
         let transaction = self.shared.end()?;
         match self.scripts.have_run.load(Ordering::Acquire) {
             false => transaction.commit().map(drop),
