@@ -26,6 +26,7 @@ mod real;
 mod scoped;
 pub mod sync;
 mod timer;
+mod whole;
 
 pub use at_once::{at_once, wait_from_here};
 pub use error::{EnvError, Result};
@@ -139,6 +140,19 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
 
     /// Path it was opened under, for messages.
     fn path(&self) -> &Path;
+}
+
+/// A file read from its begin to its end, whose length need not be known: also a pipe, or what the kernel makes up.
+pub trait StreamFile: Send + std::fmt::Debug {
+    /// Reads some of the bytes that come next, and says how many; 0 at the end. `None` where there was nothing to read for
+    /// about `wait_us` microseconds, or where it was interrupted: ask again.
+    ///
+    /// # Errors
+    /// A failed read.
+    fn read_some(&mut self, buf: &mut [u8], wait_us: u64) -> Result<Option<usize>>;
+
+    /// How many bytes it says that it has; `None` where it says nothing to be believed.
+    fn len_bytes(&self) -> Option<u64>;
 }
 
 /// A new file written front to back: tables, manifests, exports.
@@ -290,6 +304,21 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         let mut buf = vec![0; usize::try_from(file.len_bytes()?).unwrap_or(usize::MAX)];
         file.read_at(&mut buf, 0)?;
         Ok(buf)
+    }
+
+    /// Opens a file that is read in order, whatever it is, without waiting for anybody. Where folders are given, the file must lie
+    /// below each of them, links resolved. Here: as its whole path says.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none, `InvalidInput` for what is no file to be read (a folder, a block device, a socket),
+    /// `PermissionDenied` for one elsewhere.
+    fn open_stream(&self, path: &Path, below: &[&Path]) -> Result<Box<dyn StreamFile>> {
+        let goes_up = path.components().any(|part| part == std::path::Component::ParentDir);
+        if !below.is_empty() && (goes_up || !below.iter().all(|folder| path.starts_with(folder))) {
+            return Err(EnvError::io("open", path, std::io::ErrorKind::PermissionDenied.into()));
+        }
+        let file = self.open_read(path, ReadOptions::default())?;
+        Ok(Box::new(whole::InOrder::new(file)?))
     }
 
     /// Renames a file, replacing the target, or a folder with all in it, to a path where nothing is.

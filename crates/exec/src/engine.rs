@@ -23,6 +23,7 @@ use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
 use crate::expr::Computer;
+use crate::files::Files;
 use crate::fixed::Projections;
 use crate::host::{Host, Run};
 use crate::outlet::{self, Left, Outlet, Taker};
@@ -91,6 +92,8 @@ pub struct Engine {
     pub(crate) tries: Tries,
     helpers: Helpers,
     host: Option<Arc<dyn Host>>,
+    /// Files that scripts may read.
+    files: Files,
     callbacks: Callbacks,
     own: Own,
     pauses: env::Pauses,
@@ -185,6 +188,7 @@ impl Engine {
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
             tries: Tries::new(memory_bytes_max / PROJECTIONS_SHARE),
             host: None,
+            files: Files::default(),
             callbacks: Callbacks::default(),
             own: Own::default(),
             pauses: env::Pauses::new(),
@@ -196,6 +200,13 @@ impl Engine {
     #[must_use]
     pub fn with_host(mut self, host: Arc<dyn Host>) -> Self {
         self.host = Some(host);
+        self
+    }
+
+    /// Whose scripts read these files of the machine, and no others.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -366,6 +377,7 @@ impl Engine {
         let memory_bytes_max = run.memory_bytes_max.unwrap_or(u64::MAX).min(self.memory_bytes_max);
         let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), memory_bytes_max)
             .with_caller(run.go_on, run.timeout_s)
+            .with_files(run.files)
             .briefly(run.brief.is_some());
         // Who says how long it may take, says so for longer than the default too.
         watch.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
@@ -484,7 +496,8 @@ impl Engine {
         }
         let kept =
             lasting.map(|snapshot| crate::fixed::Kept { cache: &self.projections, snapshot });
-        let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host() };
+        let (own, host, files) = (&self.own, self.host(), &self.files);
+        let algorithms = crate::fixed::Library { kept, own, host, files };
         let is_ordered = !query.options.order.is_empty();
         // One row at least: an assertion may ask whether there are any.
         let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));

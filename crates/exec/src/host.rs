@@ -1,6 +1,7 @@
 //! What a script is run with, and what the engine asks of the database around it.
 
 use crate::engine::Parameters;
+use crate::files::Files;
 use crate::outlet::Taker;
 use crate::output::Output;
 use base::KeyspaceId;
@@ -28,6 +29,8 @@ pub struct Run<'r> {
     pub debug: Option<Debug<'r>>,
     /// Whether a change is refused.
     pub read_only: bool,
+    /// Files that it may read, of those that the engine's scripts may; `None`: all of them.
+    pub files: Option<&'r Files>,
     /// What it must not take longer than, if that.
     pub brief: Option<Brief>,
     /// Takes rows while they are found, where they can be; see [`Engine::stream`](crate::Engine::stream), which sets it.
@@ -54,6 +57,7 @@ impl<'r> Run<'r> {
             go_on: None,
             debug: None,
             read_only: false,
+            files: None,
             brief: None,
             take: None,
         }

@@ -1,6 +1,7 @@
-//! When a query has to stop: its deadline, its cancellation, its memory.
+//! When a query has to stop: its deadline, its cancellation, its memory. And what else its caller lets it have: files.
 
 use crate::error::{Error, Result};
+use crate::files::Files;
 use crate::host::GoOn;
 use env::Env;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -19,6 +20,8 @@ pub(crate) struct Watch<'w> {
     last_us: u64,
     memory_bytes_max: u64,
     is_brief: bool,
+    /// Files that the caller lets it read, of those that the database does.
+    files: Option<&'w Files>,
     /// See [`Watch::moment_us`].
     moment_us: OnceLock<i64>,
     /// Parts that have begun and not ended.
@@ -52,6 +55,7 @@ impl<'w> Watch<'w> {
             last_us,
             memory_bytes_max,
             is_brief: false,
+            files: None,
             moment_us: OnceLock::new(),
             parts: AtomicU32::new(0),
         }
@@ -76,6 +80,7 @@ impl<'w> Watch<'w> {
             last_us: self.last_us,
             memory_bytes_max: self.memory_bytes_max,
             is_brief: self.is_brief,
+            files: self.files,
             moment_us: OnceLock::new(),
             parts: AtomicU32::new(0),
         }
@@ -85,6 +90,17 @@ impl<'w> Watch<'w> {
     #[must_use]
     pub(crate) fn briefly(self, is_brief: bool) -> Self {
         Self { is_brief, ..self }
+    }
+
+    /// The same for what may read these files alone.
+    #[must_use]
+    pub(crate) fn with_files(self, files: Option<&'w Files>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// Files that the caller lets it read; `None`: those that the database does.
+    pub(crate) fn files(&self) -> Option<&'w Files> {
+        self.files
     }
 
     /// To be asked before what may take longer than some microseconds.

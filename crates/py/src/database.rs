@@ -13,8 +13,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quipu::{
-    BlobOptions, Combine, CounterOptions, Durability, GraphOptions, Isolation, KeyType, NumberType,
-    Options, WeightType,
+    BlobOptions, Combine, CounterOptions, Durability, Files, GraphOptions, Isolation, KeyType,
+    NumberType, Options, RunOptions, WeightType,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct Database {
 
 #[pyfunction]
 #[pyo3(signature = (path=None, *, durability="sync", cache=None, memory_limit=None, threads=0,
-                    read_only=false, create=true, table_folders=None, direct_io=false))]
+                    read_only=false, create=true, table_folders=None, direct_io=false, files=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
 pub(crate) fn open(
     py: Python<'_>,
@@ -40,6 +40,7 @@ pub(crate) fn open(
     create: bool,
     table_folders: Option<Vec<PathBuf>>,
     direct_io: bool,
+    files: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Database> {
     let mut options = Options {
         durability: match durability {
@@ -57,6 +58,7 @@ pub(crate) fn open(
         create,
         table_folders: table_folders.unwrap_or_default(),
         direct_io,
+        files: files_of(files)?.unwrap_or_default(),
         ..Options::default()
     };
     if let Some(cache) = cache {
@@ -72,6 +74,19 @@ pub(crate) fn open(
         })
         .or_raise()?;
     Ok(Database { database })
+}
+
+/// Which files scripts may read: "none", "any", or those below a folder.
+pub(crate) fn files_of(files: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Files>> {
+    let Some(files) = files else { return Ok(None) };
+    let wrong = |_| invalid("files is \"none\", \"any\" or the path of a folder");
+    let path: PathBuf = files.extract().map_err(wrong)?;
+    Ok(Some(match path.to_str() {
+        Some("none") => Files::None,
+        Some("any") => Files::Any,
+        Some("") => return Err(invalid("files is \"none\", \"any\" or the path of a folder")),
+        _ => Files::Below(path),
+    }))
 }
 
 /// The type of vertices or keys that a keyword argument names.
@@ -207,7 +222,8 @@ impl Database {
         Ok(Counters { counters: counters.or_raise()?, database: self.database.clone() })
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false, files=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn run(
         &self,
         py: Python<'_>,
@@ -216,17 +232,21 @@ impl Database {
         timeout: Option<f64>,
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
+        files: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Answer> {
+        let files = files_of(files)?;
+        let options = run_options(timeout, memory_limit, read_only)?;
         crate::result::run(
             py,
             params,
-            run_options(timeout, memory_limit, read_only)?,
+            RunOptions { files: files.as_ref(), ..options },
             |parameters, options| self.database.run_briefly(script, parameters, options),
             |parameters, options| self.database.run_with(script, parameters, options),
         )
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false, files=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn stream(
         &self,
         py: Python<'_>,
@@ -235,9 +255,11 @@ impl Database {
         timeout: Option<f64>,
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
+        files: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ResultStream> {
+        let files = files_of(files)?;
         let options = run_options(timeout, memory_limit, read_only)?;
-        crate::result_stream::stream(py, &self.database, script, params, options)
+        crate::result_stream::stream(py, &self.database, script, params, options, files)
     }
 
     #[pyo3(signature = (name, *, create=None, keys=None))]

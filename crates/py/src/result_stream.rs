@@ -11,7 +11,7 @@ use arrow_schema::Schema;
 use env::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
-use quipu::{Error, ErrorKind, GoOn, Parameters, RunOptions};
+use quipu::{Error, ErrorKind, Files, GoOn, Parameters, RunOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -36,13 +36,14 @@ impl Running {
         script: String,
         parameters: Parameters,
         options: RunOptions<'static>,
+        files: Option<Files>,
     ) -> std::io::Result<Self> {
         let (sender, parts) = sync_channel(1);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&is_stopped);
         let run = move || {
             let go_on = || !stopped.load(Ordering::Relaxed);
-            let options = RunOptions { go_on: Some(&go_on), ..options };
+            let options = RunOptions { go_on: Some(&go_on), files: files.as_ref(), ..options };
             let take = |part| Ok(sender.send(Ok(part)).is_ok());
             if let Err(error) = database.stream(&script, &parameters, &options, take) {
                 // Nobody may be there any more.
@@ -115,11 +116,12 @@ pub(crate) fn stream(
     script: &str,
     given: Option<&Bound<'_, PyAny>>,
     options: RunOptions<'static>,
+    files: Option<Files>,
 ) -> PyResult<ResultStream> {
     let parameters = parameters(given)?;
     let (database, script) = (database.clone(), script.to_owned());
     let (mut running, first) = crate::import::interruptible(py, |go_on| {
-        let running = Running::start(database, script, parameters, options);
+        let running = Running::start(database, script, parameters, options, files);
         let mut running = running.map_err(|error| Error::caused(ErrorKind::Io, error))?;
         let first = running.next(Some(go_on))?;
         Ok((running, first))

@@ -8,6 +8,7 @@ use crate::relation::Relation;
 use crate::result::{Answer, run_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use quipu::RunOptions;
 
 /// A transaction.
 #[pyclass(module = "quipu", frozen)]
@@ -40,7 +41,8 @@ impl Transaction {
         Ok(Counters { counters, database: self.database.clone() })
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false, files=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn run(
         &self,
         py: Python<'_>,
@@ -49,11 +51,14 @@ impl Transaction {
         timeout: Option<f64>,
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
+        files: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Answer> {
+        let files = crate::database::files_of(files)?;
+        let options = run_options(timeout, memory_limit, read_only)?;
         crate::result::run(
             py,
             params,
-            run_options(timeout, memory_limit, read_only)?,
+            RunOptions { files: files.as_ref(), ..options },
             // Another thread may be at work in the transaction.
             |_, _| Ok(None),
             |parameters, options| self.transaction.run_with(script, parameters, options),

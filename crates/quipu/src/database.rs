@@ -7,7 +7,7 @@ pub use transaction::Tx;
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::Beside;
 use env::{Env, MemoryEnv, RealEnv, RealOptions};
-use exec::Host;
+use exec::{Files, Host};
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ impl Database {
             env: Arc::clone(&env),
             waiting: Arc::clone(&waiting),
         };
-        let engine = beside.engine(options.query_bytes());
+        let engine = beside.engine(options.query_bytes(), absolute_files(&options.files)?);
         Ok(Self { store, kv, env, waiting, engine, folder, options })
     }
 
@@ -612,6 +612,13 @@ fn missing<'a>(
         format!("there are: {}", names.join(", "))
     };
     Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
+}
+
+/// A folder's name means the same when the program has gone to another one.
+fn absolute_files(files: &Files) -> Result<Files> {
+    let Files::Below(folder) = files else { return Ok(files.clone()) };
+    let folder = std::path::absolute(folder);
+    folder.map(Files::Below).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
 }
 
 /// Where imports put rows that outgrow the memory limit.

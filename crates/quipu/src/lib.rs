@@ -49,7 +49,7 @@ pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use exec::IndexCheck;
 pub use exec::{
-    ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, ShortText, Words,
+    ChangeKind, Changed, ChangedBy, ColumnOf, Files, FixedRule, GoOn, RuleCall, ShortText, Words,
     may_change, words,
 };
 pub use export::{ExportFormat, export_file};

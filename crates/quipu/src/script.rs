@@ -5,7 +5,7 @@ use crate::database::{Database, Tx};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use base::KeyspaceId;
-use exec::{Brief, Engine, GoOn, Host, Run};
+use exec::{Brief, Engine, Files, GoOn, Host, Run};
 use ingest::parquet_rows::ParquetRows;
 use model::Series;
 use relation::{Catalog, Entry};
@@ -33,6 +33,8 @@ pub struct RunOptions<'r> {
     pub debug: Option<Debug<'r>>,
     /// Whether a script that would change something is refused.
     pub read_only: bool,
+    /// Which files of the machine it may read, of those that [`Options::files`](crate::Options) lets scripts read. `None`: all of them.
+    pub files: Option<&'r Files>,
 }
 
 /// Takes what `%debug` shows, while the script runs.
@@ -184,6 +186,7 @@ pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -
         memory_bytes_max: options.memory_limit_bytes,
         go_on: options.go_on,
         read_only: options.read_only,
+        files: options.files,
         ..Run::new(parameters)
     }
 }
@@ -243,9 +246,9 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// An engine for scripts over a store, and what waits to be written to it.
-    pub(crate) fn engine(self, memory_bytes_max: u64) -> Arc<Engine> {
+    pub(crate) fn engine(self, memory_bytes_max: u64, files: Files) -> Arc<Engine> {
         let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
-        let engine = Engine::new(store, env, memory_bytes_max);
+        let engine = Engine::new(store, env, memory_bytes_max).with_files(files);
         Arc::new(engine.with_host(Arc::new(self)))
     }
 

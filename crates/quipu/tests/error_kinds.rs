@@ -322,3 +322,15 @@ fn what_stops_a_script_cannot_be_ignored() {
     let put = follower.relation("good").unwrap().put(&rows);
     assert_eq!(kind(put), Some(ErrorKind::ReadOnly));
 }
+/// Found by an outsider: an error of the machine's was a mistake of the script.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_the_machine_fails_to_read_is_an_error_of_the_machine() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    // Its first page is never mapped: the kernel answers EIO.
+    let query = "?[a] <~ CsvReader(url: 'file:///proc/self/mem', types: ['Int'])";
+    all_are(ways(&db, query), ErrorKind::Io);
+    let missing = "?[a] <~ CsvReader(url: 'file:///there/is/no/such/file', types: ['Int'])";
+    assert_eq!(kind(db.run(missing, &none())), Some(ErrorKind::InvalidInput));
+    assert_eq!(kind(db.run(&format!("%ignore_error {{ {missing} }}"), &none())), None);
+}

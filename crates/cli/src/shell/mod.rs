@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &Shell) -> Result<(), Failure> {
         read_only: arguments.read_only,
         create: !arguments.read_only,
         memory_limit_bytes: arguments.memory_limit,
+        files: arguments.readable.clone(),
         ..Options::default()
     };
     let database = match &arguments.db {

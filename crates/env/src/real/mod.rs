@@ -8,7 +8,8 @@
 //! # Invariants
 //! 1. What the kernel may lack (`io_uring`, direct I/O, populating mappings) is found out at run
 //!    time, and its absence changes speed only.
-//! 2. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission) and `sys` (single libc calls).
+//! 2. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission), `stream` (polling, opening below a folder)
+//!    and `sys` (single libc calls).
 
 mod append;
 #[cfg(target_os = "linux")]
@@ -16,6 +17,7 @@ mod append_direct;
 mod lock;
 mod log;
 mod read;
+mod stream;
 mod sys;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -46,7 +48,7 @@ use crate::memory::{since_epoch_us, splitmix};
 use crate::timer::Timer;
 use crate::{
     AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, RandomReadFile,
-    ReadOptions, Result, Signal,
+    ReadOptions, Result, Signal, StreamFile,
 };
 use uring::RingPool;
 
@@ -131,6 +133,10 @@ impl Env for RealEnv {
 
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
         Ok(Arc::new(read::RealReadFile::open(path, options, self.rings.clone())?))
+    }
+
+    fn open_stream(&self, path: &Path, below: &[&Path]) -> Result<Box<dyn StreamFile>> {
+        Ok(Box::new(stream::RealStream::open(path, below)?))
     }
 
     fn create_log(&self, path: &Path, len_bytes: u64, mode: LogMode) -> Result<Box<dyn LogFile>> {

@@ -5,6 +5,7 @@ use super::projection::{Edges, Projection};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::expr::Rows;
+use crate::files::Files;
 use crate::host::Host;
 use crate::kept::Key;
 use crate::query::{Query, Relation};
@@ -33,6 +34,8 @@ pub(crate) struct Call<'a, 'q> {
     pub kept: Option<&'a Kept<'a>>,
     /// The database around the engine.
     pub host: Option<&'a dyn Host>,
+    /// Files that the database lets scripts read.
+    pub files: &'a Files,
 }
 
 /// Where projections are kept, for a query that sees one moment of the store.

@@ -1,7 +1,8 @@
 //! Rows from Parquet files, which the database reads for the engine.
 
 use super::call::Call;
-use super::reader::{Rows, bytes, texts, types};
+use super::file::bytes;
+use super::reader::{Rows, texts, types};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 

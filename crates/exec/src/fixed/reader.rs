@@ -1,14 +1,13 @@
 //! Rows from files: comma separated values, and JSON.
 //!
-//! A file is read through the environment, whole: what it becomes is held in memory anyway. What is made of it on the way is one row.
+//! A file is read whole (`file.rs`): what it becomes is held in memory anyway. What is made of it on the way is one row.
 
 use super::call::Call;
+use super::file::bytes;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
-use env::ReadOptions;
 use model::{Json, Type, Value};
 use serde_json::Value as Tree;
-use std::path::Path;
 use syntax::Span;
 
 /// Rows between two questions whether the query goes on.
@@ -276,44 +275,6 @@ fn text(call: &Call<'_, '_>) -> Result<String> {
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         Error::value(format!("line {line} of the file is no UTF-8"), span)
     })
-}
-
-/// A file that is not there, or may not be read, is a mistake of whoever named it; that the machine fails to read it is none.
-fn file_error(error: &env::EnvError, span: Span) -> Error {
-    use std::io::ErrorKind::{
-        InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
-    };
-    match error.io_kind() {
-        NotFound | PermissionDenied | IsADirectory | NotADirectory | InvalidInput
-        | InvalidFilename => Error::value(error.to_string(), span),
-        _ => Error::Store(store::Error::new(store::ErrorKind::Io, error.to_string())),
-    }
-}
-
-/// The file that the option `url` names, its path, and where it is named.
-pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
-    let hint = "`url` names a file: url: 'file:///folder/name'";
-    let span = call.required("url", hint)?.span();
-    let url = call.text("url")?.unwrap_or_default();
-    let Some(path) = url.strip_prefix("file://") else {
-        let (what, hint) = match url.split_once("://") {
-            Some((scheme, _)) => (
-                format!("{scheme} is not read: a query opens no connection"),
-                "fetch the file first, and name it as 'file:///folder/name'".to_owned(),
-            ),
-            None => (format!("{url:?} is no URL"), format!("name a file as 'file://{url}'")),
-        };
-        return Err(Error::hinted(what, span, hint));
-    };
-    let env = call.query.watch.env();
-    let failed = |error: env::EnvError| file_error(&error, span);
-    // Before it takes memory.
-    let file = env.open_read(Path::new(path), ReadOptions::default()).map_err(failed)?;
-    call.query.check(file.len_bytes().map_err(failed)?)?;
-    drop(file);
-    let bytes = env.read_file(Path::new(path)).map_err(failed)?;
-    call.query.check(bytes.len() as u64)?;
-    Ok((bytes, path.to_owned(), span))
 }
 
 pub(super) fn texts(call: &Call<'_, '_>, name: &str, expr: &syntax::Expr) -> Result<Vec<String>> {
