@@ -365,6 +365,20 @@ impl Batch {
         self.values.iter_mut().for_each(Column::clear);
     }
 
+    /// Bytes of its byte strings, keys and values.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let keys = match &self.keys {
+            Keys::Words(_) => 0,
+            Keys::Bytes(keys) => keys.heap.len(),
+        };
+        let values = self.values.iter().map(|column| match column {
+            Column::Words(_) => 0,
+            Column::Bytes(column) => column.heap.len(),
+        });
+        keys + values.sum::<usize>()
+    }
+
     /// Word column `i` of the key; empty for byte-string keys.
     #[must_use]
     pub fn key_words(&self, i: usize) -> &[u64] {

@@ -54,9 +54,12 @@ impl Error {
 
     /// What a function or an aggregate refuses, or what stopped it.
     pub(crate) fn failed(failure: function::Failure, span: Span) -> Self {
-        match failure.is_stopped {
-            true => Self::Stopped(failure.message),
-            false => Self::Value(Diagnostic { message: failure.message, span, hint: failure.hint }),
+        match failure {
+            function::Failure { is_stopped: true, message, .. } => Self::Stopped(message),
+            function::Failure { is_limit: true, message, .. } => Self::Limit(message),
+            function::Failure { message, hint, .. } => {
+                Self::Value(Diagnostic { message, span, hint })
+            }
         }
     }
 

@@ -23,6 +23,7 @@ use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::tries::{KeptTries, QueryTries};
 use crate::watch::Watch;
+use base::STEPS;
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
@@ -217,7 +218,7 @@ impl<'a> Query<'a> {
 
     /// What computes its expressions.
     pub(crate) fn computer(&self) -> Computer<'_> {
-        Computer { interner: self.interner, parameters: &self.parameters, ambient: self.ambient }
+        Computer::new(self.interner, &self.parameters, self.ambient)
     }
 
     /// # Errors
@@ -226,10 +227,53 @@ impl<'a> Query<'a> {
         let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
         let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
         let held = tables + besides + more_bytes;
+        let interned = self.interner.bytes();
+        self.watch.note_held(held.saturating_sub(interned), interned);
         if let Some(profile) = &self.profile {
             profile.held(held);
         }
         self.watch.check(held)
+    }
+
+    /// The items of a list that is in the interner.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items_of(&self, list: Cell, span: Span) -> Result<Vec<Cell>> {
+        let kind = |value: &Value| value.kind();
+        let len = self.interner.with(list, |list| match list {
+            Value::List(items) => Ok(items.len()),
+            other => Err(not_a_list(kind(other), span)),
+        })?;
+        self.check(8 * len as u64)?;
+        let mut cells = Vec::with_capacity(len);
+        for start in (0..len).step_by(STEPS) {
+            let some = self.interner.with(list, |list| match list {
+                Value::List(items) => items[start..len.min(start + STEPS)].to_vec(),
+                _ => Vec::new(),
+            });
+            cells.extend(some.into_iter().map(|item| self.interner.take(item)));
+            self.check(8 * len as u64)?;
+        }
+        Ok(cells)
+    }
+
+    /// The same of one that is given away.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items(&self, list: Value, span: Span) -> Result<Vec<Cell>> {
+        let Value::List(items) = list else { return Err(not_a_list(list.kind(), span)) };
+        let bytes = (size_of::<Cell>() + size_of::<Value>()) as u64 * items.len() as u64;
+        self.check(bytes)?;
+        let mut cells = Vec::with_capacity(items.len());
+        for item in items {
+            cells.push(self.interner.take(item));
+            if cells.len().is_multiple_of(STEPS) {
+                self.check(bytes)?;
+            }
+        }
+        Ok(cells)
     }
 
     /// A stored relation.
@@ -548,6 +592,7 @@ impl<'a> Query<'a> {
         let mut body = Body::new(plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
         body.set_enough(sink.enough());
+        body.sweep_from(self);
         // What an analysed query does is told of one thread.
         match self.helpers.filter(|_| body.clock.is_none()) {
             Some(helpers) => {
@@ -621,6 +666,10 @@ impl<'a> Query<'a> {
         });
         Ok(Groups::new(aggregates, args.collect::<Result<_>>()?, span, self.ambient.random()))
     }
+}
+
+fn not_a_list(found: &str, span: Span) -> Error {
+    Error::value(format!("`in` expects a list, found {found}"), span)
 }
 
 fn live_columns(table: &Table) -> Vec<Vec<Cell>> {

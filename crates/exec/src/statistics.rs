@@ -125,16 +125,18 @@ impl Statistics {
         {
             return Ok(Arc::clone(&kept.found));
         }
-        let there = match newest.estimate(path.keyspace, &path.all()) {
-            Ok(there) => there.rows,
+        let about = match newest.estimate(path.keyspace, &path.all()) {
+            Ok(about) => about,
             // Made by a transaction that has not committed: nobody else knows it.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Arc::default()),
             Err(error) => return Err(error),
         };
+        let there = about.rows;
         if !are_about(there, rows) {
             return Ok(Arc::default());
         }
-        let found = Arc::new(draw(path, is_own, there, newest)?);
+        let stored_bytes = about.bytes / there.max(1);
+        let found = Arc::new(draw(path, is_own, there, stored_bytes, newest)?);
         let kept = Kept { rows: there, made_us: now_us, found: Arc::clone(&found) };
         let dropped = keep(&mut self.kept.lock(), path.keyspace, kept);
         drop(dropped);
@@ -142,11 +144,19 @@ impl Statistics {
     }
 }
 
-/// Draws rows and looks at them; the values only where `with_values`, since those of other paths are the same.
+/// Bytes that a row takes as stored where its texts may be long.
+const LONG_STORED_BYTES: u64 = 256;
+
+/// Bytes of byte strings in a sample, at most.
+const LONG_SAMPLE_BYTES: u64 = 4 << 20;
+
+/// Draws rows and looks at them; the values only where `with_values`, since those of other paths are the same. Of `stored_bytes` a row is told whether texts may
+/// be long: those are not read.
 fn draw(
     path: &StoredPath,
     with_values: bool,
     rows: u64,
+    stored_bytes: u64,
     newest: &dyn Read,
 ) -> Result<PathStatistics> {
     let keys = path.schema.keys.len();
@@ -157,10 +167,21 @@ fn draw(
             projection.values |= 1 << value;
         }
     }
+    let mut drawn = SAMPLE_ROWS;
+    if stored_bytes > LONG_STORED_BYTES {
+        let bytes_max = LONG_SAMPLE_BYTES / SAMPLE_ROWS as u64;
+        if path.mean_bytes(newest, projection, SAMPLE_ROWS)? > bytes_max {
+            let is_word = |value: usize| path.schema.values[value].column_type.is_word();
+            let words = (0..path.schema.values.len()).filter(|&value| is_word(value));
+            projection.values &= words.fold(0, |all, value| all | 1 << value);
+            let key_bytes = path.mean_bytes(newest, projection, SAMPLE_ROWS)?.max(1);
+            drawn = drawn.min((LONG_SAMPLE_BYTES / key_bytes).max(1) as usize);
+        }
+    }
     let mut sample = Batch::new(&path.shape);
     // The same each time: a plan, and which rows a `:limit` without an order leaves, are the same for the same rows.
     let mut random = words_to_draw_by();
-    newest.sample_into(path.keyspace, SAMPLE_ROWS, &mut random, projection, &mut sample)?;
+    newest.sample_into(path.keyspace, drawn, &mut random, projection, &mut sample)?;
     if sample.rows == 0 {
         return Ok(PathStatistics::default());
     }

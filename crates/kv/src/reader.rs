@@ -84,6 +84,20 @@ impl At<'_> {
         self.view.scan_into(range, self.read_at(), p, limit, out).map_err(tree_error)
     }
 
+    pub(crate) fn scan_some_into(
+        &self,
+        range: &KeyRange,
+        p: Projection,
+        limit: usize,
+        bytes_max: usize,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let (before, bytes) = (out.rows, out.heap_bytes());
+        let most = lsm::view::Most { rows: limit, bytes: bytes_max };
+        self.view.scan_within(range, self.read_at(), p, most, out).map_err(tree_error)?;
+        Ok(out.rows - before >= limit || out.heap_bytes() - bytes >= bytes_max)
+    }
+
     pub(crate) fn scan_back_into(
         &self,
         range: &KeyRange,
@@ -218,6 +232,20 @@ macro_rules! read_through {
                 out: &mut Batch,
             ) -> Result<()> {
                 self.$with(keyspace, |at| at.scan_into(range, projection, limit, out))
+            }
+
+            fn scan_some_into(
+                &self,
+                keyspace: KeyspaceId,
+                range: &KeyRange,
+                projection: Projection,
+                limit: usize,
+                bytes_max: usize,
+                out: &mut Batch,
+            ) -> Result<bool> {
+                self.$with(keyspace, |at| {
+                    at.scan_some_into(range, projection, limit, bytes_max, out)
+                })
             }
 
             fn scan_back_into(

@@ -299,6 +299,19 @@ impl Read for KvTransaction {
         Unrecorded(self).scan_into(keyspace, range, projection, limit, out)
     }
 
+    fn scan_some_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        bytes_max: usize,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        self.note(keyspace, || range.clone());
+        Unrecorded(self).scan_some_into(keyspace, range, projection, limit, bytes_max, out)
+    }
+
     fn scan_back_into(
         &self,
         keyspace: KeyspaceId,

@@ -126,6 +126,23 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
+    /// Appends the first rows of the range: up to `limit`, and fewer where their byte strings take about `bytes_max` (one row at
+    /// least). Whether there may be more.
+    fn scan_some_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        bytes_max: usize,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let _ = bytes_max;
+        let before = out.rows;
+        self.scan_into(keyspace, range, projection, limit, out)?;
+        Ok(out.rows - before >= limit)
+    }
+
     /// Appends up to `limit` rows of the range, the last first.
     fn scan_back_into(
         &self,
@@ -195,7 +212,8 @@ pub trait Read: Send + Sync {
 
 /// A stream of row batches in key order. Holds its snapshot until dropped.
 pub trait Scan: Send {
-    /// Appends about `rows_max` rows; false when the range is exhausted and nothing was appended.
+    /// Appends about `rows_max` rows, fewer where their byte strings are long: an engine that stores them stops at about
+    /// a megabyte. False when the range is exhausted and nothing was appended.
     ///
     /// # Errors
     /// Corruption or a failed read.

@@ -68,6 +68,7 @@ impl Body<'_> {
             let mut any = false;
             let mut wants_more = true;
             let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
+            let mark = self.mark(query);
             if is_covered
                 && input.rows == 1
                 && !once
@@ -112,6 +113,7 @@ impl Body<'_> {
                 }
                 if input.rows == 1 && checks.is_empty() {
                     wants_more = self.hand_on_scanned(at, &input, found, query, emit)?;
+                    self.handed_on(mark.as_ref(), query, emit);
                     return Ok(wants_more);
                 }
                 let rows_at_once = (PAIRS_MAX / found.rows.max(1)).max(1);
@@ -131,6 +133,7 @@ impl Body<'_> {
                         break;
                     }
                 }
+                self.handed_on(mark.as_ref(), query, emit);
                 Ok::<bool, Error>(wants_more)
             })?;
             if once && checks.is_empty() && any != *negated {

@@ -307,11 +307,7 @@ impl Session<'_> {
         let writer = Writer {
             transaction: self.transaction,
             interner: &self.interner,
-            computer: crate::expr::Computer {
-                interner: &self.interner,
-                parameters: &[],
-                ambient: &ambient,
-            },
+            computer: crate::expr::Computer::new(&self.interner, &[], &ambient),
             target,
             defaults,
             sources,

@@ -214,6 +214,8 @@ impl<'p> Walk<'p> {
                 });
                 let sought: Vec<Cell> = sought.collect();
                 let found = path.few(way.read, &sought, wanted, rows_max, interner)?;
+                // Long rows are read a few at once, which a walk does not do.
+                let Some(found) = found else { return Ok(Flow::GivenUp) };
                 way.looks_left -= 1;
                 way.rows_left = way.rows_left.saturating_sub(found.rows);
                 for row in 0..found.rows {

@@ -98,7 +98,7 @@ impl Piece {
             }
             #[cfg(feature = "columnar")]
             Content::RowGroup(file, index) => {
-                file.read_row_group(index).map_err(failed)?.iter().try_for_each(each)
+                file.each_chunk(index, each).map_err(failed)?
             }
             #[cfg(feature = "columnar")]
             Content::Batch(batch, place) => {
