@@ -29,6 +29,17 @@ pub enum EnvError {
         /// The line that its holder wrote into it.
         holder: String,
     },
+    /// What was opened in one process was used in another, which inherited it by `fork`.
+    #[error(
+        "this database was opened in process {opened_in}; this is process {here}, which inherited it by fork\n\
+         hint: open it again here, read-only or after process {opened_in} has closed it"
+    )]
+    Forked {
+        /// The process that opened it.
+        opened_in: u32,
+        /// The process that used it.
+        here: u32,
+    },
 }
 
 impl EnvError {

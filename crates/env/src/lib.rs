@@ -8,7 +8,9 @@
 //! # Invariants
 //! 1. Nothing here knows what the bytes mean.
 //! 2. Every failure names the operation and the path ([`EnvError`]).
-//! 3. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
+//! 3. An environment works in the process that made it. In a child of a `fork` it touches no file, starts no job and joins
+//!    no thread ([`Owner`]).
+//! 4. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
 
 // This crate is the door: here, and only here, the methods that clippy.toml forbids are at home.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -19,6 +21,7 @@ mod jobs;
 mod memory;
 #[cfg(feature = "shuttle")]
 pub mod model;
+mod owner;
 mod pauses;
 
 #[cfg(unix)]
@@ -31,6 +34,7 @@ pub use at_once::{at_once, wait_from_here};
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};
+pub use owner::{Own, Owner};
 pub use pauses::Pauses;
 #[cfg(unix)]
 pub use real::{RealEnv, RealOptions};
@@ -372,6 +376,14 @@ pub trait Env: Send + Sync + std::fmt::Debug {
 
     /// A line that names this process for a lock file: process id, program, host.
     fn process_line(&self) -> String;
+
+    /// To be asked before a job is waited for: in a child of a `fork` no job runs.
+    ///
+    /// # Errors
+    /// [`EnvError::Forked`] in another process than the one that made the environment.
+    fn check_process(&self) -> Result<()> {
+        Ok(())
+    }
 
     // --- jobs ----------------------------------------------------------------------------------
 

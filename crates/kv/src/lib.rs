@@ -85,11 +85,21 @@ impl Kv {
 
 impl Drop for Kv {
     fn drop(&mut self) {
+        if !self.inner.owner.is_surely_here() {
+            // What it is made of is the parent's: no file is closed, no thread joined, no lock taken.
+            std::mem::forget(Arc::clone(&self.inner));
+            return;
+        }
         let _ = self.close();
     }
 }
 
 impl Store for Kv {
+    #[inline]
+    fn check_process(&self) -> Result<()> {
+        self.inner.check_process()
+    }
+
     fn create_keyspaces(&self, new: &[NewKeyspace]) -> Result<Vec<KeyspaceId>> {
         let inner = &self.inner;
         inner.check_writable()?;
@@ -205,6 +215,7 @@ impl Store for Kv {
     }
 
     fn wait_for_room(&self) -> Result<()> {
+        self.inner.check_process()?;
         self.inner.wait_for_room()
     }
 
@@ -213,7 +224,7 @@ impl Store for Kv {
     }
 
     fn commits_at_once(&self) -> bool {
-        self.inner.commits_at_once()
+        self.inner.owner.is_here() && self.inner.commits_at_once()
     }
 
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
@@ -229,6 +240,7 @@ impl Store for Kv {
     }
 
     fn settle(&self) -> Result<()> {
+        self.inner.check_process()?;
         match self.inner.options.durability {
             Durability::Sync => Ok(()),
             Durability::None | Durability::Os if self.inner.env.is_volatile() => Ok(()),
@@ -237,11 +249,15 @@ impl Store for Kv {
     }
 
     fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.inner.check_process()?;
         self.inner.compact_everything(go_on)
     }
 
     fn stats(&self) -> StoreStats {
         let inner = &self.inner;
+        if !inner.owner.is_here() {
+            return StoreStats::default();
+        }
         let trees = inner.trees.load();
         let keyspaces = trees.iter().map(|entry| {
             let stats = entry.tree.stats();
@@ -274,10 +290,12 @@ impl Store for Kv {
     }
 
     fn check(&self, progress: Progress<'_>) -> Result<CheckReport> {
+        self.inner.check_process()?;
         check::check(&self.inner, progress)
     }
 
     fn refresh(&self) -> Result<()> {
+        self.inner.check_process()?;
         if self.inner.options.read_only { follower::refresh(&self.inner) } else { Ok(()) }
     }
 
@@ -291,6 +309,9 @@ impl Store for Kv {
 
     fn close(&self) -> Result<()> {
         let inner = &self.inner;
+        if !inner.owner.is_surely_here() {
+            return Ok(());
+        }
         let mut closed = self.closed.lock();
         if std::mem::replace(&mut *closed, true) {
             return Ok(());

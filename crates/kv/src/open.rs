@@ -263,6 +263,7 @@ pub(crate) fn assemble(
     lock: Option<Box<dyn env::FolderLock>>,
 ) -> Arc<Inner> {
     Arc::new(Inner {
+        owner: env::Owner::here(),
         progress: env.signal(),
         env,
         folder: folder.to_owned(),

@@ -39,7 +39,7 @@ impl Database {
         let earlier = options.earlier.as_deref().map(absolute).transpose()?;
         self.write_waiting()?;
         let options = BackupOptions { earlier, ..options.clone() };
-        self.kv().backup(self.env(), &absolute(target.as_ref())?, &options, progress)
+        self.kv()?.backup(self.env(), &absolute(target.as_ref())?, &options, progress)
     }
 }
 

@@ -2,17 +2,18 @@
 //!
 //! # Invariants
 //! 1. What is in the buffer is not in the file yet; the file's own position is at its end.
-//! 2. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
-//! 3. The kernel is asked to begin writing as the file grows: the sync at its end then waits for the last piece and not
+//! 2. A child of `fork` writes nothing: it shares the file's position with its parent.
+//! 3. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
+//! 4. The kernel is asked to begin writing as the file grows: the sync at its end then waits for the last piece and not
 //!    for all of it. A sync stays what makes bytes durable; an error of the writing before it is told by the next wait or sync.
-//! 4. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
+//! 5. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
 //!    `strict_bytes_per_sync`.) The kernel tells an error once: after one that this wait has met, every later call fails.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{AppendFile, EnvError, Result};
+use crate::{AppendFile, EnvError, Own, Result};
 
 /// Bytes gathered before a write call. Larger pieces bypass the buffer.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -25,7 +26,7 @@ const WRITING_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub(crate) struct RealAppendFile {
-    file: File,
+    file: Own<File>,
     path: PathBuf,
     buffer: Vec<u8>,
     written_bytes: u64,
@@ -56,7 +57,7 @@ impl RealAppendFile {
 
     fn at(file: File, path: &Path, len_bytes: u64) -> Self {
         Self {
-            file,
+            file: Own::new(file),
             path: path.to_owned(),
             buffer: Vec::new(),
             written_bytes: len_bytes,
@@ -81,12 +82,12 @@ impl RealAppendFile {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.check()?;
         let needed = bytes.len() as u64;
-        let written = self.file.write_all(bytes);
+        let written = self.file.get_mut()?.write_all(bytes);
         written.map_err(|e| super::write_error("write", &self.path, needed, e))?;
         self.written_bytes += needed;
         let waiting = self.written_bytes - self.begun_bytes;
         if waiting >= WRITE_BEHIND_BYTES {
-            super::sys::begin_writing(&self.file, self.begun_bytes, waiting);
+            super::sys::begin_writing(self.file.get()?, self.begun_bytes, waiting);
             self.begun_bytes = self.written_bytes;
             self.settle()?;
         }
@@ -98,7 +99,7 @@ impl RealAppendFile {
         let settled = self.begun_bytes.saturating_sub(WRITING_BYTES_MAX);
         let waiting = settled.saturating_sub(self.settled_bytes);
         if waiting > 0 {
-            let waited = super::sys::wait_written(&self.file, self.settled_bytes, waiting);
+            let waited = super::sys::wait_written(self.file.get()?, self.settled_bytes, waiting);
             if let Err(error) = waited {
                 self.has_failed = true;
                 return Err(super::write_error("write", &self.path, waiting, error));
@@ -132,7 +133,7 @@ impl AppendFile for RealAppendFile {
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
         self.check()?;
-        self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+        self.file.get()?.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
     }
 
     fn len_bytes(&self) -> u64 {

@@ -7,26 +7,44 @@
 //! The lock belongs to the open file, and closing gives it back only with the last descriptor. A process that another
 //! thread is just starting has copies of all descriptors until it runs its program, so who closed a database and opened
 //! it again could meet a lock that nobody holds.
+//!
+//! # What a child of `fork` has of it
+//! Nothing: its descriptor is closed before `fork` returns there (`owner.rs`). So the lock ends with its process, however
+//! many children outlive that, and a child that opens the folder itself meets its parent's lock as any process does.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use crate::{EnvError, FolderLock, Result};
+use crate::owner::ClosedInChildren;
+use crate::{EnvError, FolderLock, Own, Result};
 
 /// Holds the lock until dropped.
 #[derive(Debug)]
 pub(crate) struct RealLock {
+    /// `None` once it was given back.
+    held: Option<Own<Held>>,
+}
+
+/// In this order: nobody closes what is closed already.
+#[derive(Debug)]
+struct Held {
+    _closed_in_children: ClosedInChildren,
     file: File,
-    process: u32,
 }
 
 impl Drop for RealLock {
     fn drop(&mut self) {
-        // A forked child that ends has a copy of this, and must leave its parent's lock alone.
-        if std::process::id() == self.process {
+        let Some(held) = self.held.take() else { return };
+        // A child that was made without the C library still has the descriptor, and must leave its parent's lock alone.
+        if !held.owner().is_surely_here() {
+            std::mem::forget(held);
+            return;
+        }
+        if let Ok(held) = held.get() {
             // Where it fails, closing does it.
-            let _ = self.file.unlock();
+            let _ = held.file.unlock();
         }
     }
 }
@@ -39,16 +57,22 @@ impl RealLock {
         let mut options = OpenOptions::new();
         let mut file =
             options.read(true).write(true).create(true).truncate(false).open(path).map_err(fail)?;
+        let closed_in_children = ClosedInChildren::new(file.as_raw_fd());
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let holder = read_holder(&mut file);
+                drop(closed_in_children);
                 return Err(EnvError::Locked { path: path.to_owned(), holder });
             }
-            Err(TryLockError::Error(e)) => return Err(fail(e)),
+            Err(TryLockError::Error(e)) => {
+                drop(closed_in_children);
+                return Err(fail(e));
+            }
         }
-        write_holder(&mut file, holder).map_err(fail)?;
-        Ok(Self { file, process: std::process::id() })
+        let mut held = Held { _closed_in_children: closed_in_children, file };
+        write_holder(&mut held.file, holder).map_err(fail)?;
+        Ok(Self { held: Some(Own::new(held)) })
     }
 }
 
@@ -78,7 +102,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("LOCK");
         let lock = RealLock::take(&path, "first").unwrap();
-        let inherited = lock.file.try_clone().unwrap();
+        let held = lock.held.as_ref().unwrap().get().unwrap();
+        let inherited = held.file.try_clone().unwrap();
         assert!(RealLock::take(&path, "second").is_err());
         drop(lock);
         drop(RealLock::take(&path, "third").unwrap());

@@ -8,7 +8,8 @@
 //! # Invariants
 //! 1. What the kernel may lack (`io_uring`, direct I/O, populating mappings) is found out at run
 //!    time, and its absence changes speed only.
-//! 2. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission) and `sys` (single libc calls).
+//! 2. Nothing is done in another process than the one that made the environment: a child of `fork` has a copy of it.
+//! 3. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission) and `sys` (single libc calls).
 
 mod append;
 #[cfg(target_os = "linux")]
@@ -45,7 +46,7 @@ use crate::jobs::{JobPool, ThreadSignal};
 use crate::memory::{since_epoch_us, splitmix};
 use crate::timer::Timer;
 use crate::{
-    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, RandomReadFile,
+    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, Owner, RandomReadFile,
     ReadOptions, Result, Signal,
 };
 use uring::RingPool;
@@ -71,6 +72,7 @@ impl Default for RealOptions {
 /// The operating system as an environment.
 #[derive(Debug)]
 pub struct RealEnv {
+    owner: Owner,
     pool: Arc<JobPool>,
     timer: Timer,
     rings: Option<Arc<RingPool>>,
@@ -86,6 +88,7 @@ impl RealEnv {
     pub fn new(options: RealOptions) -> Self {
         let rings = if options.io_uring { RingPool::probe() } else { None };
         Self {
+            owner: Owner::here(),
             pool: Arc::new(JobPool::new(options.threads)),
             timer: Timer::default(),
             rings: rings.map(Arc::new),
@@ -116,6 +119,7 @@ impl Default for RealEnv {
 
 impl Env for RealEnv {
     fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
+        self.owner.check()?;
         #[cfg(target_os = "linux")]
         if let (true, Some(rings)) = (self.direct_writes, &self.rings)
             && let Some(file) = append_direct::DirectAppendFile::create(path, rings)?
@@ -126,30 +130,37 @@ impl Env for RealEnv {
     }
 
     fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>> {
+        self.owner.check()?;
         Ok(Box::new(append::RealAppendFile::open(path, keep_bytes)?))
     }
 
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
+        self.owner.check()?;
         Ok(Arc::new(read::RealReadFile::open(path, options, self.rings.clone())?))
     }
 
     fn create_log(&self, path: &Path, len_bytes: u64, mode: LogMode) -> Result<Box<dyn LogFile>> {
+        self.owner.check()?;
         log::create(path, len_bytes, mode, &self.pool)
     }
 
     fn open_log(&self, path: &Path, mode: LogMode) -> Result<Box<dyn LogFile>> {
+        self.owner.check()?;
         log::open(path, mode, &self.pool)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.owner.check()?;
         fs::rename(from, to).map_err(|e| EnvError::io("rename", from, e))
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
+        self.owner.check()?;
         fs::remove_file(path).map_err(|e| EnvError::io("remove", path, e))
     }
 
     fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.owner.check()?;
         match fs::hard_link(from, to) {
             Ok(()) => Ok(()),
             Err(e) if can_copy_instead(&e) => copy(from, to),
@@ -158,6 +169,7 @@ impl Env for RealEnv {
     }
 
     fn link_if_possible(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.owner.check()?;
         match fs::hard_link(from, to) {
             Ok(()) => Ok(true),
             Err(e) if can_copy_instead(&e) => Ok(false),
@@ -166,6 +178,7 @@ impl Env for RealEnv {
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<String>> {
+        self.owner.check()?;
         let fail = |e| EnvError::io("list", folder, e);
         let mut names = Vec::new();
         for entry in fs::read_dir(folder).map_err(fail)? {
@@ -176,27 +189,32 @@ impl Env for RealEnv {
     }
 
     fn create_folder(&self, folder: &Path) -> Result<()> {
+        self.owner.check()?;
         fs::create_dir_all(folder).map_err(|e| EnvError::io("create folder", folder, e))
     }
 
     fn remove_folder(&self, folder: &Path) -> Result<()> {
+        self.owner.check()?;
         fs::remove_dir(folder).map_err(|e| EnvError::io("remove folder", folder, e))
     }
 
     fn exists(&self, path: &Path) -> bool {
-        path.exists()
+        self.owner.is_here() && path.exists()
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<()> {
+        self.owner.check()?;
         let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(|e| EnvError::io("sync folder", folder, e))
     }
 
     fn free_bytes(&self, folder: &Path) -> Result<u64> {
+        self.owner.check()?;
         sys::free_bytes(folder).map_err(|e| EnvError::io("ask for free space of", folder, e))
     }
 
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>> {
+        self.owner.check()?;
         Ok(Box::new(lock::RealLock::take(path, holder)?))
     }
 
@@ -217,6 +235,10 @@ impl Env for RealEnv {
         let name = program.as_deref().and_then(Path::file_name).unwrap_or_default();
         let (id, host) = (std::process::id(), sys::host_name());
         format!("process {id} ({}) on {host}", name.to_string_lossy())
+    }
+
+    fn check_process(&self) -> Result<()> {
+        self.owner.check()
     }
 
     fn spawn(&self, kind: JobKind, job: Job) {

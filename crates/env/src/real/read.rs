@@ -22,7 +22,7 @@ use std::sync::Arc;
 use super::sys;
 use super::uring::RingPool;
 use crate::at_once::may_read;
-use crate::{EnvError, FileRead, RandomReadFile, ReadOptions, ReadRequest, Result};
+use crate::{EnvError, FileRead, Own, RandomReadFile, ReadOptions, ReadRequest, Result};
 
 /// Alignment that every block device in use accepts for direct I/O, in bytes.
 pub(super) const DIRECT_ALIGN: usize = 4096;
@@ -40,7 +40,7 @@ const RING_DIRECT_REQUESTS_MIN: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct RealReadFile {
-    file: File,
+    file: Own<File>,
     path: PathBuf,
     direct: bool,
     rings: Option<Arc<RingPool>>,
@@ -55,22 +55,22 @@ impl RealReadFile {
         if options.direct
             && let Some(file) = open_direct(path)
         {
-            return Ok(Self { file, path: path.to_owned(), direct: true, rings });
+            return Ok(Self { file: Own::new(file), path: path.to_owned(), direct: true, rings });
         }
         let fail = |e| EnvError::io("open", path, e);
         let file = File::open(path).map_err(fail)?;
         if file.metadata().map_err(fail)?.is_dir() {
             return Err(fail(io::Error::from(io::ErrorKind::IsADirectory)));
         }
-        Ok(Self { file, path: path.to_owned(), direct: false, rings })
+        Ok(Self { file: Own::new(file), path: path.to_owned(), direct: false, rings })
     }
 
     fn fail(&self, error: io::Error) -> EnvError {
         EnvError::io("read", &self.path, error)
     }
 
-    fn read_direct(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        let mut span = Span::direct(&self.file, offset, buf.len());
+    fn read_direct(file: &File, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut span = Span::direct(file, offset, buf.len());
         span.finish()?;
         buf.copy_from_slice(span.wanted());
         Ok(())
@@ -98,6 +98,7 @@ impl Piece<'_> {
 fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
     if let Some(first) = pieces.first() {
         may_read(&first.file.path)?;
+        first.file.file.get()?;
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut start = 0;
@@ -110,8 +111,8 @@ fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
         let first = &mut pieces[start];
         let (file, offset) = (first.file, first.offset);
         let span = match file.direct {
-            true => Span::direct(&file.file, offset, bytes),
-            false => Span::whole(&file.file, offset, std::mem::take(first.buf)),
+            true => Span::direct(file.file.get()?, offset, bytes),
+            false => Span::whole(file.file.get()?, offset, std::mem::take(first.buf)),
         };
         groups.push(Group { span, pieces: start..end });
         start = end;
@@ -157,10 +158,10 @@ struct Group<'a> {
 impl RandomReadFile for RealReadFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         may_read(&self.path)?;
-        let read = if self.direct {
-            self.read_direct(buf, offset)
-        } else {
-            self.file.read_exact_at(buf, offset)
+        let file = self.file.get()?;
+        let read = match self.direct {
+            true => Self::read_direct(file, buf, offset),
+            false => file.read_exact_at(buf, offset),
         };
         read.map_err(|e| self.fail(e))
     }
@@ -191,13 +192,13 @@ impl RandomReadFile for RealReadFile {
     }
 
     fn read_ahead(&self, offset: u64, bytes: u64) {
-        if !self.direct {
-            sys::will_need(&self.file, offset, bytes);
+        if let (false, Ok(file)) = (self.direct, self.file.get()) {
+            sys::will_need(file, offset, bytes);
         }
     }
 
     fn len_bytes(&self) -> Result<u64> {
-        let metadata = self.file.metadata();
+        let metadata = self.file.get()?.metadata();
         Ok(metadata.map_err(|e| EnvError::io("ask for the length of", &self.path, e))?.len())
     }
 

@@ -89,6 +89,7 @@ impl Kv {
         progress: Progress<'_>,
     ) -> Result<BackupReport> {
         let inner = &self.inner;
+        inner.check_process()?;
         let began_us = env.monotonic_us();
         if is_same(&inner.env, env) && target.starts_with(&inner.folder) {
             return Err(invalid(format!(
