@@ -5,19 +5,30 @@ from __future__ import annotations
 import copyreg
 from typing import NoReturn
 
-from . import _quipu
+from ._quipu import (
+    BlobReader,
+    Blobs,
+    BlobWriter,
+    Counters,
+    Database,
+    Graph,
+    Relation,
+    ResultStream,
+    TableStream,
+    Transaction,
+)
 
 _BOUND = (
-    _quipu.BlobReader,
-    _quipu.BlobWriter,
-    _quipu.Blobs,
-    _quipu.Counters,
-    _quipu.Database,
-    _quipu.Graph,
-    _quipu.Relation,
-    _quipu.ResultStream,
-    _quipu.TableStream,
-    _quipu.Transaction,
+    BlobReader,
+    BlobWriter,
+    Blobs,
+    Counters,
+    Database,
+    Graph,
+    Relation,
+    ResultStream,
+    TableStream,
+    Transaction,
 )
 
 
