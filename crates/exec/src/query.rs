@@ -401,9 +401,29 @@ impl<'a> Query<'a> {
             }
         }
         match group.group.is_recursive {
-            true => self.run_recursive(group),
-            false => self.run_once(group),
+            true => self.run_recursive(group)?,
+            false => self.run_once(group)?,
         }
+        for &predicate in &group.group.predicates {
+            if plan.program.predicates[predicate].is_sorted {
+                self.sort_table(predicate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the rows of a derived relation into the order of their columns.
+    fn sort_table(&mut self, predicate: usize) -> Result<()> {
+        let columns = live_columns(&self.tables[predicate]);
+        let rows = columns.first().map_or(0, Vec::len);
+        let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
+        let order = crate::sort::order(&by, rows, self.interner, &|| self.check(0))?;
+        let sorted = |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
+        let sorted: Vec<Vec<Cell>> = columns.iter().map(sorted).collect();
+        let table = Table::set(sorted.len()).with_rows(&sorted, rows, &|| self.check(0))?;
+        self.check_rows(&table)?;
+        self.set_table(predicate, table.sorted());
+        Ok(())
     }
 
     fn run_once(&mut self, group: &GroupPlan) -> Result<()> {

@@ -154,7 +154,7 @@ fn draw(
     for (value, column) in path.schema.values.iter().enumerate() {
         let is_short = matches!(column.column_type, Type::String | Type::Uuid);
         if with_values && (is_short || column.column_type.is_word()) {
-            projection.values |= 1 << value;
+            projection.want_value(value);
         }
     }
     let mut sample = Batch::new(&path.shape);
@@ -239,7 +239,7 @@ fn repeat_rate(
                 Keys::Words(words) => Part::Word(words[place][row]),
                 Keys::Bytes(bytes) => Part::Bytes(ends.part(bytes.get(row), row, place)?),
             },
-            Some(value) if projection.values & (1 << value) == 0 => return None,
+            Some(value) if !projection.value(value) => return None,
             Some(value) => match &sample.values[value] {
                 Column::Words(words) => words.get(row).map_or(Part::Null, Part::Word),
                 Column::Bytes(bytes) => match bytes.validity.is_valid(row) {
