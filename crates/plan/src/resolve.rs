@@ -566,13 +566,17 @@ impl Resolver<'_> {
         match atom {
             Atom::Rule { name, args, span } => {
                 let predicate = self.predicate(name)?;
-                self.close(predicate, args.len());
                 let known = self.program.predicates[predicate].columns.len();
-                let names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
-                let names = padded(names, known).map_err(|given| {
-                    let (columns, given) = (columns_text(known), were(given));
-                    error(format!("rule `{}` has {columns}, {given} given here", name.text), *span)
-                })?;
+                let mut names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
+                // What its rows tell of a rule's columns is known when they are there.
+                if known > 0 {
+                    names = padded(names, known).map_err(|given| {
+                        let what = (columns_text(known), were(given));
+                        let message =
+                            format!("rule `{}` has {}, {} given here", name.text, what.0, what.1);
+                        error(message, *span)
+                    })?;
+                }
                 let columns = (0..known).collect();
                 let source = Source::Derived(predicate);
                 Ok(FixedInput { source, columns, names, at: None, span: *span })

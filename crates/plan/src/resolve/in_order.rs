@@ -8,11 +8,11 @@
 //! # How a rule gets it
 //! The rows of the body become a derived relation of their own first, whose columns are those of the atoms in the order
 //! in which they are written, and the rule reads that one in the order of its columns. A body of one atom needs none: it
-//! is read in order as it is. Nor has a body with `in` one: the places in a list are no column.
+//! is read in order as it is. Nor has a body one in which `in` binds a variable: the places in a list are no column.
 
 use super::{Resolver, Scope};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
-use syntax::{Atom, Diagnostic, Span};
+use syntax::{Args, Atom, Diagnostic, Expr, Ident, Span};
 
 /// Aggregates that tell the order of their rows.
 const IN_ORDER: [&str; 1] = ["collect"];
@@ -32,11 +32,18 @@ impl Resolver<'_> {
     /// A stored relation that is not there.
     pub(super) fn needs_rows(&mut self, atoms: &[(&Atom, bool)]) -> Result<bool, Diagnostic> {
         let mut read = 0;
+        let mut named: Vec<&str> = Vec::new();
         for &(atom, negated) in atoms {
+            if negated {
+                continue;
+            }
+            named.extend(variables_of(atom));
             match atom {
-                Atom::Member { .. } if !negated => return Ok(false),
-                Atom::Rule { .. } if !negated => read += 1,
-                Atom::Stored { name, index, .. } if !negated => {
+                Atom::Member { variable, .. } if !named.contains(&variable.text.as_str()) => {
+                    return Ok(false);
+                }
+                Atom::Rule { .. } => read += 1,
+                Atom::Stored { name, index, .. } => {
                     let stored = self.stored(name, index.as_ref())?;
                     let info = &self.infos[stored];
                     // Rows may come by an index, in the order of the numbers of texts, or as a script put them.
@@ -96,6 +103,20 @@ impl Resolver<'_> {
         let read = Literal::Atom { source, args, negated: false, at: None, span };
         Rule { predicate, head, variables, body: vec![read], span }
     }
+}
+
+/// What stands as a plain variable in the places of an atom.
+fn variables_of(atom: &Atom) -> impl Iterator<Item = &str> {
+    let (plain, named): (&[Expr], &[(Ident, Expr)]) = match atom {
+        Atom::Rule { args, .. } | Atom::Stored { args: Args::Positional(args), .. } => (args, &[]),
+        Atom::Stored { args: Args::Named(args), .. } => (&[], args),
+        _ => (&[], &[]),
+    };
+    let all = plain.iter().chain(named.iter().map(|(_, arg)| arg));
+    all.filter_map(|arg| match arg {
+        Expr::Variable(ident) => Some(ident.text.as_str()),
+        _ => None,
+    })
 }
 
 impl Scope {
