@@ -22,7 +22,7 @@ use crate::spread::{Alone, Helpers, Spread};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::tries::{KeptTries, QueryTries};
-use crate::watch::Watch;
+use crate::watch::{Check, Watch};
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
@@ -499,6 +499,8 @@ impl<'a> Query<'a> {
                         self.run_body(body, rule.rule, &mut sink)?;
                         sink.table
                     } else {
+                        // Before the sink shares the table, which would be copied to be indexed.
+                        self.index_for(body)?;
                         let known = Some(Arc::clone(&self.tables[predicate]));
                         let mut sink = RowSet { table, head, known, enough: usize::MAX };
                         self.run_body(body, rule.rule, &mut sink)?;
@@ -573,7 +575,10 @@ impl<'a> Query<'a> {
             match &planned.step {
                 Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
                     let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
-                    Arc::make_mut(&mut self.tables[*predicate]).index(&columns, &check)?;
+                    let table = &mut self.tables[*predicate];
+                    let is_copied = !table.is_indexed(&columns) && Arc::strong_count(table) > 1;
+                    debug_assert!(!is_copied, "a table of a rule was shared before it was indexed");
+                    index(table, &columns, &check)?;
                 }
                 Step::Stored { stored, path, prefix, checks, .. } => {
                     if let Relation::Memory(table) = &mut self.relations[*stored] {
@@ -582,7 +587,7 @@ impl<'a> Query<'a> {
                         let columns: Vec<usize> =
                             prefix.chain(checks.iter().map(|(column, _)| *column)).collect();
                         if !columns.is_empty() {
-                            Arc::make_mut(table).index(&columns, &check)?;
+                            index(table, &columns, &check)?;
                         }
                     }
                 }
@@ -620,6 +625,14 @@ impl<'a> Query<'a> {
             used.args.iter().map(|arg| computer.known(arg)).collect::<Result<Vec<Value>>>()
         });
         Ok(Groups::new(aggregates, args.collect::<Result<_>>()?, span, self.ambient.random()))
+    }
+}
+
+/// Makes an index unless it is there. A table that is shared is copied, so it is indexed before it is shared.
+fn index(table: &mut Arc<Table>, columns: &[usize], check: Check<'_>) -> Result<()> {
+    match table.is_indexed(columns) {
+        true => Ok(()),
+        false => Arc::make_mut(table).index(columns, check),
     }
 }
 

@@ -14,6 +14,7 @@
 mod bounds;
 mod catalog;
 mod check;
+mod frontier;
 mod head;
 mod inline;
 mod ir;

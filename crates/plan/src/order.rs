@@ -8,6 +8,7 @@
 use crate::bounds::{self, RangeHint, Sharpness};
 use crate::catalog::{AccessPath, PrefixStatistics, RelationInfo};
 use crate::check;
+use crate::frontier::Frontier;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::together;
@@ -190,7 +191,8 @@ pub(crate) fn order(
     sizes: &Sizes<'_>,
     version: &dyn Fn(usize) -> Version,
 ) -> Result<BodyPlan, Diagnostic> {
-    let mut best = Orderer::new(rule, sizes);
+    let frontier = Frontier::new(program, rule);
+    let mut best = Orderer::new(rule, sizes, frontier.clone());
     let unbound = best.run(None, version);
     if unbound.is_none() {
         // The atom that leaves fewest rows is not always the one to begin with: what is small may lead to what is large.
@@ -198,7 +200,7 @@ pub(crate) fn order(
         let begins: Vec<usize> = begins.map(|(place, _)| place).collect();
         if (2..=BEGINNINGS_MAX).contains(&begins.len()) {
             for &place in &begins {
-                let mut other = Orderer::new(rule, sizes);
+                let mut other = Orderer::new(rule, sizes, frontier.clone());
                 if other.run(Some(place), version).is_none() && other.cost < best.cost * 0.9 {
                     best = other;
                 }
@@ -242,10 +244,12 @@ struct Orderer<'a> {
     places: Vec<usize>,
     /// Rows that the steps look at and leave, in all.
     cost: f64,
+    /// How many rows can differ.
+    frontier: Frontier,
 }
 
 impl<'a> Orderer<'a> {
-    fn new(rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
+    fn new(rule: &'a Rule, sizes: &'a Sizes<'a>, frontier: Frontier) -> Self {
         let variables = rule.variables.len();
         Self {
             rule,
@@ -257,6 +261,7 @@ impl<'a> Orderer<'a> {
             steps: Vec::new(),
             places: Vec::with_capacity(rule.body.len()),
             cost: 0.0,
+            frontier,
         }
     }
 
@@ -315,6 +320,14 @@ impl<'a> Orderer<'a> {
                 Literal::Atom { .. } => once + before + self.rows,
                 _ => before * 0.2,
             };
+            self.frontier.bind(literal, self.sizes);
+            self.rows = self.rows.min(self.frontier.rows_max(&self.bound, &left));
+            // Only before another join are equal rows made one.
+            if let Some(last) = self.steps.last_mut()
+                && left.iter().any(|(_, literal)| is_positive(literal))
+            {
+                last.rows = self.rows;
+            }
         }
         None
     }
