@@ -18,7 +18,7 @@ use crate::outlet::Outlet;
 use crate::profile::{Clock, Profile};
 use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
 use crate::sink_list::{First, RowList};
-use crate::spread::{Alone, Helpers, Spread};
+use crate::spread::{Alone, Helpers, Spread, Waiting};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::tries::{KeptTries, QueryTries};
@@ -26,7 +26,7 @@ use crate::watch::{Check, Watch};
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
-use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Var};
+use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Tried, Var};
 use std::sync::Arc;
 use store::Read;
 use syntax::Span;
@@ -501,6 +501,9 @@ impl<'a> Query<'a> {
                     } else {
                         // Before the sink shares the table, which would be copied to be indexed.
                         self.index_for(body)?;
+                        if let Some(tried) = &body.tried {
+                            self.index_for(&tried.plan)?;
+                        }
                         let known = Some(Arc::clone(&self.tables[predicate]));
                         let mut sink = RowSet { table, head, known, enough: usize::MAX };
                         self.run_body(body, rule.rule, &mut sink)?;
@@ -544,6 +547,24 @@ impl<'a> Query<'a> {
         rule: usize,
         sink: &mut S,
     ) -> Result<()> {
+        if let Some(tried) = &body.tried
+            && self.try_body(tried, rule, sink)?
+        {
+            return Ok(());
+        }
+        self.run_untried(body, rule, sink)
+    }
+
+    /// The same without the order that would be tried before.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_untried<S: Sink>(
+        &mut self,
+        body: &BodyPlan,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<()> {
         self.index_for(body)?;
         let variables = self.plan.program.rules[rule].variables.len();
         let plan = body;
@@ -562,6 +583,39 @@ impl<'a> Query<'a> {
             profile.add(plan, clock);
         }
         Ok(())
+    }
+
+    /// Runs the order that begins with what is bound as long as it finds little; whether it came to its end.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn try_body<S: Sink>(
+        &mut self,
+        tried: &Tried,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<bool> {
+        self.index_for(&tried.plan)?;
+        let variables = self.plan.program.rules[rule].variables.len();
+        let mut body = Body::new(&tried.plan, variables, &self.computer())?;
+        body.clock = self.profile.as_ref().map(|_| Clock::new(tried.plan.steps.len()));
+        body.set_enough(sink.enough());
+        body.try_with(tried.rows_max);
+        // Nobody may see rows of an order that is given up: they would be counted twice.
+        let mut waiting = Waiting::default();
+        body.run(self, &mut waiting)?;
+        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+            profile.add(&tried.plan, clock);
+        }
+        if body.is_given_up() {
+            return Ok(false);
+        }
+        for rows in waiting.found {
+            if !sink.take(self, &rows)? {
+                break;
+            }
+        }
+        Ok(true)
     }
 
     /// Makes the indexes that a body's joins need.

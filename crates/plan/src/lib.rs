@@ -6,8 +6,8 @@
 //! 3. `push`: conditions move into the rules whose columns they compare.
 //! 4. `magic`: rules are restricted to what the query asks of them.
 //! 5. `stratify`: which predicates are computed together.
-//! 6. `order`: for each rule, and for each of its recursive atoms, an order of joins; `together`, `live` and `unequal` add to it which steps are answered at
-//!    once, what is needed after each, and whether rows can be equal.
+//! 6. `order`: for each rule, and for each of its recursive atoms, an order of joins; `look_first` adds one to be tried before it, `together`, `live` and
+//!    `unequal` which steps are answered at once, what is needed after each, and whether rows can be equal.
 //!
 //! Where assertions are on, `check` looks at what each of them leaves.
 
@@ -19,6 +19,7 @@ mod head;
 mod inline;
 mod ir;
 mod live;
+mod look_first;
 mod magic;
 mod order;
 mod push;
@@ -35,7 +36,7 @@ pub use ir::{
     Source, StoredUse, Var,
 };
 pub use live::Duplicates;
-pub use order::{BodyPlan, LOOK_UP_ROWS, Planned, Step, Version};
+pub use order::{BodyPlan, LOOK_UP_ROWS, Planned, Step, Tried, Version};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;
 
