@@ -437,6 +437,12 @@ impl Table {
         Ok(())
     }
 
+    /// Whether there is an index on these columns that has all rows.
+    pub(crate) fn is_indexed(&self, columns: &[usize]) -> bool {
+        let index = self.indexes.iter().find(|index| index.columns == columns);
+        index.is_some_and(|index| index.before.len() == self.rows)
+    }
+
     /// Calls `found` for each live row of a range whose `columns` are these cells, the newest first, until it says `false`. The
     /// index must have been made, and be up to date.
     pub(crate) fn each_match(
