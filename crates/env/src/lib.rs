@@ -386,6 +386,11 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(path.to_owned())
     }
 
+    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names.
+    fn is_within(&self, path: &Path, folder: &Path) -> bool {
+        path.starts_with(folder)
+    }
+
     /// Holds a folder, by a path that [`Env::resolved`] gave, until the result is dropped. Meanwhile every operation
     /// on a path below it stays inside: it is done from the open folder, and follows no symbolic link. One that
     /// creates, renames, removes or writes fails with [`EnvError::Moved`] once the path leads to another folder, or

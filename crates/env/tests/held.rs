@@ -31,7 +31,8 @@ impl Ground {
     /// Everything in the other folder is as it was.
     #[track_caller]
     fn other_is_untouched(&self, about: &str) {
-        let names: Vec<_> = fs::read_dir(&self.other).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let names: Vec<_> =
+            fs::read_dir(&self.other).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["file"], "{about}");
         assert_eq!(fs::read_to_string(self.other.join("file")).unwrap(), "theirs", "{about}");
     }
@@ -66,7 +67,8 @@ const INSIDE: [Operation; 13] = [
 ];
 
 fn environments() -> [RealEnv; 2] {
-    [false, true].map(|direct_writes| RealEnv::new(RealOptions { direct_writes, ..RealOptions::default() }))
+    [false, true]
+        .map(|direct_writes| RealEnv::new(RealOptions { direct_writes, ..RealOptions::default() }))
 }
 
 #[test]
@@ -111,7 +113,9 @@ fn what_is_no_regular_file_is_refused_at_once() {
         let _listens = UnixListener::bind(&socket).unwrap();
         let mut held = None;
         for _ in 0..2 {
-            for (path, what) in [(&pipe, "named pipe"), (&socket, "socket"), (&ground.own, "irectory")] {
+            for (path, what) in
+                [(&pipe, "named pipe"), (&socket, "socket"), (&ground.own, "irectory")]
+            {
                 for (name, open) in OPENINGS {
                     let error = open(&env, path).unwrap_err().to_string();
                     assert!(error.contains(what), "{name} of a {what}: {error}");
@@ -162,12 +166,25 @@ fn in_a_folder_that_was_moved_nothing_changes_and_reads_go_on() {
                 fs::create_dir_all(&tables).unwrap();
                 fs::write(tables.join("file"), "theirs").unwrap();
             }
-            let change = ["create", "create log", "append", "log", "remove", "rename", "link", "create folder", "lock"];
+            let change = [
+                "create",
+                "create log",
+                "append",
+                "log",
+                "remove",
+                "rename",
+                "link",
+                "create folder",
+                "lock",
+            ];
             for (name, operation) in INSIDE.iter().filter(|(name, _)| change.contains(name)) {
                 let error = operation(&env, &tables).unwrap_err();
                 assert!(matches!(error, EnvError::Moved { .. }), "{name}: {error}");
                 let error = error.to_string();
-                assert!(error.contains("was moved, removed or replaced since it was opened"), "{error}");
+                assert!(
+                    error.contains("was moved, removed or replaced since it was opened"),
+                    "{error}"
+                );
             }
             assert!(matches!(held.check(), Err(EnvError::Moved { .. })));
             assert_eq!(env.read_file(&tables.join("file")).unwrap(), b"ours", "reads stay in it");
@@ -202,7 +219,10 @@ fn where_the_lock_was_replaced_nothing_changes() {
             let second = RealEnv::default();
             let _theirs = replaced.then(|| second.lock(&lock_file, "them").unwrap());
             let error = env.create(&ground.own.join("b")).unwrap_err();
-            assert!(error.to_string().contains("has another lock file since it was opened"), "{error}");
+            assert!(
+                error.to_string().contains("has another lock file since it was opened"),
+                "{error}"
+            );
             assert!(env.remove(&ground.own.join("a")).is_err());
             assert!(held.check().is_err());
         }

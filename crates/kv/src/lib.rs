@@ -36,7 +36,7 @@ pub use backup::{BackupOptions, BackupReport};
 pub use check::check_folder;
 pub use options::KvOptions;
 pub use repair::{Doubts, LostRange, Salvaged, SalvagedKeyspace, salvage};
-pub use restore::{RestoreOptions, RestoreReport, restore};
+pub use restore::{RestoreOptions, RestoreReport, remove, restore};
 
 use base::{KeyspaceId, SeqNo};
 use bulk::KvBulk;
@@ -297,6 +297,7 @@ impl Store for Kv {
         }
         if inner.options.read_only {
             inner.closing.store(true, Ordering::Release);
+            inner.held.lock().clear();
             return Ok(());
         }
         {
@@ -318,7 +319,14 @@ impl Store for Kv {
         inner.collect_obsolete();
         // Whatever failed: the folder is free for the next one, who reads what is really there.
         inner.lock.lock().take();
+        inner.held.lock().clear();
         flushed.and(logged)
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        let inner = &self.inner;
+        let mut folders = std::iter::once(&inner.folder).chain(&inner.context.folders);
+        !inner.env.is_volatile() && folders.any(|folder| inner.env.is_within(path, folder))
     }
 }
 

@@ -38,6 +38,14 @@ impl Identity {
     }
 }
 
+/// Whether `folder` is above `path`, under another name perhaps: a mount may show it elsewhere.
+pub(super) fn is_within(path: &Path, folder: &Path) -> bool {
+    let Ok(folder) = stat(folder) else { return false };
+    let is_it =
+        |above: &Path| stat(above).is_ok_and(|there| Identity::of(&there) == Identity::of(&folder));
+    path.ancestors().any(is_it)
+}
+
 /// A folder that is held.
 #[derive(Debug)]
 pub(super) struct Folder {

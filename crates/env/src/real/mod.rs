@@ -47,8 +47,8 @@ use crate::jobs::{JobPool, ThreadSignal};
 use crate::memory::{since_epoch_us, splitmix};
 use crate::timer::Timer;
 use crate::{
-    AppendFile, Env, EnvError, FolderLock, HeldFolder, Job, JobKind, LogFile, LogMode, RandomReadFile,
-    ReadOptions, Result, Signal,
+    AppendFile, Env, EnvError, FolderLock, HeldFolder, Job, JobKind, LogFile, LogMode,
+    RandomReadFile, ReadOptions, Result, Signal,
 };
 use folder::Folders;
 use rustix::fs::{AtFlags, Dir, OFlags, fstatvfs, fsync, linkat, renameat, statat, unlinkat};
@@ -228,9 +228,7 @@ impl Env for RealEnv {
 
     fn exists(&self, path: &Path) -> bool {
         let place = self.folders.place("look at", path, true);
-        place.is_ok_and(|place| {
-            statat(place.descriptor(), place.name(), place.at_flags()).is_ok()
-        })
+        place.is_ok_and(|place| statat(place.descriptor(), place.name(), place.at_flags()).is_ok())
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<()> {
@@ -267,6 +265,12 @@ impl Env for RealEnv {
             (_, Some(name)) => Ok(self.resolved(Path::new("."))?.join(name)),
             _ => Err(fail(io::Error::from(io::ErrorKind::NotFound))),
         }
+    }
+
+    fn is_within(&self, path: &Path, folder: &Path) -> bool {
+        // Where it cannot be resolved, nobody can write there either.
+        let path = self.resolved(path).unwrap_or_else(|_| path.to_owned());
+        path.starts_with(folder) || folder::is_within(&path, folder)
     }
 
     fn hold(&self, folder: &Path) -> Result<Arc<dyn HeldFolder>> {

@@ -55,13 +55,18 @@ impl<'a> Place<'a> {
     }
 
     /// Walks from the held folder to the one that `path` lies in.
-    pub(super) fn below(operation: &'static str, folder: Arc<Folder>, path: &'a Path) -> Result<Self> {
+    pub(super) fn below(
+        operation: &'static str,
+        folder: Arc<Folder>,
+        path: &'a Path,
+    ) -> Result<Self> {
         let inner = path.strip_prefix(folder.path()).unwrap_or(path);
         let mut place = Self { path, name: Path::new("."), from: From::Held(folder) };
         let mut names = inner.components().peekable();
         while let Some(name) = names.next() {
             if !matches!(name, Component::Normal(_)) {
-                let error = io::Error::new(io::ErrorKind::InvalidInput, "it leads out of the folder");
+                let error =
+                    io::Error::new(io::ErrorKind::InvalidInput, "it leads out of the folder");
                 return Err(EnvError::io(operation, path, error));
             }
             place.name = Path::new(name.as_os_str());
@@ -115,8 +120,9 @@ impl<'a> Place<'a> {
     pub(super) fn open(&self, operation: &'static str, flags: OFlags) -> Result<File> {
         // Without waiting for the other end of a pipe, and without making a terminal ours.
         let at_once = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = openat(self.descriptor(), self.name, flags | at_once | self.follow(), Mode::empty())
-            .map_err(|error| self.fail(operation, error))?;
+        let file =
+            openat(self.descriptor(), self.name, flags | at_once | self.follow(), Mode::empty())
+                .map_err(|error| self.fail(operation, error))?;
         let fail = |error| EnvError::io(operation, self.path, error);
         let there = fstat(&file).map_err(|error| fail(error.into()))?;
         check_is_file(FileType::from_raw_mode(there.st_mode)).map_err(fail)?;
@@ -198,7 +204,9 @@ fn check_is_file(kind: FileType) -> io::Result<()> {
         }
         FileType::Fifo => "it is a named pipe, and not a regular file",
         FileType::Socket => "it is a socket, and not a regular file",
-        FileType::CharacterDevice | FileType::BlockDevice => "it is a device, and not a regular file",
+        FileType::CharacterDevice | FileType::BlockDevice => {
+            "it is a device, and not a regular file"
+        }
         _ => "it is not a regular file",
     };
     Err(io::Error::new(io::ErrorKind::InvalidInput, what))
