@@ -12,6 +12,7 @@ use crate::open::{
     replay, table_folder_names, table_folders,
 };
 use crate::options::KvOptions;
+use crate::reserve::Reserve;
 use crate::trees::Trees;
 use crate::wal::{Follow, WalReader};
 use base::Corruption;
@@ -46,7 +47,8 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         held.push(hold_within(&*env, outer)?);
     }
     let context = context(&env, &options, folders, &state);
-    let inner = assemble(env, folder, options, context, Trees::default(), None, None);
+    let reserve = Reserve::of(&env, folder, &options, false);
+    let inner = assemble(env, folder, options, context, Trees::default(), None, None, reserve);
     *inner.held.lock() = held;
     refresh(&inner)?;
     Ok(inner)

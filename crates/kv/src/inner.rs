@@ -101,6 +101,8 @@ pub(crate) struct Inner {
     pub(crate) held: Mutex<Vec<Arc<dyn HeldFolder>>>,
     /// Where a follower stands; `None` in a writer.
     pub(crate) follower: Mutex<Option<crate::follower::Position>>,
+    /// Space for when the disk is full.
+    pub(crate) reserve: crate::reserve::Reserve,
     /// Trees of dropped keyspaces whose files wait for their last reader.
     pub(crate) obsolete: Mutex<lsm::tree::ObsoleteFiles>,
 }

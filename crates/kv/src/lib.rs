@@ -25,6 +25,7 @@ mod read_flush;
 mod reader;
 mod record;
 mod repair;
+mod reserve;
 mod restore;
 mod snapshots;
 mod transaction;
@@ -310,7 +311,12 @@ impl Store for Kv {
         drop(inner.loading.write());
         drop(inner.compacting.lock());
         // What is in tables needs no replay at the next opening; under `none` it is kept only so.
-        let flushed = inner.poison.check().and_then(|()| inner.flush_all());
+        let has_log = inner.writer.lock().wal.is_some();
+        let flushed = match inner.check_room() {
+            // The log keeps it.
+            Err(_) if has_log => inner.poison.check(),
+            _ => inner.poison.check().and_then(|()| inner.flush_all()),
+        };
         drop(inner.maintenance.lock());
         let wal = inner.writer.lock().wal.take();
         let logged =

@@ -6,6 +6,7 @@ use crate::inner::{Inner, Writer};
 use crate::options::KvOptions;
 use crate::poison::Poison;
 use crate::record;
+use crate::reserve::{Reserve, frugal_segment_bytes};
 use crate::snapshots::Snapshots;
 use crate::trees::{Entry, Trees};
 use crate::wal::{Wal, WalOptions};
@@ -39,6 +40,30 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         return crate::follower::open(env, folder, options);
     }
     crate::restore::finish_interrupted(&*env, folder)?;
+    let mut frugal = crate::reserve::is_needed(&*env, folder, &options)?;
+    let mut opened = open_here(&env, folder, &options, frugal);
+    while let Err(error) = &opened {
+        if !crate::reserve::is_disk_full(error) {
+            break;
+        }
+        // First with what there is, then with ever more of the reserve.
+        if frugal && !crate::reserve::give_up_part(&*env, folder, &options)? {
+            break;
+        }
+        frugal = true;
+        opened = open_here(&env, folder, &options, frugal);
+    }
+    opened
+}
+
+/// Opens or creates the database in a folder that is reached by no link. `frugal`: with little room on the disk.
+fn open_here(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    options: &KvOptions,
+    frugal: bool,
+) -> Result<Arc<Inner>> {
+    let (env, options) = (Arc::clone(env), options.clone());
     let was_there = env.exists(folder);
     if !was_there {
         if !options.create {
@@ -93,7 +118,8 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     let context = context(&env, &options, folders, &state);
     remove_strays(&*env, &context, &|id| named(&state).contains(&id))?;
     let trees = open_trees(&context, &state).map_err(missing_table)?;
-    let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock));
+    let reserve = Reserve::of(&env, folder, &options, frugal);
+    let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock), reserve);
     *inner.held.lock() = held;
     recover(&inner, &state)?;
     Ok(inner)
@@ -308,6 +334,7 @@ pub(crate) fn open_trees(context: &Arc<Context>, state: &State) -> Result<Trees>
     Ok(trees)
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parts of an open database, each once")]
 pub(crate) fn assemble(
     env: Arc<dyn Env>,
     folder: &Path,
@@ -316,6 +343,7 @@ pub(crate) fn assemble(
     trees: Trees,
     manifest: Option<Manifest>,
     lock: Option<Box<dyn env::FolderLock>>,
+    reserve: Reserve,
 ) -> Arc<Inner> {
     Arc::new(Inner {
         progress: env.signal(),
@@ -348,6 +376,7 @@ pub(crate) fn assemble(
         compaction_error: Mutex::new(None),
         lock: Mutex::new(lock),
         held: Mutex::default(),
+        reserve,
         follower: Mutex::new(None),
         obsolete: Mutex::default(),
     })
@@ -365,13 +394,17 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
             Durability::Sync => LogMode::Write,
             Durability::Os | Durability::None => LogMode::Mapped,
         },
+        first_segment_bytes: match inner.reserve.is_frugal() {
+            true => frugal_segment_bytes(&inner.options),
+            false => WalOptions::default().first_segment_bytes,
+        },
         ..WalOptions::default()
     };
     let trees = inner.trees.load_full();
     let mut last_seq = state.last_seq();
     let flushed = last_seq;
     let mut held_back = Vec::new();
-    let wal = Wal::open(
+    let mut wal = Wal::open(
         Arc::clone(&inner.env),
         &wal_folder,
         state.wal_first_live(),
@@ -405,6 +438,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
             Ok(())
         },
     )?;
+    wal.be_frugal(inner.reserve.frugal())?;
     if state.wal_first_live() == 0 {
         // From now on a log that is gone is missed.
         let edit = VersionEdit { wal_first_live: Some(wal.first_segment()), ..Default::default() };
@@ -418,7 +452,9 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     writer.wal = Some(wal);
     let replayed: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
     inner.active_bytes.store(replayed, env::sync::atomic::Ordering::Relaxed);
-    if none || replayed >= inner.options.memtable_bytes {
+    // On a full disk what the log holds becomes tables as soon as it may, so that the log's space comes back.
+    let due = replayed >= inner.options.memtable_bytes || inner.reserve.is_frugal() && replayed > 0;
+    if none || due && inner.reserve.may_flush(replayed) {
         base::mark::hit(base::mark::Mark::ReplayFlushed);
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
@@ -433,6 +469,13 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
         wal.close().map_err(|error| inner.poisoned(error.into()))?;
     }
     drop(writer);
+    if inner.reserve.is_frugal() {
+        *inner.compaction_error.lock() = Some(Error::new(
+            ErrorKind::Io,
+            "the disk was full when the database was opened\n\
+             hint: remove rows or relations, and compact",
+        ));
+    }
     inner.after_install();
     inner.queue_compaction();
     Ok(())

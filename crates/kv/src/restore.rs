@@ -585,7 +585,10 @@ impl New {
 /// Whether a file or folder of this name belongs to a database or a backup.
 fn is_of_database(name: &str) -> bool {
     const NAMES: [&str; 8] = [LOCK, CURRENT, TABLES, WAL, SPILL, LIST, UNFINISHED, MARK];
-    NAMES.contains(&name) || name.starts_with("MANIFEST-") || name == "CURRENT.new"
+    NAMES.contains(&name)
+        || name.starts_with("MANIFEST-")
+        || name == "CURRENT.new"
+        || crate::reserve::is_reserve(name)
 }
 
 /// Removes a database or a backup with all its files, as far as it can; what is of neither stays, and the

@@ -268,8 +268,13 @@ impl Env for RealEnv {
     }
 
     fn is_within(&self, path: &Path, folder: &Path) -> bool {
-        // Where it cannot be resolved, nobody can write there either.
-        let path = self.resolved(path).unwrap_or_else(|_| path.to_owned());
+        // The last part may be a link: who creates a file of this name replaces it. Where the folder cannot be
+        // resolved, nobody can write there either.
+        let above = path.parent().and_then(|above| self.resolved(above).ok());
+        let path = match (above, path.file_name()) {
+            (Some(above), Some(name)) => above.join(name),
+            _ => path.to_owned(),
+        };
         path.starts_with(folder) || folder::is_within(&path, folder)
     }
 
