@@ -150,7 +150,8 @@ class Database:
         """Open the graph of this name, or create it.
 
         Args:
-            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``; at most 255 characters.
+            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``, of any script; at most 255 bytes of
+                UTF-8. It is taken as it is written, without normalisation.
             weight: What an edge weighs. ``None``: as in the graph that is there; nothing in a new one, where every edge
                 counts as 1.
             vertex: What names a vertex: an unsigned integer, a signed one, or text. ``None``: as in the graph that is

@@ -40,6 +40,23 @@ pub enum EnvError {
         /// The process that used it.
         here: u32,
     },
+    /// The folder is not the one any more that was opened, so nothing is created or removed in it.
+    #[error(
+        "cannot {operation} {}: the folder {} {what} since it was opened; close the database, \
+         and open it where it is now",
+        path.display(),
+        folder.display()
+    )]
+    Moved {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The folder, as it was opened.
+        folder: PathBuf,
+        /// What became of it, as a verb.
+        what: &'static str,
+    },
 }
 
 impl EnvError {
@@ -53,6 +70,13 @@ impl EnvError {
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether the disk had no room, or the user is not given more of it.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
     /// Whether a file ended before what was to be read.

@@ -33,7 +33,7 @@ use base::KeyspaceId;
 use env::sync::ArcSwap;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, RwLock};
-use env::{Env, FolderLock, Owner, Signal};
+use env::{Env, FolderLock, HeldFolder, Owner, Signal};
 use lsm::context::Context;
 use lsm::manifest::Manifest;
 use std::path::PathBuf;
@@ -101,8 +101,12 @@ pub(crate) struct Inner {
     /// Why compaction stopped, if it did; writes go on.
     pub(crate) compaction_error: Mutex<Option<Error>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
+    /// The database's folder and those of its tables, until it is closed: all its files are reached from them.
+    pub(crate) held: Mutex<Vec<Arc<dyn HeldFolder>>>,
     /// Where a follower stands; `None` in a writer.
     pub(crate) follower: Mutex<Option<crate::follower::Position>>,
+    /// Space for when the disk is full.
+    pub(crate) reserve: crate::reserve::Reserve,
     /// Trees of dropped keyspaces whose files wait for their last reader.
     pub(crate) obsolete: Mutex<lsm::tree::ObsoleteFiles>,
 }

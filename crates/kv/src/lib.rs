@@ -25,6 +25,7 @@ mod read_flush;
 mod reader;
 mod record;
 mod repair;
+mod reserve;
 mod restore;
 mod snapshots;
 mod transaction;
@@ -36,7 +37,7 @@ pub use backup::{BackupOptions, BackupReport};
 pub use check::check_folder;
 pub use options::KvOptions;
 pub use repair::{Doubts, LostRange, Salvaged, SalvagedKeyspace, salvage};
-pub use restore::{RestoreOptions, RestoreReport, restore};
+pub use restore::{RestoreOptions, RestoreReport, remove, restore};
 
 use base::{KeyspaceId, SeqNo};
 use bulk::KvBulk;
@@ -318,6 +319,7 @@ impl Store for Kv {
         }
         if inner.options.read_only {
             inner.closing.store(true, Ordering::Release);
+            inner.held.lock().clear();
             return Ok(());
         }
         {
@@ -330,7 +332,12 @@ impl Store for Kv {
         drop(inner.loading.write());
         drop(inner.compacting.lock());
         // What is in tables needs no replay at the next opening; under `none` it is kept only so.
-        let flushed = inner.poison.check().and_then(|()| inner.flush_all());
+        let has_log = inner.writer.lock().wal.is_some();
+        let flushed = match inner.check_room() {
+            // The log keeps it.
+            Err(_) if has_log => inner.poison.check(),
+            _ => inner.poison.check().and_then(|()| inner.flush_all()),
+        };
         drop(inner.maintenance.lock());
         let wal = inner.writer.lock().wal.take();
         let logged =
@@ -339,7 +346,14 @@ impl Store for Kv {
         inner.collect_obsolete();
         // Whatever failed: the folder is free for the next one, who reads what is really there.
         inner.lock.lock().take();
+        inner.held.lock().clear();
         flushed.and(logged)
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        let inner = &self.inner;
+        let mut folders = std::iter::once(&inner.folder).chain(&inner.context.folders);
+        !inner.env.is_volatile() && folders.any(|folder| inner.env.is_within(path, folder))
     }
 }
 

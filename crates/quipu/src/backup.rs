@@ -69,6 +69,14 @@ pub fn restore(
     kv::restore(&env, &backup, &target, options, progress)
 }
 
+/// Removes a database that is not open; its folder too, unless something else is in it.
+///
+/// # Errors
+/// [`ErrorKind::Locked`] where a process has it open; [`ErrorKind::Io`] where its folder cannot be opened.
+pub fn remove_database(folder: impl AsRef<Path>) -> Result<()> {
+    kv::remove(&RealEnv::new(RealOptions::default()), &absolute(folder.as_ref())?)
+}
+
 /// As a path is given, from the root on.
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))

@@ -114,10 +114,10 @@ impl Database {
                 threads: options.threads,
                 ..RealOptions::default()
             })),
-            Some(folder) => {
+            Some(_) => {
                 if !options.read_only {
                     // The store holds the lock of the folder, so no other process imports into it.
-                    views::import::remove_stale_runs(&*env, &spill_folder(folder))?;
+                    views::import::remove_stale_runs(&*env, &spill_folder(kv.folder()))?;
                     Catalog::new(Arc::clone(&store)).finish_names()?;
                     remove_unfinished(&store, &env)?;
                 }
@@ -146,6 +146,12 @@ impl Database {
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// Whether a file at `path` would lie among the database's own files, where nobody else may write.
+    #[must_use]
+    pub fn holds(&self, path: &Path) -> bool {
+        std::path::absolute(path).is_ok_and(|path| self.store.holds(&path))
     }
 
     /// The options it was opened with.
@@ -396,7 +402,7 @@ impl Database {
             memory_limit_bytes: self.options.import_bytes(self.env().parallelism() as u64),
             cache_lent_bytes: self.options.cache_lent_bytes(),
             // A database in memory would spill into memory.
-            spill_folder: self.folder().map(spill_folder),
+            spill_folder: self.folder().map(|_| spill_folder(self.kv.folder())),
             ..ImportOptions::default()
         }
     }

@@ -485,6 +485,12 @@ pub trait Store: Read {
     /// Whether it was opened without the right to write.
     fn is_read_only(&self) -> bool;
 
+    /// Whether a file at `path`, an absolute path, would lie among the store's own files, where nobody else may write.
+    fn holds(&self, path: &std::path::Path) -> bool {
+        let _ = path;
+        false
+    }
+
     /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop. In a child of a `fork`
     /// it does nothing.
     ///

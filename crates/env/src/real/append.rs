@@ -9,10 +9,13 @@
 //! 5. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
 //!    `strict_bytes_per_sync`.) The kernel tells an error once: after one that this wait has met, every later call fails.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
+use super::place::Place;
 use crate::{AppendFile, EnvError, Own, Result};
 
 /// Bytes gathered before a write call. Larger pieces bypass the buffer.
@@ -39,14 +42,14 @@ pub(crate) struct RealAppendFile {
 }
 
 impl RealAppendFile {
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        let file = File::create_new(path).map_err(|e| EnvError::io("create", path, e))?;
-        Ok(Self::at(file, path, 0))
+    pub(super) fn create(place: &Place<'_>) -> Result<Self> {
+        Ok(Self::at(place.create("create", OFlags::WRONLY)?, place.path(), 0))
     }
 
-    pub(crate) fn open(path: &Path, keep_bytes: u64) -> Result<Self> {
-        let fail = |e| EnvError::io("open to append", path, e);
-        let mut file = OpenOptions::new().write(true).open(path).map_err(fail)?;
+    pub(super) fn open(place: &Place<'_>, keep_bytes: u64) -> Result<Self> {
+        let (path, operation) = (place.path(), "open to append");
+        let fail = |e| EnvError::io(operation, path, e);
+        let mut file = place.open_alone(operation, OFlags::WRONLY)?;
         if file.metadata().map_err(fail)?.len() < keep_bytes {
             return Err(fail(io::Error::from(io::ErrorKind::UnexpectedEof)));
         }
@@ -154,7 +157,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table");
         let piece = vec![7; 1 << 20];
-        let mut file = RealAppendFile::create(&path).unwrap();
+        let mut file = RealAppendFile::create(&Place::here(&path)).unwrap();
         for written in 1..=20_u64 {
             file.append(&piece).unwrap();
             assert_eq!(file.settled_bytes, (written << 20).saturating_sub(WRITING_BYTES_MAX));
@@ -162,7 +165,7 @@ mod tests {
         file.sync().unwrap();
         drop(file);
         // What was there before is nobody's to wait for.
-        let mut file = RealAppendFile::open(&path, 15 << 20).unwrap();
+        let mut file = RealAppendFile::open(&Place::here(&path), 15 << 20).unwrap();
         assert_eq!(file.settled_bytes, 15 << 20);
         for _ in 0..9 {
             file.append(&piece).unwrap();
@@ -175,7 +178,8 @@ mod tests {
     #[test]
     fn after_a_wait_that_failed_nothing_succeeds() {
         let folder = tempfile::tempdir().unwrap();
-        let mut file = RealAppendFile::create(&folder.path().join("table")).unwrap();
+        let path = folder.path().join("table");
+        let mut file = RealAppendFile::create(&Place::here(&path)).unwrap();
         file.append(b"some").unwrap();
         file.has_failed = true;
         assert!(file.flush().is_err());

@@ -18,15 +18,17 @@
 //! 5. Dropping writes no more than what is in flight already.
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use io_uring::{IoUring, opcode, types};
+use rustix::fs::{AtFlags, OFlags, unlinkat};
 
+use super::place::Place;
 use super::read::DIRECT_ALIGN;
 use super::uring::{RingPool, is_transient};
 use crate::{AppendFile, EnvError, Own, Result};
@@ -85,17 +87,17 @@ impl std::fmt::Debug for DirectAppendFile {
 
 impl DirectAppendFile {
     /// Creates the file; `Ok(None)` where the file system refuses direct I/O, and then no file is left.
-    pub(crate) fn create(path: &Path, rings: &Arc<RingPool>) -> Result<Option<Self>> {
-        let plain = File::create_new(path).map_err(|e| EnvError::io("create", path, e))?;
-        let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path);
-        let Ok(direct) = direct else {
-            std::fs::remove_file(path).map_err(|e| EnvError::io("remove", path, e))?;
+    pub(super) fn create(place: &Place<'_>, rings: &Arc<RingPool>) -> Result<Option<Self>> {
+        let plain = place.create("create", OFlags::WRONLY)?;
+        let Ok(direct) = place.open("create", OFlags::WRONLY | OFlags::DIRECT) else {
+            unlinkat(place.descriptor(), place.name(), AtFlags::empty())
+                .map_err(|error| place.fail("remove", error))?;
             return Ok(None);
         };
         Ok(Some(Self {
             plain: Own::new(plain),
             direct: Own::new(direct),
-            path: path.to_owned(),
+            path: place.path().to_owned(),
             rings: Arc::clone(rings),
             ring: None,
             pieces: vec![Piece::new()],

@@ -12,7 +12,8 @@
 //! Nothing: its descriptor is closed before `fork` returns there (`owner.rs`). So the lock ends with its process, however
 //! many children outlive that, and a child that opens the folder itself meets its parent's lock as any process does.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind::{QuotaExceeded, StorageFull};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -52,11 +53,9 @@ impl Drop for RealLock {
 impl FolderLock for RealLock {}
 
 impl RealLock {
-    pub(crate) fn take(path: &Path, holder: &str) -> Result<Self> {
+    /// Locks the file at `path`, which was opened to be read and written.
+    pub(super) fn take(path: &Path, mut file: File, holder: &str) -> Result<Self> {
         let fail = |e| EnvError::io("lock", path, e);
-        let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).write(true).create(true).truncate(false).open(path).map_err(fail)?;
         let closed_in_children = ClosedInChildren::new(file.as_raw_fd());
         match file.try_lock() {
             Ok(()) => {}
@@ -76,9 +75,14 @@ impl RealLock {
     }
 }
 
+/// Over the line before, which needs no room that the file does not have: also on a full disk.
 fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
-    file.set_len(0)?;
-    file.write_all(format!("{holder}\n").as_bytes())
+    let line = format!("{holder}\n");
+    match file.write_all(line.as_bytes()).and_then(|()| file.set_len(line.len() as u64)) {
+        // Only words for a message; the lock is taken without them.
+        Err(e) if matches!(e.kind(), StorageFull | QuotaExceeded) => Ok(()),
+        written => written,
+    }
 }
 
 fn read_holder(file: &mut File) -> String {
@@ -101,12 +105,17 @@ mod tests {
     fn a_lock_given_back_is_free_though_a_process_that_starts_has_its_file_open() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("LOCK");
-        let lock = RealLock::take(&path, "first").unwrap();
+        let take = |holder| {
+            let mut options = File::options();
+            let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+            RealLock::take(&path, file.unwrap(), holder)
+        };
+        let lock = take("first").unwrap();
         let held = lock.held.as_ref().unwrap().get().unwrap();
         let inherited = held.file.try_clone().unwrap();
-        assert!(RealLock::take(&path, "second").is_err());
+        assert!(take("second").is_err());
         drop(lock);
-        drop(RealLock::take(&path, "third").unwrap());
+        drop(take("third").unwrap());
         drop(inherited);
     }
 }

@@ -29,41 +29,45 @@
 //!    somebody else's by then, so it is not unmapped either.
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use rustix::fs::{AtFlags, OFlags, unlinkat};
+
+use super::place::Place;
 use super::sys;
 use crate::jobs::JobPool;
 use crate::{EnvError, LogFile, LogMode, LogSync, Own, Owner, Result};
 
 /// Creates a log file with its space reserved.
 pub(super) fn create(
-    path: &Path,
+    place: &Place<'_>,
     len_bytes: u64,
     mode: LogMode,
     pool: &Arc<JobPool>,
 ) -> Result<Box<dyn LogFile>> {
-    let fail = |e| EnvError::io("create", path, e);
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create_new(true).open(path).map_err(fail)?;
+    let file = place.create("create", OFlags::RDWR)?;
     if let Err(e) = sys::allocate(&file, len_bytes) {
         drop(file);
         // The caller is told of the full disk; that an empty file may stay behind is the lesser news.
-        let _ = std::fs::remove_file(path);
-        return Err(super::write_error("reserve space for", path, len_bytes, e));
+        let _ = unlinkat(place.descriptor(), place.name(), AtFlags::empty());
+        return Err(super::write_error("reserve space for", place.path(), len_bytes, e));
     }
-    wrap(file, path, len_bytes, mode, pool)
+    wrap(file, place.path(), len_bytes, mode, pool)
 }
 
 /// Opens an existing log file.
-pub(super) fn open(path: &Path, mode: LogMode, pool: &Arc<JobPool>) -> Result<Box<dyn LogFile>> {
-    let fail = |e| EnvError::io("open", path, e);
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(fail)?;
-    let len_bytes = file.metadata().map_err(fail)?.len();
-    wrap(file, path, len_bytes, mode, pool)
+pub(super) fn open(
+    place: &Place<'_>,
+    mode: LogMode,
+    pool: &Arc<JobPool>,
+) -> Result<Box<dyn LogFile>> {
+    let file = place.open_alone("open", OFlags::RDWR)?;
+    let len_bytes = file.metadata().map_err(|e| EnvError::io("open", place.path(), e))?.len();
+    wrap(file, place.path(), len_bytes, mode, pool)
 }
 
 fn wrap(

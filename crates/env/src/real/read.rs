@@ -12,13 +12,16 @@
 //! 3. Direct requests that follow one another in a file, and in the batch, are one read, up to
 //!    [`DIRECT_BYTES_MAX`]. (Through the page cache the kernel does that.)
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
+use super::place::{Place, direct};
 use super::sys;
 use super::uring::RingPool;
 use crate::at_once::may_read;
@@ -47,22 +50,19 @@ pub(crate) struct RealReadFile {
 }
 
 impl RealReadFile {
-    pub(crate) fn open(
-        path: &Path,
+    pub(super) fn open(
+        place: &Place<'_>,
         options: ReadOptions,
         rings: Option<Arc<RingPool>>,
     ) -> Result<Self> {
+        let path = place.path().to_owned();
         if options.direct
-            && let Some(file) = open_direct(path)
+            && let Some(file) = open_direct(place)
         {
-            return Ok(Self { file: Own::new(file), path: path.to_owned(), direct: true, rings });
+            return Ok(Self { file: Own::new(file), path, direct: true, rings });
         }
-        let fail = |e| EnvError::io("open", path, e);
-        let file = File::open(path).map_err(fail)?;
-        if file.metadata().map_err(fail)?.is_dir() {
-            return Err(fail(io::Error::from(io::ErrorKind::IsADirectory)));
-        }
-        Ok(Self { file: Own::new(file), path: path.to_owned(), direct: false, rings })
+        let file = place.open("open", OFlags::RDONLY)?;
+        Ok(Self { file: Own::new(file), path, direct: false, rings })
     }
 
     fn fail(&self, error: io::Error) -> EnvError {
@@ -258,20 +258,14 @@ impl<'a> Span<'a> {
 }
 
 /// The file opened for direct I/O, or nothing where that (or opening at all) is refused.
-fn open_direct(path: &Path) -> Option<File> {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).ok()?;
-        // Some file systems accept the flag and refuse the read: try one block before relying on it.
-        let mut probe = Span::direct(&file, 0, 1);
-        let range = probe.start..probe.start + probe.len;
-        file.read_at(&mut probe.buf[range], 0).ok()?;
-        Some(file)
+fn open_direct(place: &Place<'_>) -> Option<File> {
+    if direct().is_empty() {
+        return None;
     }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (path, OpenOptions::new());
-        None
-    }
+    let file = place.open("open", OFlags::RDONLY | direct()).ok()?;
+    // Some file systems accept the flag and refuse the read: try one block before relying on it.
+    let mut probe = Span::direct(&file, 0, 1);
+    let range = probe.start..probe.start + probe.len;
+    file.read_at(&mut probe.buf[range], 0).ok()?;
+    Some(file)
 }
