@@ -74,6 +74,8 @@ pub(crate) struct Body<'p> {
     unchecked_rows: usize,
     /// When values of batches that are done are let go, if this body may.
     sweep: Option<Sweep>,
+    /// Rows that it may still read or make, where it is only tried.
+    rows_left: Option<i64>,
 }
 
 struct Ready<'p> {
@@ -193,7 +195,26 @@ impl<'p> Body<'p> {
             enough: usize::MAX,
             unchecked_rows: 0,
             sweep: None,
+            rows_left: None,
         })
+    }
+
+    /// Stops once it has read or made so many rows.
+    pub(crate) fn try_with(&mut self, rows_max: u64) {
+        self.rows_left = Some(i64::try_from(rows_max).unwrap_or(i64::MAX));
+    }
+
+    /// Whether it was stopped because it had read or made too many.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.rows_left.is_some_and(|left| left < 0)
+    }
+
+    /// Notes rows that are read or made, where it is only tried; whether to go on.
+    fn spend(&mut self, rows: u64) -> Wanted {
+        if let Some(left) = &mut self.rows_left {
+            *left = left.saturating_sub(i64::try_from(rows).unwrap_or(i64::MAX));
+        }
+        !self.is_given_up()
     }
 
     /// So many rows that come out are enough: the first batch has no more, and those after it twice as many each, so that what is looked for is
@@ -273,6 +294,9 @@ impl<'p> Body<'p> {
         }
         if input.rows == 0 {
             return Ok(true);
+        }
+        if !self.spend(input.rows as u64) {
+            return Ok(false);
         }
         let Some(ready) = self.steps.get(at) else { return emit.take(query, &input) };
         let planned = ready.planned;
@@ -453,6 +477,9 @@ impl<'p> Body<'p> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
+        if !self.spend(output.rows as u64) {
+            return Ok(false);
+        }
         let ready = &mut self.steps[at];
         if let Some(seen) = &mut ready.seen {
             let live = &ready.planned.live;

@@ -197,6 +197,11 @@ impl<'a> Query<'a> {
             lasting_bytes: self.interner.bytes(),
             since_us: self.watch.now_us(),
         };
+        if let Some(tried) = &plan.tried
+            && self.try_body(tried, rule, &mut flow)?
+        {
+            return flow.hand_on(self).map(drop);
+        }
         self.loose = plan.loose.clone();
         let threads = self.helpers.map_or(1, |helpers| helpers.free() + 1);
         let mut rows = 0;
@@ -212,7 +217,7 @@ impl<'a> Query<'a> {
         let body = Body::new(plan, variables, &self.computer())?;
         let ranges = body.ranges(self, flow.range_rows, ranges as usize)?;
         let (Some(ranges), Some(helpers)) = (ranges, self.helpers) else {
-            self.run_body(plan, rule, &mut flow)?;
+            self.run_untried(plan, rule, &mut flow)?;
             return flow.hand_on(self).map(drop);
         };
         self.index_for(plan)?;

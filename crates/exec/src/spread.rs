@@ -127,6 +127,32 @@ impl<S: Sink> Out for Alone<'_, S> {
     }
 }
 
+/// Rows that wait until it is known whether they count.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    /// In batches, as they came.
+    pub found: Vec<Bindings>,
+    bytes: u64,
+}
+
+impl Out for Waiting {
+    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+        let cells: usize = found.columns.iter().map(Vec::len).sum();
+        self.bytes += 8 * (cells + found.weights.len()) as u64;
+        query.check(self.bytes)?;
+        self.found.push(found.clone());
+        Ok(true)
+    }
+
+    fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
+        unreachable!("nothing waits where nobody helps")
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.found.iter().flat_map(|batch| &batch.columns).flatten().for_each(|&cell| visit(cell));
+    }
+}
+
 /// A sink and the threads that fill it.
 pub(crate) struct Spread<'a, 'p, 's, S> {
     helpers: &'a Helpers,

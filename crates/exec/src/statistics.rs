@@ -42,6 +42,9 @@ const COUNTED_MAX: usize = 16 << 10;
 /// Rows that are counted one by one in a draw, of all groups: some milliseconds, in which nobody asks whether to go on.
 const COUNTED_ALL_MAX: usize = 128 << 10;
 
+/// Prefixes of a key that are looked at. Of a longer one no more is known than of the last of these: it finds no more rows.
+const PREFIX_COLUMNS_MAX: usize = 16;
+
 /// Microseconds for which they are believed.
 const AGE_US: u64 = 60_000_000;
 
@@ -164,7 +167,7 @@ fn draw(
     for (value, column) in path.schema.values.iter().enumerate() {
         let is_short = matches!(column.column_type, Type::String | Type::Uuid);
         if with_values && (is_short || column.column_type.is_word()) {
-            projection.values |= 1 << value;
+            projection.want_value(value);
         }
     }
     let mut drawn = SAMPLE_ROWS;
@@ -188,7 +191,7 @@ fn draw(
     let ends = KeyEnds::of(path, &sample);
     let mut prefixes = Vec::new();
     let mut counted_rows = 0;
-    for columns in 1..keys {
+    for columns in 1..keys.min(PREFIX_COLUMNS_MAX + 1) {
         let mut counts = BTreeMap::new();
         let (mut inverse, mut sum) = (0.0, 0.0);
         for row in 0..sample.rows {
@@ -209,6 +212,9 @@ fn draw(
             values: (rows as f64 * inverse / drawn).max(1.0),
             rows_met: (sum / drawn).max(1.0),
         });
+    }
+    if let Some(&last) = prefixes.last() {
+        prefixes.resize(keys - 1, last);
     }
     let places = 0..keys + path.schema.values.len();
     let rates = places.map(|place| repeat_rate(path, &sample, &ends, place, projection, rows));
@@ -260,7 +266,7 @@ fn repeat_rate(
                 Keys::Words(words) => Part::Word(words[place][row]),
                 Keys::Bytes(bytes) => Part::Bytes(ends.part(bytes.get(row), row, place)?),
             },
-            Some(value) if projection.values & (1 << value) == 0 => return None,
+            Some(value) if !projection.value(value) => return None,
             Some(value) => match &sample.values[value] {
                 Column::Words(words) => words.get(row).map_or(Part::Null, Part::Word),
                 Column::Bytes(bytes) => match bytes.validity.is_valid(row) {

@@ -146,7 +146,7 @@ impl StoredPath {
             match place.checked_sub(self.keys()) {
                 None if self.shape.key == KeyShape::Bytes => projection.keys |= 1,
                 None => projection.keys |= 1 << place,
-                Some(value) => projection.values |= 1 << value,
+                Some(value) => projection.want_value(value),
             }
         }
         projection

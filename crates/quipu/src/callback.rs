@@ -3,6 +3,7 @@
 use crate::database::Database;
 use exec::Changed;
 use std::sync::Arc;
+use store::Result;
 
 impl Database {
     /// Has what is changed of a relation told to a function, after each commit of this database that changed it: by scripts, imports and
@@ -22,22 +23,28 @@ impl Database {
     /// let told = Arc::clone(&log);
     /// db.register_callback("city", move |changed| {
     ///     told.lock().unwrap().push((changed.by, changed.new.len(), changed.old.len()));
-    /// });
+    /// })?;
     /// db.run("?[name, people] <- [['Lima', 10092000]] :create city {name => people}", &Parameters::new())?;
     /// db.run("?[name] <- [['Lima'], ['Cusco']] :rm city {name}", &Parameters::new())?;
     /// assert_eq!(*log.lock().unwrap(), [(quipu::ChangedBy::Put, 1, 0), (quipu::ChangedBy::Rm, 2, 1)]);
     /// # Ok::<(), quipu::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a process that inherited the database.
     pub fn register_callback(
         &self,
         relation: &str,
         callback: impl Fn(&Changed) + Send + Sync + 'static,
-    ) -> u64 {
-        self.engine().register_callback(relation, Arc::new(callback))
+    ) -> Result<u64> {
+        Ok(self.engine()?.register_callback(relation, Arc::new(callback)))
     }
 
     /// Forgets a function by the number that [`Database::register_callback`] gave; whether there was one.
-    pub fn unregister_callback(&self, id: u64) -> bool {
-        self.engine().unregister_callback(id)
+    ///
+    /// # Errors
+    /// As [`Database::register_callback`].
+    pub fn unregister_callback(&self, id: u64) -> Result<bool> {
+        Ok(self.engine()?.unregister_callback(id))
     }
 }

@@ -356,8 +356,19 @@ pub struct StoreStats {
 /// Told how far a long operation is: done, total (same unit), and asked whether to go on: `false` stops it.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Send + Sync);
 
-/// A store of keyspaces. Itself a reader of the newest state: each call sees the latest commit.
+/// A store of keyspaces. It belongs to the process that opened it: in a child of a `fork`, which has a copy of it, every
+/// call of it and of what was made by it is [`ErrorKind::Forked`] or without effect, takes no lock and touches no file.
+///
+/// Itself a reader of the newest state: each call sees the latest commit.
 pub trait Store: Read {
+    /// To be asked before a lock of a layer above is taken: a thread that is not in this process may hold it. It costs a load.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forked`] where the store was opened in another process.
+    fn check_process(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Creates keyspaces in one step, durably; names must be new.
     ///
     /// # Errors
@@ -492,7 +503,14 @@ pub trait Store: Read {
     /// Whether it was opened without the right to write.
     fn is_read_only(&self) -> bool;
 
-    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop.
+    /// Whether a file at `path`, an absolute path, would lie among the store's own files, where nobody else may write.
+    fn holds(&self, path: &std::path::Path) -> bool {
+        let _ = path;
+        false
+    }
+
+    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop. In a child of a `fork`
+    /// it does nothing.
     ///
     /// # Errors
     /// A failed flush.

@@ -19,6 +19,7 @@ use crate::query::Query;
 use crate::stored::{CHUNK_ROWS, Columns, SHORT_ROWS, StoredPath};
 use crate::stored_keys::StoredKeys;
 use base::KeyRange;
+use plan::LOOK_UP_ROWS;
 use std::ops::Range;
 use store::Estimate;
 
@@ -143,6 +144,9 @@ impl Body<'_> {
         let mark = self.mark(query);
         while start < join.input.rows {
             let mut end = (start + PROBE_ROWS).min(join.input.rows);
+            if !self.spend((end - start) as u64 * LOOK_UP_ROWS) {
+                return Ok(false);
+            }
             let fits = match join.has_range {
                 true => 0,
                 false => self.fitting(join, &columns, start..end, query)?,

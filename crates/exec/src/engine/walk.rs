@@ -118,9 +118,12 @@ impl<'p> Walk<'p> {
         if rule.predicate != program.entry || !is_inline || definition.is_aggregated() {
             return Ok(None);
         }
-        let Some(body) = planned.first.as_ref().filter(|body| body.steps.len() <= STEPS_MAX) else {
+        let Some(body) = &planned.first else { return Ok(None) };
+        // A row after the other is followed from what is bound.
+        let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
+        if body.steps.len() > STEPS_MAX {
             return Ok(None);
-        };
+        }
         // First of all, for to compile an expression computes what is constant of it.
         let is_walked = |planned: &Planned| match &planned.step {
             Step::Stored { range, checks, at, negated, .. } => {
