@@ -31,7 +31,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady fuzz flips props sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady fuzz flips props sim isolation kill kill-fork kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -134,6 +134,13 @@ kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SE
 	for work in $(WORK); do \
 	  $(TARGET)/release/quipu-kill run --work $$work --count $(COUNT) --seed $(SEED) \
 	    --json $(TARGET)/kill-$$work.json || exit 1; \
+	done
+
+kill-fork: ## the same with writers that fork children, which close, drop, flush and write what they inherit; COUNT, SEED, WORK
+	cargo build --locked --release -p quipu-kill
+	for work in $(WORK); do \
+	  $(TARGET)/release/quipu-kill run --work $$work --forking 1 --count $(COUNT) --seed $(SEED) \
+	    --json $(TARGET)/kill-fork-$$work.json || exit 1; \
 	done
 
 kill-python: module-release ## the same through the Python package, slower; COUNT, SEED

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from ._processes import refuse_to_pickle
 from ._quipu import (
     BackupReport,
     BlobReader,
@@ -37,11 +38,14 @@ from .errors import (
     ConflictError,
     CorruptionError,
     Error,
+    ForkedError,
     InvalidInputError,
     LimitError,
     LockedError,
     PoisonedError,
 )
+
+refuse_to_pickle()
 
 __all__ = [
     "BackupReport",
@@ -55,6 +59,7 @@ __all__ = [
     "Counters",
     "Database",
     "Error",
+    "ForkedError",
     "Graph",
     "ImportReport",
     "InvalidInputError",

@@ -6,6 +6,11 @@ PyCapsule interface; a null in it is an error. What a call hands out is a copy t
 
 Any call that touches the database may raise :class:`quipu.CorruptionError` when bytes on disk are not what was written,
 and :class:`quipu.Error` when the machine fails a read; the sections *Raises* name what comes on top of that.
+
+A database belongs to the process that opened it, with all that was made from it. In a child that inherited it by
+``fork`` every call raises :class:`quipu.ForkedError` before it touches anything; ``close()``, the end of ``with`` and
+garbage collection do nothing there. Names, types and paths are still told, and rows that are in memory stay usable
+(:class:`Result`, :class:`Table`). ``docs/guides/processes.md`` says how to work with several processes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -78,7 +83,8 @@ def open(
         The open database. It is closed by :meth:`Database.close`, by ``with``, or with its last reference.
 
     Raises:
-        LockedError: Another process writes this database; the message says which.
+        LockedError: Another process writes this database; the message says which. A parent of this process is another
+            one: a database that is inherited by ``fork`` is opened anew.
         InvalidInputError: The folder holds something else, or nothing and ``create`` is false, or an option is wrong.
         CorruptionError: A file failed its checksum. Nothing was changed.
     """
@@ -149,7 +155,8 @@ class Database:
         """Open the graph of this name, or create it.
 
         Args:
-            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``; at most 255 characters.
+            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``, of any script; at most 255 bytes of
+                UTF-8. It is taken as it is written, without normalisation.
             weight: What an edge weighs. ``None``: as in the graph that is there; nothing in a new one, where every edge
                 counts as 1.
             vertex: What names a vertex: an unsigned integer, a signed one, or text. ``None``: as in the graph that is
@@ -533,6 +540,8 @@ class Database:
         """
     def close(self) -> None:
         """Flush, and give the folder free for others. Later calls raise; closing twice does nothing.
+
+        In a child that inherited the database by ``fork`` it does nothing: folder and flush are the parent's.
 
         Raises:
             PoisonedError: The flush failed. The folder is free all the same.

@@ -8,7 +8,9 @@
 //! # Invariants
 //! 1. Nothing here knows what the bytes mean.
 //! 2. Every failure names the operation and the path ([`EnvError`]).
-//! 3. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
+//! 3. An environment works in the process that made it. In a child of a `fork` it touches no file, starts no job and joins
+//!    no thread ([`Owner`]).
+//! 4. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
 
 // This crate is the door: here, and only here, the methods that clippy.toml forbids are at home.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -19,6 +21,7 @@ mod jobs;
 mod memory;
 #[cfg(feature = "shuttle")]
 pub mod model;
+mod owner;
 mod pauses;
 
 #[cfg(unix)]
@@ -32,6 +35,7 @@ pub use at_once::{at_once, wait_from_here};
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};
+pub use owner::{Own, Owner};
 pub use pauses::Pauses;
 #[cfg(unix)]
 pub use real::{RealEnv, RealOptions};
@@ -232,6 +236,25 @@ pub enum LogMode {
 /// Held while a process owns a folder; dropping it gives the folder free.
 pub trait FolderLock: Send + Sync + std::fmt::Debug {}
 
+/// A folder that [`Env::hold`] holds; dropping it lets the folder go.
+pub trait HeldFolder: Send + Sync + std::fmt::Debug {
+    /// Whether the folder's path still leads to it, and its lock is still the one that was taken.
+    ///
+    /// # Errors
+    /// [`EnvError::Moved`] where they are not.
+    fn check(&self) -> Result<()>;
+}
+
+/// A folder of an environment in which nobody moves folders.
+#[derive(Debug)]
+struct Unmoved;
+
+impl HeldFolder for Unmoved {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Something a thread can wait for. Spurious wake-ups do not escape: `wait_until` checks again.
 pub trait Signal: Send + Sync {
     /// Wakes every waiter to check its condition again.
@@ -388,6 +411,31 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// [`EnvError::Locked`] with the text the present holder wrote.
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>>;
 
+    /// Where a path leads when the symbolic links in it are followed. The last part of it need not be there.
+    ///
+    /// # Errors
+    /// A link that leads nowhere, or in a circle; a folder that may not be looked into.
+    fn resolved(&self, path: &Path) -> Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names.
+    fn is_within(&self, path: &Path, folder: &Path) -> bool {
+        path.starts_with(folder)
+    }
+
+    /// Holds a folder, by a path that [`Env::resolved`] gave, until the result is dropped. Meanwhile every operation
+    /// on a path below it stays inside: it is done from the open folder, and follows no symbolic link. One that
+    /// creates, renames, removes or writes fails with [`EnvError::Moved`] once the path leads to another folder, or
+    /// the lock taken in it is another file. Reads go on, in the folder that was opened.
+    ///
+    /// # Errors
+    /// Missing folder; [`EnvError::Moved`] where this environment holds another one that was at this path.
+    fn hold(&self, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
+        let _ = folder;
+        Ok(Arc::new(Unmoved))
+    }
+
     // --- clock and randomness ------------------------------------------------------------------
 
     /// Microseconds since some fixed moment; never goes back.
@@ -401,6 +449,14 @@ pub trait Env: Send + Sync + std::fmt::Debug {
 
     /// A line that names this process for a lock file: process id, program, host.
     fn process_line(&self) -> String;
+
+    /// To be asked before a job is waited for: in a child of a `fork` no job runs.
+    ///
+    /// # Errors
+    /// [`EnvError::Forked`] in another process than the one that made the environment.
+    fn check_process(&self) -> Result<()> {
+        Ok(())
+    }
 
     // --- jobs ----------------------------------------------------------------------------------
 

@@ -166,6 +166,13 @@ impl Ambient for EnvAmbient<'_> {
             ..function::Failure::caused(error)
         })
     }
+
+    fn ask(&self, bytes: u64) -> std::result::Result<(), function::Failure> {
+        self.0.ask(bytes).map_err(|error| match error {
+            Error::Limit(what) => function::Failure::limit(what),
+            other => function::Failure::stopped(other.to_string()),
+        })
+    }
 }
 
 impl Engine {
@@ -504,7 +511,7 @@ impl Engine {
         let enough = wanted.filter(|_| !is_ordered).unwrap_or(usize::MAX);
         let short = match &analysis {
             None => {
-                let computer = Computer { interner, parameters: &given, ambient: &ambient };
+                let computer = Computer::new(interner, &given, &ambient);
                 short(plan, &relations, read, &computer, enough, watch)?
             }
             Some(_) => None,

@@ -70,7 +70,7 @@ impl Error {
 
     /// What a function or an aggregate refuses, what stopped it, or what failed below it.
     pub(crate) fn failed(failure: function::Failure, span: Span) -> Self {
-        let function::Failure { message, hint, is_stopped, cause } = failure;
+        let function::Failure { message, hint, is_stopped, is_limit, cause } = failure;
         if let Some(error) = cause.as_ref().and_then(function::Cause::get::<Self>) {
             match error {
                 Self::Stopped(_) => return Self::Stopped(message),
@@ -86,9 +86,10 @@ impl Error {
         {
             return Self::Store(error.clone().with_message(message));
         }
-        match is_stopped {
-            true => Self::Stopped(message),
-            false => Self::Value(Diagnostic { message, span, hint }),
+        match (is_stopped, is_limit) {
+            (true, _) => Self::Stopped(message),
+            (false, true) => Self::Limit(message),
+            (false, false) => Self::Value(Diagnostic { message, span, hint }),
         }
     }
 

@@ -127,9 +127,9 @@ fn is_change(statement: &Statement) -> bool {
         }
         Statement::Loop { body, .. } => body.iter().any(is_change),
         Statement::Return(returned, _) => returned.iter().any(asks_by_change),
-        // Of a script's own relations.
-        Statement::Debug(_) | Statement::Swap(..) => false,
-        Statement::Break(..) | Statement::Continue(..) => false,
+        // Those of a script's own are no change.
+        Statement::Swap(one, _) => !one.text.starts_with('_'),
+        Statement::Debug(_) | Statement::Break(..) | Statement::Continue(..) => false,
     }
 }
 
@@ -172,6 +172,8 @@ mod tests {
             ("%loop { ?[a] <- [[1]] :put r {a} } %break %end", true),
             ("%loop { ?[a] := *r[a] } %break %end", false),
             ("%return { ?[a] <- [[1]] :put r {a} }", true),
+            ("%swap r s", true),
+            ("%swap _r _s", false),
             ("{ ?[a] := }", false),
         ] {
             assert_eq!(may_change(text), want, "{text}");

@@ -26,6 +26,7 @@ mod imperative;
 mod index;
 mod index_check;
 mod kept;
+mod meter;
 mod mutate;
 mod numbers;
 mod outlet;

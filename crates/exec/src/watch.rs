@@ -19,6 +19,10 @@ pub(crate) struct Watch<'w> {
     /// The caller's, which no script moves.
     last_us: u64,
     memory_bytes_max: u64,
+    /// What the query held when it was last checked, but for the values of its interner.
+    held_bytes: AtomicU64,
+    /// Those values then.
+    interned_bytes: AtomicU64,
     is_brief: bool,
     /// Files that the caller lets it read, of those that the database does.
     files: Option<&'w Files>,
@@ -54,6 +58,8 @@ impl<'w> Watch<'w> {
             deadline_us,
             last_us,
             memory_bytes_max,
+            held_bytes: AtomicU64::new(0),
+            interned_bytes: AtomicU64::new(0),
             is_brief: false,
             files: None,
             moment_us: OnceLock::new(),
@@ -79,6 +85,8 @@ impl<'w> Watch<'w> {
             deadline_us: AtomicU64::new(self.deadline_us.load(Relaxed)),
             last_us: self.last_us,
             memory_bytes_max: self.memory_bytes_max,
+            held_bytes: AtomicU64::new(0),
+            interned_bytes: AtomicU64::new(0),
             is_brief: self.is_brief,
             files: self.files,
             moment_us: OnceLock::new(),
@@ -176,6 +184,20 @@ impl<'w> Watch<'w> {
         Ok(())
     }
 
+    /// Keeps in mind how much is held besides the values of the interner, for whoever asks for more.
+    pub(crate) fn note_held(&self, bytes: u64, interned_bytes: u64) {
+        self.held_bytes.store(bytes, Relaxed);
+        self.interned_bytes.store(interned_bytes, Relaxed);
+    }
+
+    /// Asks before so many bytes are made besides what is held; those of the interner are among them.
+    ///
+    /// # Errors
+    /// As [`Watch::check`].
+    pub(crate) fn ask(&self, bytes: u64) -> Result<()> {
+        self.check(self.held_bytes.load(Relaxed).saturating_add(bytes))
+    }
+
     /// Whether the flag is set or the deadline is over.
     pub(crate) fn is_over(&self) -> bool {
         self.check(0).is_err()
@@ -211,6 +233,10 @@ impl<'w> Watch<'w> {
 impl algo::Watch for Watch<'_> {
     fn go_on(&self) -> bool {
         !self.is_over()
+    }
+
+    fn may_hold(&self, bytes: u64) -> bool {
+        self.ask(self.interned_bytes.load(Relaxed).saturating_add(bytes)).is_ok()
     }
 }
 

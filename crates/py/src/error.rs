@@ -1,5 +1,6 @@
 //! Which exception an error becomes.
 
+use env::Own;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -15,6 +16,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::Limit => "LimitError",
         ErrorKind::Locked => "LockedError",
+        ErrorKind::Forked => "ForkedError",
         _ => "Error",
     }
 }
@@ -78,6 +80,15 @@ fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) ->
         exception.setattr("column", column)?;
     }
     Ok(PyErr::from_value(exception))
+}
+
+/// What belongs to this process. Every method of a class that touches the database gets it so, before anything else.
+///
+/// # Errors
+/// `ForkedError` in a process that inherited it by `fork`.
+#[inline]
+pub(crate) fn here<T>(own: &Own<T>) -> PyResult<&T> {
+    own.get().map_err(|error| raise(Error::caused(ErrorKind::Forked, error)))
 }
 
 /// Turns the database's result into Python's.

@@ -23,8 +23,9 @@ impl FixedRule for Rule {
     }
 
     fn run(&self, call: &RuleCall<'_>) -> Result<Vec<Vec<Value>>, Failure> {
+        let mut refused = None;
         Python::attach(|py| {
-            let run = || -> PyResult<Vec<Vec<Value>>> {
+            let mut run = || -> PyResult<()> {
                 let inputs = call.inputs.iter().map(|input| rows(py, input));
                 let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
                 let options = PyDict::new(py);
@@ -32,20 +33,27 @@ impl FixedRule for Rule {
                     options.set_item(name, object(py, value)?)?;
                 }
                 let answer = self.function.bind(py).call1((inputs, options))?;
-                let mut rows = Vec::new();
                 for row in answer.try_iter()? {
                     // A rule that goes on for ever can be stopped between two rows.
                     if !call.go_on() {
-                        return Ok(Vec::new());
+                        return Ok(());
                     }
                     let row = row?;
                     let items = row.try_iter()?.map(|item| value(&item?, Called::Answer, 0));
-                    rows.push(items.collect::<PyResult<_>>()?);
+                    // One by one: what a generator gives need not be there at once.
+                    if let Err(failure) = call.add(items.collect::<PyResult<_>>()?) {
+                        refused = Some(failure);
+                        return Ok(());
+                    }
                 }
-                Ok(rows)
+                Ok(())
             };
             run().map_err(|error| failure(py, &error))
-        })
+        })?;
+        match refused {
+            Some(failure) => Err(failure),
+            None => Ok(Vec::new()),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a process that inherited the database.
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for graphs, blobs, counters and combined values: nobody is told what their
     /// calls change. As long as a callback waits for a name, none of them is made under it.
     pub fn register_callback(
@@ -37,11 +38,15 @@ impl Database {
         relation: &str,
         callback: impl Fn(&Changed) + Send + Sync + 'static,
     ) -> Result<u64> {
-        self.engine().register_callback(relation, Arc::new(callback))
+        self.engine()?.register_callback(relation, Arc::new(callback))
     }
 
     /// Forgets a function by the number that [`Database::register_callback`] gave; whether there was one.
-    pub fn unregister_callback(&self, id: u64) -> bool {
-        self.engine().unregister_callback(id)
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a process that inherited the database; it is closed.
+    pub fn unregister_callback(&self, id: u64) -> Result<bool> {
+        self.check_open()?;
+        Ok(self.engine()?.unregister_callback(id))
     }
 }

@@ -198,7 +198,7 @@ impl Database {
                 Err(error) => return Err(error),
             }
         }
-        let (indexes, problems) = self.engine().check_indexes()?;
+        let (indexes, problems) = self.engine()?.check_indexes()?;
         check.indexes = indexes;
         check.graph_problems.extend(problems);
         progress(2 * bytes, 2 * bytes);

@@ -127,7 +127,7 @@ impl Database {
             Durability::Sync => Brief::Asking,
             Durability::None | Durability::Os => Brief::Changing,
         };
-        let output = self.engine().run_briefly(script, brief, &run_of(parameters, options));
+        let output = self.engine()?.run_briefly(script, brief, &run_of(parameters, options));
         output.map(|found| found.map(Answer::new)).map_err(|error| said(error, Some(script)))
     }
 
@@ -142,7 +142,7 @@ impl Database {
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
         with_debug(run_of(parameters, options), options, |run| {
-            let output = self.engine().run_with(script, run);
+            let output = self.engine()?.run_with(script, run);
             output.map(Answer::new).map_err(|error| said(error, Some(script)))
         })
     }
@@ -169,7 +169,7 @@ impl Tx {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
-        let engine = self.database().engine();
+        let engine = self.database().engine()?;
         with_debug(run_of(parameters, options), options, |run| {
             self.changing(|transaction, carried| {
                 let output = engine.run_in(transaction, script, run, carried);

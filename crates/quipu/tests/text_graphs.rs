@@ -38,6 +38,12 @@ const QUESTIONS: &[&str] = &[
     "?[v, n, o, i] <~ DegreeCentrality(*G[])",
     "?[v, c] <~ ConnectedComponents(*G{src, dst})",
     "s[] <- [['v1']] e[] <- [['v9']] ?[a, b, c, p] <~ ShortestPathDijkstra(*G[src, dst, weight], s[], e[])",
+    "?[v, n, o, i] <~ DegreeCentrality(*G{dst, src})",
+    "s[] <- [['v9']] e[] <- [['v1']] ?[a, b, p] <~ ShortestPathBFS(*G{dst, src}, s[], e[])",
+    "s[] <- [['v1']] e[] <- [['v9']] ?[a, b, c, p] <~ ShortestPathDijkstra(*G{src, dst}, s[x], e[])",
+    "s[] <- [['v1']] e[] <- [['v9']] ?[a, b, c, p] <~ ShortestPathDijkstra(*G[a], s[], e[])",
+    "?[collect(b)] := *G[_, b, _]",
+    "?[c, collect(a)] := *G[a, b, _], *G[b, c, _]",
     "?[a, b] := *G[a, b, _] :order -a, b :limit 5",
     "f[a, a2] := *G[a, b, _], *G[a2, b, _] ?[n] := f['v1', a2], f[a2, n]",
 ];

@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Limit,
     /// Another process holds the folder.
     Locked,
+    /// It was opened in another process, which this one was forked from. Open it again here; the parent's is as it was.
+    Forked,
     /// Opened read-only.
     ReadOnly,
     /// The machine failed a read, or said no before anything was written.

@@ -1,7 +1,9 @@
 //! One transaction that several views share.
 
+use crate::owner::check_process;
 use base::SeqNo;
 use base::sabotage::{Switch, is_on};
+use env::Owner;
 use env::sync::RwLock;
 use relation::invalid;
 use std::fmt;
@@ -11,8 +13,9 @@ use store::{Error, ErrorKind, Isolation, Result, Store, Transaction, WriteBatch}
 /// A transaction of the store, shared by the views made of it. After [`SharedTransaction::commit`]
 /// or [`SharedTransaction::rollback`] every call through such a view is an error.
 ///
-/// Dropping the last reference rolls back.
+/// Dropping the last reference rolls back. In a process that inherited it by `fork` every call is an error, and ending it does nothing.
 pub struct SharedTransaction {
+    owner: Owner,
     open: RwLock<Option<Box<dyn Transaction>>>,
 }
 
@@ -20,7 +23,8 @@ impl SharedTransaction {
     /// Begins a transaction.
     #[must_use]
     pub fn begin(store: &dyn Store, isolation: Isolation) -> Arc<Self> {
-        Arc::new(Self { open: RwLock::new(Some(store.begin(isolation))) })
+        let open = RwLock::new(Some(store.begin(isolation)));
+        Arc::new(Self { owner: Owner::here(), open })
     }
 
     /// Calls `f` with the transaction.
@@ -28,6 +32,7 @@ impl SharedTransaction {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] after its end, and those of `f`.
     pub fn with<R>(&self, f: impl FnOnce(&dyn Transaction) -> Result<R>) -> Result<R> {
+        check_process(self.owner)?;
         f(self.open.read().as_deref().ok_or_else(ended)?)
     }
 
@@ -52,22 +57,26 @@ impl SharedTransaction {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] after its end.
     pub fn end(&self) -> Result<Box<dyn Transaction>> {
+        check_process(self.owner)?;
         // Taken out, so that the lock is not held while the log is synced.
         self.open.write().take().ok_or_else(ended)
     }
 
     /// Forgets all writes and ends it; does nothing after its end.
     pub fn rollback(&self) {
+        if !self.owner.is_here() {
+            return;
+        }
         let open = self.open.write().take();
         if is_on(Switch::CommitOnRollback) {
             open.map(Transaction::commit);
         }
     }
 
-    /// Whether it has neither committed nor rolled back.
+    /// Whether it has neither committed nor rolled back. In a process that inherited it, no.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.open.read().is_some()
+        self.owner.is_here() && self.open.read().is_some()
     }
 }
 

@@ -396,6 +396,40 @@ class Client:
             raise QueryException(error.args[0] if error.args else str(error)) from (error.__cause__ or error)
         return self._format(answer)
 
+    def query(self, query_str: str) -> Any:
+        """Run a query of which only what stands behind its head ``?[]`` is given, as ``"<- [[1, 2]]"``."""
+        return self.run(f"?[] {query_str}")
+
+    def create(self, name: str, *args: str, **kwargs: Any) -> Any:
+        """Create a relation with these columns, all of them keys, which hold values of any kind.
+
+        Args:
+            name: The relation.
+            *args: Its columns, each as in a script: ``"id: Int"``.
+            **kwargs: Not used.
+        """
+        del kwargs
+        return self.run(f":create {name} {{{', '.join(args)}}}")
+
+    def remove(self, name: str) -> Any:
+        """Remove a relation."""
+        return self.run(f"::remove {name}")
+
+    def relations(self, name: str | Iterable[str] | None = None) -> Any:
+        """List the relations, or those of a name or of some names."""
+        if name is None:
+            return self.run("::relations")
+        wanted = {name} if isinstance(name, str) else set(name)
+        answer = self.embedded.run_script("::relations")
+        answer["rows"] = [row for row in answer["rows"] if row[0] in wanted]
+        return self._format(answer)
+
+    def columns(self, name: str | None = None) -> Any:
+        """List the columns of a relation, or, by name, those of each."""
+        if name is not None:
+            return self.run(f"::columns {name}")
+        return {str(row[0]): self.columns(str(row[0])) for row in self.embedded.run_script("::relations")["rows"]}
+
     def _mutate(self, relation: str, data: Any, op: str) -> Any:
         if not isinstance(data, (dict, list)) and not hasattr(data, "columns"):
             what = "Invalid data type for mutation"

@@ -384,6 +384,9 @@ impl Session {
             let known = ".csv, .json, .jsonl, .parquet, .arrow or .txt";
             Failure::Request(format!("{}: the name should end in {known}", file.display()))
         })?;
+        if self.database.holds(file) {
+            return Err(quipu::in_the_database(file).into());
+        }
         rows::write_file(file, answer, format)?;
         let many = plural(answer.len() as u64, "row", "rows");
         self.say(&format!("{many} of the last answer to {}\n", file.display()))

@@ -124,7 +124,7 @@ impl<'p> Lookup<'p> {
         if enough <= SHORT_ROWS && !self.then.iter().all(keeps_all) {
             return Ok(None);
         }
-        let Computer { interner, parameters, .. } = *computer;
+        let (interner, parameters) = (computer.interner, computer.parameters);
         let given: Vec<Cell> =
             self.known.iter().map(|known| known.cell(parameters, interner)).collect();
         let mut sought = given.clone();
@@ -135,6 +135,7 @@ impl<'p> Lookup<'p> {
         }
         let rows_max = enough.min(SHORT_ROWS);
         let found = self.path.few(read, &sought, &self.wanted, rows_max, interner)?;
+        let Some(found) = found else { return Ok(None) };
         if found.rows == SHORT_ROWS && enough > SHORT_ROWS {
             return Ok(None);
         }

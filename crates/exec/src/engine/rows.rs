@@ -293,7 +293,7 @@ impl Session<'_> {
                 return Err(Error::hinted(what, Span::default(), hint));
             };
             let (interner, parameters) = (&*self.interner, &[][..]);
-            let computer = crate::expr::Computer { interner, parameters, ambient: &ambient };
+            let computer = crate::expr::Computer::new(interner, parameters, &ambient);
             let compiled = computer.compile(default)?;
             let mut values = Vec::with_capacity(change.rows.len());
             // Computed for each row: a default may be random.

@@ -161,8 +161,8 @@ impl Blocks for Session<'_> {
         let keys = output.columns.len();
         let check = || self.check();
         let table = Table::new(keys, keys).with_rows(&output.columns, output.rows, &check)?;
-        let any = |name: &String| ColumnInfo {
-            name: name.clone(),
+        let any = |header: &String| ColumnInfo {
+            name: readable(header),
             column_type: Type::Nullable(Box::new(Type::Any)),
         };
         let columns = output.headers.iter().map(any).collect();
@@ -188,12 +188,25 @@ impl Blocks for Session<'_> {
         }))
     }
 
-    fn swap(&mut self, a: &str, b: &str) -> bool {
-        let both = self.ephemeral.get(a).cloned().zip(self.ephemeral.get(b).cloned());
-        let Some((one, other)) = both else { return false };
-        self.ephemeral.insert(a.to_owned(), other);
-        self.ephemeral.insert(b.to_owned(), one);
-        true
+    fn swap(&mut self, a: &Ident, b: &Ident) -> Result<()> {
+        if !a.text.starts_with('_') && !b.text.starts_with('_') {
+            if a.text == b.text {
+                return self.check_movable(a).map(|_| ());
+            }
+            let pairs = vec![(a.clone(), b.clone()), (b.clone(), a.clone())];
+            return self.system(&SystemOp::Rename(pairs)).map(|_| ());
+        }
+        for name in [a, b] {
+            if !self.ephemeral.contains_key(&name.text) {
+                return Err(crate::imperative::no_temporary(name));
+            }
+        }
+        let both = self.ephemeral.get(&a.text).cloned().zip(self.ephemeral.get(&b.text).cloned());
+        if let Some((one, other)) = both {
+            self.ephemeral.insert(a.text.clone(), other);
+            self.ephemeral.insert(b.text.clone(), one);
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {
@@ -305,11 +318,7 @@ impl Session<'_> {
         let writer = Writer {
             transaction: self.transaction,
             interner: &self.interner,
-            computer: crate::expr::Computer {
-                interner: &self.interner,
-                parameters: &[],
-                ambient: &ambient,
-            },
+            computer: crate::expr::Computer::new(&self.interner, &[], &ambient),
             target,
             defaults,
             sources,
@@ -663,6 +672,16 @@ impl Session<'_> {
             }
         }
         Ok(defaults)
+    }
+}
+
+/// The name by which a column of a kept result is read: that of `sum(b)` is `sum_b`, for no script can write the other.
+fn readable(header: &str) -> String {
+    match header.split_once('(') {
+        Some((aggregate, variable)) => {
+            format!("{aggregate}_{}", variable.strip_suffix(')').unwrap_or(variable))
+        }
+        None => header.to_owned(),
     }
 }
 

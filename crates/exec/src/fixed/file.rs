@@ -41,7 +41,8 @@ pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
 /// No file may be read.
 fn below<'c>(call: &'c Call<'_, '_>, span: Span) -> Result<Vec<&'c Path>> {
     let mut folders = Vec::new();
-    for (files, whose) in [(Some(call.files), "the database"), (call.query.watch.files(), "this run")]
+    for (files, whose) in
+        [(Some(call.files), "the database"), (call.query.watch.files(), "this run")]
     {
         match files {
             None | Some(Files::Any) => {}
@@ -81,7 +82,8 @@ fn read(call: &Call<'_, '_>, path: &Path, below: &[&Path], span: Span) -> Result
 /// Asks for memory, which a size that a file says may be too much for.
 fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     let len = bytes.len();
-    let refused = |_| Error::Limit(format!("there is no memory for a file of {len} bytes and more"));
+    let refused =
+        |_| Error::Limit(format!("there is no memory for a file of {len} bytes and more"));
     bytes.try_reserve(more).map_err(refused)
 }
 

@@ -13,6 +13,9 @@ use syntax::Span;
 /// Rows between two questions whether the query goes on.
 const ROWS_UNCHECKED: usize = 4096;
 
+/// Bytes of values between two such questions.
+const BYTES_UNCHECKED: u64 = 256 << 10;
+
 /// Bytes of JSON that become a tree without a question, ...
 const JSON_UNCHECKED: usize = 64 << 10;
 
@@ -234,13 +237,15 @@ pub(super) struct Rows<'c, 'a, 'q> {
     rows: usize,
     /// What is held besides: the file.
     besides_bytes: u64,
+    /// Bytes of the query's values when it was last asked whether they may be as many.
+    checked_bytes: u64,
 }
 
 impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
     pub(super) fn new(call: &'c Call<'a, 'q>, columns: usize) -> Result<Self> {
         let is_indexed = call.flag("prepend_index")?;
         let columns = vec![Vec::new(); columns + usize::from(is_indexed)];
-        Ok(Self { call, columns, is_indexed, rows: 0, besides_bytes: 0 })
+        Ok(Self { call, columns, is_indexed, rows: 0, besides_bytes: 0, checked_bytes: 0 })
     }
 
     /// Rows that were added.
@@ -259,7 +264,10 @@ impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
             column.push(self.call.query.interner.take(value?));
         }
         self.rows += 1;
-        if self.rows.is_multiple_of(ROWS_UNCHECKED) {
+        let bytes = self.call.query.interner.bytes();
+        let is_long = bytes.saturating_sub(self.checked_bytes) >= BYTES_UNCHECKED;
+        if is_long || self.rows.is_multiple_of(ROWS_UNCHECKED) {
+            self.checked_bytes = bytes;
             let cells = 8 * (self.columns.len() * self.rows) as u64;
             self.call.query.check(self.besides_bytes + cells)?;
         }
