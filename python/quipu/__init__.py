@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from ._processes import refuse_to_pickle
 from ._quipu import (
     BackupReport,
     BlobReader,
@@ -37,12 +38,15 @@ from .errors import (
     ConflictError,
     CorruptionError,
     Error,
+    ForkedError,
     InternalError,
     InvalidInputError,
     LimitError,
     LockedError,
     PoisonedError,
 )
+
+refuse_to_pickle()
 
 __all__ = [
     "BackupReport",
@@ -56,6 +60,7 @@ __all__ = [
     "Counters",
     "Database",
     "Error",
+    "ForkedError",
     "Graph",
     "ImportReport",
     "InternalError",

@@ -10,6 +10,7 @@ __all__ = [
     "ConflictError",
     "CorruptionError",
     "Error",
+    "ForkedError",
     "InternalError",
     "InvalidInputError",
     "LimitError",
@@ -52,6 +53,13 @@ class CancelledError(Error):
 
 class LimitError(Error):
     """A limit that was set was reached, memory for one. Nothing was changed."""
+
+
+class ForkedError(Error, RuntimeError):
+    """The database was opened in another process, which this one was forked from. Nothing was done.
+
+    Open it again here: read-only, or after the parent has closed it.
+    """
 
 
 class LockedError(Error, BlockingIOError):

@@ -32,7 +32,11 @@ fn each_step(
     for (number, rule) in group.rules.iter().enumerate() {
         let definition = &plan.program.rules[rule.rule];
         let name = &plan.program.predicates[definition.predicate].name;
-        for body in rule.first.iter().chain(&rule.rounds) {
+        let bodies = rule.first.iter().chain(&rule.rounds).flat_map(|body| {
+            let tried = body.tried.iter().map(|tried| (&tried.plan, format!("{name} (tried)")));
+            tried.chain(std::iter::once((body, name.clone())))
+        });
+        for (body, name) in bodies {
             for (place, planned) in body.steps.iter().enumerate() {
                 let names = Names { plan, variables: &definition.variables };
                 let (op, of, on) = step_text(plan, &planned.step, &definition.variables);

@@ -3,7 +3,7 @@
 //! # Invariants
 //! 1. Each is there once: a rule's body holds for a value or does not, however often its list says the value.
 
-use crate::cell::{Cell, Interner};
+use crate::cell::Cell;
 use crate::error::{Error, Result};
 use hashbrown::HashSet;
 use model::Value;
@@ -21,18 +21,8 @@ pub(crate) struct Items {
 }
 
 impl Items {
-    /// The items of a value; `is_asked`: whether they are compared with values.
-    ///
-    /// # Errors
-    /// A value that is no list.
-    pub(crate) fn of(list: Value, is_asked: bool, interner: &Interner, span: Span) -> Result<Self> {
-        check_list(&list, span)?;
-        let Value::List(list) = list else { return Ok(Self::each_once(Vec::new(), is_asked)) };
-        let cells = list.into_iter().map(|item| interner.take(item)).collect();
-        Ok(Self::each_once(cells, is_asked))
-    }
-
-    fn each_once(mut cells: Vec<Cell>, is_asked: bool) -> Self {
+    /// Of all items of a list; `is_asked`: whether they are compared with values.
+    pub(crate) fn new(mut cells: Vec<Cell>, is_asked: bool) -> Self {
         let mut set = HashSet::default();
         if !is_asked && ascend(&cells) {
             return Self { cells, set };
@@ -74,13 +64,18 @@ fn ascend(cells: &[Cell]) -> bool {
 pub(crate) fn check_list(value: &Value, span: Span) -> Result<()> {
     match value {
         Value::List(_) => Ok(()),
-        other => Err(Error::value(format!("`in` expects a list, found {}", other.kind()), span)),
+        other => Err(not_a_list(other.kind(), span)),
     }
+}
+
+pub(crate) fn not_a_list(found: &str, span: Span) -> Error {
+    Error::value(format!("`in` expects a list, found {found}"), span)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::Interner;
     use proptest::prelude::*;
 
     proptest! {
@@ -90,9 +85,7 @@ mod tests {
             is_asked in any::<bool>(),
         ) {
             let interner = Interner::default();
-            let values = list.iter().map(|&int| Value::Int(int)).collect();
-            let items = Items::of(Value::List(values), is_asked, &interner, Span::default());
-            let items = items.unwrap();
+            let items = Items::new(list.iter().map(|&int| interner.int(int)).collect(), is_asked);
             let mut once: Vec<i64> = Vec::new();
             list.iter().for_each(|int| if !once.contains(int) { once.push(*int) });
             let found: Vec<i64> = items.cells.iter().filter_map(|cell| cell.as_small_int()).collect();

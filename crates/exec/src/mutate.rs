@@ -99,8 +99,16 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
     let any = || Type::Nullable(Box::new(Type::Any));
     let (keys, values) = match &mutation.spec {
         None => {
-            let keys = headers.iter().map(|header| KeyColumn::new(variable_of(header), any()));
-            (keys.collect(), Vec::new())
+            let key = |header: &String| {
+                let column = variable_of(header);
+                if is_column_name(column) {
+                    return Ok(KeyColumn::new(column, any()));
+                }
+                let what = format!("`{column}` cannot be a column's name");
+                let hint = "name the columns in the head of the query: ?[a, b] …";
+                Err(Error::hinted(what, mutation.relation.span, hint))
+            };
+            (headers.iter().map(key).collect::<Result<_>>()?, Vec::new())
         }
         Some(spec) => {
             let default = |column: &SpecColumn| column.default.as_ref().map(ToString::to_string);
@@ -118,8 +126,14 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
         }
     };
     let schema = Schema { name, keys, values };
-    schema.check().map_err(|error| Error::value(error.to_string(), mutation.relation.span))?;
+    schema.check().map_err(|error| Error::refused(error, mutation.relation.span))?;
     Ok(schema)
+}
+
+/// Whether scripts can read a column of this name: not a wildcard, nor a number.
+pub(crate) fn is_column_name(name: &str) -> bool {
+    let is_word = matches!(syntax::parse_expression(name), Ok(syntax::Expr::Variable(ident)) if ident.text == name);
+    is_word && !name.starts_with('_') && !name.contains('.')
 }
 
 /// What is done to a key.
@@ -580,9 +594,7 @@ impl Writer<'_> {
             row.splice(..keys, key);
         }
         let schema = &self.target.paths[0].schema;
-        schema
-            .append(row, out)
-            .map_err(|error| Error::value(error.to_string(), mutation.relation.span))
+        schema.append(row, out).map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
     /// The rows that are there for these rows' keys.

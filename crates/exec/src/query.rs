@@ -14,20 +14,22 @@ use crate::body::{Body, Marks};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
+use crate::items::not_a_list;
 use crate::outlet::Outlet;
 use crate::owned::OwnedTable;
 use crate::profile::{Clock, Profile};
 use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
 use crate::sink_list::{First, RowList};
-use crate::spread::{Alone, Helpers, Spread};
+use crate::spread::{Alone, Helpers, Spread, Waiting};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::tries::{KeptTries, QueryTries};
-use crate::watch::Watch;
+use crate::watch::{Check, Watch};
+use base::STEPS;
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
-use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Var};
+use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step, Tried, Var};
 use std::sync::Arc;
 use store::Read;
 use syntax::Span;
@@ -242,7 +244,7 @@ impl<'a> Query<'a> {
 
     /// What computes its expressions.
     pub(crate) fn computer(&self) -> Computer<'_> {
-        Computer { interner: self.interner, parameters: &self.parameters, ambient: self.ambient }
+        Computer::new(self.interner, &self.parameters, self.ambient)
     }
 
     /// # Errors
@@ -251,10 +253,53 @@ impl<'a> Query<'a> {
         let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
         let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
         let held = tables + besides + more_bytes;
+        let interned = self.interner.bytes();
+        self.watch.note_held(held.saturating_sub(interned), interned);
         if let Some(profile) = &self.profile {
             profile.held(held);
         }
         self.watch.check(held)
+    }
+
+    /// The items of a list that is in the interner.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items_of(&self, list: Cell, span: Span) -> Result<Vec<Cell>> {
+        let kind = |value: &Value| value.kind();
+        let len = self.interner.with(list, |list| match list {
+            Value::List(items) => Ok(items.len()),
+            other => Err(not_a_list(kind(other), span)),
+        })?;
+        self.check(8 * len as u64)?;
+        let mut cells = Vec::with_capacity(len);
+        for start in (0..len).step_by(STEPS) {
+            let some = self.interner.with(list, |list| match list {
+                Value::List(items) => items[start..len.min(start + STEPS)].to_vec(),
+                _ => Vec::new(),
+            });
+            cells.extend(some.into_iter().map(|item| self.interner.take(item)));
+            self.check(8 * len as u64)?;
+        }
+        Ok(cells)
+    }
+
+    /// The same of one that is given away.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items(&self, list: Value, span: Span) -> Result<Vec<Cell>> {
+        let Value::List(items) = list else { return Err(not_a_list(list.kind(), span)) };
+        let bytes = (size_of::<Cell>() + size_of::<Value>()) as u64 * items.len() as u64;
+        self.check(bytes)?;
+        let mut cells = Vec::with_capacity(items.len());
+        for item in items {
+            cells.push(self.interner.take(item));
+            if cells.len().is_multiple_of(STEPS) {
+                self.check(bytes)?;
+            }
+        }
+        Ok(cells)
     }
 
     /// A stored relation.
@@ -426,9 +471,29 @@ impl<'a> Query<'a> {
             }
         }
         match group.group.is_recursive {
-            true => self.run_recursive(group),
-            false => self.run_once(group),
+            true => self.run_recursive(group)?,
+            false => self.run_once(group)?,
         }
+        for &predicate in &group.group.predicates {
+            if plan.program.predicates[predicate].is_sorted {
+                self.sort_table(predicate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the rows of a derived relation into the order of their columns.
+    fn sort_table(&mut self, predicate: usize) -> Result<()> {
+        let columns = live_columns(&self.tables[predicate]);
+        let rows = columns.first().map_or(0, Vec::len);
+        let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
+        let order = crate::sort::order(&by, rows, self.interner, &|| self.check(0))?;
+        let sorted = |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
+        let sorted: Vec<Vec<Cell>> = columns.iter().map(sorted).collect();
+        let table = Table::set(sorted.len()).with_rows(&sorted, rows, &|| self.check(0))?;
+        self.check_rows(&table)?;
+        self.set_table(predicate, table.sorted());
+        Ok(())
     }
 
     fn run_once(&mut self, group: &GroupPlan) -> Result<()> {
@@ -524,6 +589,11 @@ impl<'a> Query<'a> {
                         self.run_body(body, rule.rule, &mut sink)?;
                         sink.table
                     } else {
+                        // Before the sink shares the table, which would be copied to be indexed.
+                        self.index_for(body)?;
+                        if let Some(tried) = &body.tried {
+                            self.index_for(&tried.plan)?;
+                        }
                         let known = Some(Arc::clone(&self.tables[predicate]));
                         let mut sink = RowSet { table, head, known, enough: usize::MAX };
                         self.run_body(body, rule.rule, &mut sink)?;
@@ -567,12 +637,31 @@ impl<'a> Query<'a> {
         rule: usize,
         sink: &mut S,
     ) -> Result<()> {
+        if let Some(tried) = &body.tried
+            && self.try_body(tried, rule, sink)?
+        {
+            return Ok(());
+        }
+        self.run_untried(body, rule, sink)
+    }
+
+    /// The same without the order that would be tried before.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_untried<S: Sink>(
+        &mut self,
+        body: &BodyPlan,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<()> {
         self.index_for(body)?;
         let variables = self.plan.program.rules[rule].variables.len();
         let plan = body;
         let mut body = Body::new(plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
         body.set_enough(sink.enough());
+        body.sweep_from(self);
         // What an analysed query does is told of one thread.
         match self.helpers.filter(|_| body.clock.is_none()) {
             Some(helpers) => {
@@ -587,6 +676,49 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
+    /// Runs the order that begins with what is bound as long as it finds little; whether it came to its end.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn try_body<S: Sink>(
+        &mut self,
+        tried: &Tried,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<bool> {
+        self.index_for(&tried.plan)?;
+        let variables = self.plan.program.rules[rule].variables.len();
+        let mut body = Body::new(&tried.plan, variables, &self.computer())?;
+        body.clock = self.profile.as_ref().map(|_| Clock::new(tried.plan.steps.len()));
+        body.set_enough(sink.enough());
+        body.try_with(tried.rows_max);
+        // Nobody may see rows of an order that is given up: they would be counted twice.
+        let mut waiting = Waiting::default();
+        let mark = self.interner.mark();
+        let is_over_limit = match body.run(self, &mut waiting) {
+            // The other order may read fewer or shorter values.
+            Err(Error::Limit(_)) => true,
+            other => {
+                other?;
+                false
+            }
+        };
+        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+            profile.add(&tried.plan, clock);
+        }
+        if is_over_limit || body.is_given_up() {
+            drop((body, waiting));
+            self.interner.sweep(&mark, &mut |_| {});
+            return Ok(false);
+        }
+        for rows in waiting.found {
+            if !sink.take(self, &rows)? {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
     /// Makes the indexes that a body's joins need.
     ///
     /// # Errors
@@ -598,7 +730,10 @@ impl<'a> Query<'a> {
             match &planned.step {
                 Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
                     let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
-                    Arc::make_mut(&mut self.tables[*predicate]).index(&columns, &check)?;
+                    let table = &mut self.tables[*predicate];
+                    let is_copied = !table.is_indexed(&columns) && Arc::strong_count(table) > 1;
+                    debug_assert!(!is_copied, "a table of a rule was shared before it was indexed");
+                    index(table, &columns, &check)?;
                 }
                 Step::Stored { stored, path, prefix, checks, .. } => {
                     if let Readable::Memory(table) = &mut self.relations[*stored] {
@@ -607,7 +742,7 @@ impl<'a> Query<'a> {
                         let columns: Vec<usize> =
                             prefix.chain(checks.iter().map(|(column, _)| *column)).collect();
                         if !columns.is_empty() {
-                            Arc::make_mut(table).index(&columns, &check)?;
+                            index(table, &columns, &check)?;
                         }
                     }
                 }
@@ -645,6 +780,14 @@ impl<'a> Query<'a> {
             used.args.iter().map(|arg| computer.known(arg)).collect::<Result<Vec<Value>>>()
         });
         Ok(Groups::new(aggregates, args.collect::<Result<_>>()?, span, self.ambient.random()))
+    }
+}
+
+/// Makes an index unless it is there. A table that is shared is copied, so it is indexed before it is shared.
+fn index(table: &mut Arc<Table>, columns: &[usize], check: Check<'_>) -> Result<()> {
+    match table.is_indexed(columns) {
+        true => Ok(()),
+        false => Arc::make_mut(table).index(columns, check),
     }
 }
 

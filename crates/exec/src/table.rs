@@ -47,6 +47,8 @@ pub(crate) struct Table {
     /// There were such bits, and then a number that lay too far from the others.
     is_spread: bool,
     is_set: bool,
+    /// Its rows ascend, and are asked for in that order.
+    is_sorted: bool,
     dead: Vec<u64>,
     dead_rows: usize,
     indexes: Vec<Index>,
@@ -71,6 +73,16 @@ impl Table {
     /// An empty set of rows: nothing is asked of it by key, or replaced.
     pub(crate) fn set(arity: usize) -> Self {
         Self { is_set: true, ..Self::new(arity, arity) }
+    }
+
+    /// The same, to be asked for its rows in their order, which is ascending.
+    pub(crate) fn sorted(self) -> Self {
+        Self { is_sorted: true, ..self }
+    }
+
+    /// Whether they are to be found in ascending order.
+    pub(crate) fn is_sorted(&self) -> bool {
+        self.is_sorted
     }
 
     /// Rows ever appended, dead ones too: the numbers rows have.
@@ -428,6 +440,12 @@ impl Table {
             }
         }
         Ok(())
+    }
+
+    /// Whether there is an index on these columns that has all rows.
+    pub(crate) fn is_indexed(&self, columns: &[usize]) -> bool {
+        let index = self.indexes.iter().find(|index| index.columns == columns);
+        index.is_some_and(|index| index.before.len() == self.rows)
     }
 
     /// Calls `found` for each live row of a range whose `columns` are these cells, the newest first, until it says `false`. The

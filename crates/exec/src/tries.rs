@@ -391,6 +391,9 @@ impl Query<'_> {
             self.check((rows * (16 * columns.len() + 8)) as u64)?;
             Ok(true)
         })?;
+        if !only_words {
+            self.interner.keep();
+        }
         fits.then(|| Trie::new(cells, &|| self.check(0))).transpose()
     }
 }

@@ -190,7 +190,7 @@ impl Inner {
         } else if active >= self.options.memtable_bytes {
             let true_bytes: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
             self.active_bytes.store(true_bytes, Ordering::Relaxed);
-            if true_bytes >= self.options.memtable_bytes {
+            if true_bytes >= self.options.memtable_bytes && self.reserve.may_flush(true_bytes) {
                 self.seal(writer)?;
                 self.queue_flush();
             }

@@ -100,6 +100,7 @@ impl Inner {
         then: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let guard = self.maintenance.lock();
+        self.check_room()?;
         self.flush_sealed()?;
         let newest;
         {
@@ -124,6 +125,22 @@ impl Inner {
         self.progress.notify();
         self.queue_compaction();
         done
+    }
+
+    /// Fails where tables of what is in memory would fill the disk once more that was full when the database was
+    /// opened. A flush that begins and fails would end all writing.
+    pub(crate) fn check_room(&self) -> Result<()> {
+        let bytes = self.trees.load().iter().map(|entry| entry.tree.active_bytes()).sum();
+        if self.reserve.may_flush(bytes) {
+            return Ok(());
+        }
+        let folder = self.folder.display();
+        let what =
+            format!("the disk of {folder} is full: {bytes} bytes of memory cannot become tables");
+        Err(Error::new(
+            ErrorKind::Io,
+            format!("{what}\nhint: drop a relation, or remove other files"),
+        ))
     }
 
     /// Writes the sealed generation, if there is one, into tables and lets its log go. The caller
@@ -212,6 +229,10 @@ impl Inner {
             entry.tree.collect_obsolete();
         }
         self.obsolete.lock().collect(&*self.env);
+        if self.reserve.fill() {
+            // There is room again to merge without being asked.
+            *self.compaction_error.lock() = None;
+        }
     }
 
     /// Queues compaction until nothing is due, unless it is queued or switched off.

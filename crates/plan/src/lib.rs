@@ -2,11 +2,12 @@
 //!
 //! # Passes
 //! 1. [`resolve`]: names become numbers, bodies become lists of literals.
-//! 2. `push`: conditions move into the rules whose columns they compare.
-//! 3. `magic`: rules are restricted to what the query asks of them.
-//! 4. `stratify`: which predicates are computed together.
-//! 5. `order`: for each rule, and for each of its recursive atoms, an order of joins; `together`, `live` and `unequal` add to it which steps are answered at
-//!    once, what is needed after each, and whether rows can be equal.
+//! 2. `inline`: rules that only rename a relation are put into the rules that read them.
+//! 3. `push`: conditions move into the rules whose columns they compare.
+//! 4. `magic`: rules are restricted to what the query asks of them.
+//! 5. `stratify`: which predicates are computed together.
+//! 6. `order`: for each rule, and for each of its recursive atoms, an order of joins; `look_first` adds one to be tried before it, `together`, `live` and
+//!    `unequal` which steps are answered at once, what is needed after each, and whether rows can be equal.
 //!
 //! Where assertions are on, `check` looks at what each of them leaves.
 
@@ -14,9 +15,12 @@ mod bounds;
 mod catalog;
 mod check;
 mod constants;
+mod frontier;
 mod head;
+mod inline;
 mod ir;
 mod live;
+mod look_first;
 mod magic;
 mod order;
 mod push;
@@ -34,7 +38,7 @@ pub use ir::{
     Source, StoredUse, Var,
 };
 pub use live::Duplicates;
-pub use order::{BodyPlan, LOOK_UP_ROWS, Planned, Step, Version};
+pub use order::{BodyPlan, LOOK_UP_ROWS, Planned, Step, Tried, Version};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;
 
@@ -86,6 +90,8 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
     let (mut program, infos) = resolve(query, catalog)?;
     check::program("resolve", Heads::Unknown, &program, &infos);
     if !magic::is_disabled(query) {
+        inline::inline(&mut program, &infos);
+        check::program("inline", Heads::Unknown, &program, &infos);
         push::push(&mut program);
         check::program("push", Heads::Unknown, &program, &infos);
     }

@@ -42,6 +42,18 @@ pub(crate) fn duplicates(program: &Program, rule: &Rule) -> Duplicates {
     duplicates
 }
 
+/// Variables of a rule whose values its head asks for.
+pub(crate) fn asked_by_head(program: &Program, rule: &Rule) -> Vec<bool> {
+    let mut asked = vec![false; rule.variables.len()];
+    let aggregates = aggregates(program, rule);
+    for (place, &var) in rule.head.iter().enumerate() {
+        // Rows are counted whatever stands in them.
+        let is_counted = aggregates.get(place).and_then(Option::as_ref);
+        asked[var] |= is_counted.is_none_or(|used| used.aggregate.name != "count");
+    }
+    asked
+}
+
 /// Fills in what each step must leave, from the last to the first, and where equal rows may become one.
 pub(crate) fn find(
     program: &Program,
@@ -50,13 +62,7 @@ pub(crate) fn find(
     duplicates: Duplicates,
     steps: &mut [Planned],
 ) {
-    let mut needed = vec![false; rule.variables.len()];
-    let aggregates = aggregates(program, rule);
-    for (place, &var) in rule.head.iter().enumerate() {
-        // Rows are counted whatever stands in them.
-        let is_counted = aggregates.get(place).and_then(Option::as_ref);
-        needed[var] |= is_counted.is_none_or(|used| used.aggregate.name != "count");
-    }
+    let mut needed = asked_by_head(program, rule);
     let mut joins_follow = false;
     for planned in steps.iter_mut().rev() {
         planned.live = (0..needed.len()).filter(|&var| needed[var]).collect();

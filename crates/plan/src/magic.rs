@@ -113,6 +113,7 @@ impl Rewriter<'_> {
             columns,
             span: original.span,
             is_asked: true,
+            is_sorted: false,
         });
         self.copies.insert((of, bound.clone()), (copy, asked));
         self.work.push(Task::Copy { of, bound, copy, asked });
@@ -159,7 +160,11 @@ impl Rewriter<'_> {
         let made = &self.out.predicates[sizes.len()..];
         sizes.extend(made.iter().map(|predicate| predicate.is_asked.then_some(ASKED_ROWS)));
         let sizes = Sizes { predicates: &sizes, infos: self.infos };
-        let plan = order::order(&self.out, &rule, &sizes, &|_| Version::Total).ok()?;
+        let mut plan = order::order(&self.out, &rule, &sizes, &|_| Version::Total).ok()?;
+        // What is bound is handed on in the order that begins with it.
+        if let Some(tried) = plan.tried.take() {
+            plan = tried.plan;
+        }
         let mut bound = vec![false; rule.variables.len()];
         let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());
         for (step, &place) in plan.places.iter().enumerate() {

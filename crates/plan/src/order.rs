@@ -8,14 +8,16 @@
 use crate::bounds::{self, RangeHint, Sharpness};
 use crate::catalog::{AccessPath, PrefixStatistics, RelationInfo};
 use crate::check;
+use crate::frontier::Frontier;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
+use crate::look_first;
 use crate::together;
 use crate::unequal;
 use syntax::{Diagnostic, Span};
 
 /// Atoms of a body that are each tried as the first; larger bodies begin with the one that leaves fewest rows.
-const BEGINNINGS_MAX: usize = 12;
+pub(crate) const BEGINNINGS_MAX: usize = 12;
 
 /// Of the rows that are left, those in which a column of which nothing is known is what it must be.
 const REPEAT_RATE: f64 = 0.1;
@@ -168,6 +170,17 @@ pub struct BodyPlan {
     pub unequal: Option<usize>,
     /// Variables of the head whose values are compared with nothing, in order.
     pub loose: Vec<Var>,
+    /// Another order, to be tried before this one, which reads a relation whole.
+    pub tried: Option<Box<Tried>>,
+}
+
+/// An order that begins with what is bound.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The order.
+    pub plan: BodyPlan,
+    /// Rows after which it is given up; a look-up counts as [`LOOK_UP_ROWS`] of them.
+    pub rows_max: u64,
 }
 
 /// What is thought of the sizes of derived relations.
@@ -188,7 +201,8 @@ pub(crate) fn order(
     sizes: &Sizes<'_>,
     version: &dyn Fn(usize) -> Version,
 ) -> Result<BodyPlan, Diagnostic> {
-    let mut best = Orderer::new(rule, sizes);
+    let frontier = Frontier::new(program, rule);
+    let mut best = Orderer::new(rule, sizes, frontier.clone());
     let unbound = best.run(None, version);
     if unbound.is_none() {
         // The atom that leaves fewest rows is not always the one to begin with: what is small may lead to what is large.
@@ -196,7 +210,7 @@ pub(crate) fn order(
         let begins: Vec<usize> = begins.map(|(place, _)| place).collect();
         if (2..=BEGINNINGS_MAX).contains(&begins.len()) {
             for &place in &begins {
-                let mut other = Orderer::new(rule, sizes);
+                let mut other = Orderer::new(rule, sizes, frontier.clone());
                 if other.run(Some(place), version).is_none() && other.cost < best.cost * 0.9 {
                     best = other;
                 }
@@ -209,7 +223,16 @@ pub(crate) fn order(
     if let Some(&var) = rule.head.iter().find(|&&var| !best.bound[var]) {
         return Err(self::unbound(rule, var, rule.span));
     }
-    let Orderer { rows, mut steps, mut places, .. } = best;
+    let tried = look_first::find(program, rule, sizes, version, &best);
+    let tried = tried.map(|(order, rows_max)| {
+        Box::new(Tried { plan: finished(program, rule, sizes, order), rows_max })
+    });
+    Ok(BodyPlan { tried, ..finished(program, rule, sizes, best) })
+}
+
+/// The plan of an order that takes all literals.
+fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_>) -> BodyPlan {
+    let Orderer { rows, mut steps, mut places, .. } = order;
     together::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
@@ -217,37 +240,44 @@ pub(crate) fn order(
     let is_entry = rule.predicate == program.entry;
     let unequal = if is_entry { unequal::columns(program, rule, sizes.infos) } else { None };
     let loose = unequal::loose(rule, unequal);
-    let plan = BodyPlan { steps, duplicates, rows, places, unequal, loose };
+    let plan = BodyPlan { steps, duplicates, rows, places, unequal, loose, tried: None };
     check::body(rule, &plan);
-    Ok(plan)
+    plan
 }
 
-fn is_positive(literal: &Literal) -> bool {
+pub(crate) fn is_positive(literal: &Literal) -> bool {
     matches!(literal, Literal::Atom { negated: false, .. })
 }
 
-struct Orderer<'a> {
+/// An order that is being made.
+#[derive(Clone)]
+pub(crate) struct Orderer<'a> {
     rule: &'a Rule,
     sizes: &'a Sizes<'a>,
+    /// Where it may only look for what is bound: the program, which says which predicates hold few rows by themselves.
+    looks: Option<&'a Program>,
     bound: Vec<bool>,
     /// Bound to values that the script or its parameters say.
     known: Vec<bool>,
     /// Of those that are bound.
     comes: Vec<Comes>,
     rows: f64,
-    steps: Vec<Planned>,
+    pub(crate) steps: Vec<Planned>,
     /// Places of the body's literals, in the order of the steps.
     places: Vec<usize>,
     /// Rows that the steps look at and leave, in all.
-    cost: f64,
+    pub(crate) cost: f64,
+    /// How many rows can differ.
+    frontier: Frontier,
 }
 
 impl<'a> Orderer<'a> {
-    fn new(rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
+    fn new(rule: &'a Rule, sizes: &'a Sizes<'a>, frontier: Frontier) -> Self {
         let variables = rule.variables.len();
         Self {
             rule,
             sizes,
+            looks: None,
             bound: vec![false; variables],
             known: vec![false; variables],
             comes: vec![Comes::Once; variables],
@@ -255,11 +285,18 @@ impl<'a> Orderer<'a> {
             steps: Vec::new(),
             places: Vec::with_capacity(rule.body.len()),
             cost: 0.0,
+            frontier,
         }
     }
 
+    /// One that only looks for what is bound, or begins with few rows.
+    pub(crate) fn looking(program: &'a Program, rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
+        let frontier = Frontier::new(program, rule);
+        Self { looks: Some(program), ..Self::new(rule, sizes, frontier) }
+    }
+
     /// Takes all literals, the one at place `first` before all other atoms; what is wrong if they cannot all be taken.
-    fn run(
+    pub(crate) fn run(
         &mut self,
         mut first: Option<usize>,
         version: &dyn Fn(usize) -> Version,
@@ -313,6 +350,14 @@ impl<'a> Orderer<'a> {
                 Literal::Atom { .. } => once + before + self.rows,
                 _ => before * 0.2,
             };
+            self.frontier.bind(literal, self.sizes);
+            self.rows = self.rows.min(self.frontier.rows_max(&self.bound, &left));
+            // Only before another join are equal rows made one.
+            if let Some(last) = self.steps.last_mut()
+                && left.iter().any(|(_, literal)| is_positive(literal))
+            {
+                last.rows = self.rows;
+            }
         }
         None
     }
@@ -353,7 +398,9 @@ impl<'a> Orderer<'a> {
         match literal {
             Literal::Member { list, .. } => list.is_bound(&self.bound).then_some(self.rows * 3.0),
             Literal::Atom { source, args, negated: false, at, .. } => {
-                if !at.iter().all(|at| at.is_bound(&self.bound)) {
+                if !at.iter().all(|at| at.is_bound(&self.bound))
+                    || !self.may_look(*source, args, at.is_some(), version)
+                {
                     return None;
                 }
                 match *source {
@@ -376,6 +423,30 @@ impl<'a> Orderer<'a> {
                 }
             }
             _ => None,
+        }
+    }
+
+    /// Whether an atom may be taken now where only what is bound is looked for: the first by a look-up, others if anything of them is bound.
+    fn may_look(
+        &self,
+        source: Source,
+        args: &[Option<Var>],
+        is_at: bool,
+        version: Version,
+    ) -> bool {
+        let Some(program) = self.looks else { return true };
+        let is_bound = args.iter().flatten().any(|&var| self.bound[var]);
+        let is_first = !self
+            .steps
+            .iter()
+            .any(|planned| matches!(planned.step, Step::Stored { .. } | Step::Derived { .. }));
+        match source {
+            Source::Derived(predicate) => {
+                let is_few = version == Version::Delta || program.predicates[predicate].is_asked;
+                is_bound || is_first && is_few
+            }
+            Source::Stored(stored) if is_first => self.path(stored, args, is_at).1 > 0,
+            Source::Stored(_) => is_bound,
         }
     }
 

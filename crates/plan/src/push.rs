@@ -36,7 +36,7 @@ pub(crate) fn push(program: &mut Program) {
 }
 
 /// By how many atoms and algorithms each predicate is read; the entry once more, by whoever asks.
-fn uses(program: &Program) -> Vec<usize> {
+pub(crate) fn uses(program: &Program) -> Vec<usize> {
     let mut uses = vec![0; program.predicates.len()];
     uses[program.entry] += 1;
     let mut note = |source: &Source| {

@@ -32,7 +32,12 @@ pub(crate) fn loose(rule: &Rule, unequal: Option<usize>) -> Vec<Var> {
 }
 
 /// Whether no two rows that these variables are taken of are equal in them. Where it is not known, it is `false`.
-fn are_unequal(program: &Program, rule: &Rule, head: &[Var], infos: &[RelationInfo]) -> bool {
+pub(crate) fn are_unequal(
+    program: &Program,
+    rule: &Rule,
+    head: &[Var],
+    infos: &[RelationInfo],
+) -> bool {
     let mut told = vec![false; rule.variables.len()];
     head.iter().for_each(|&var| told[var] = true);
     let is_spelling = |stored: usize| {

@@ -1,7 +1,7 @@
 //! Many rows as an object that speaks Arrow.
 
 use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
-use crate::error::{OrRaise, invalid};
+use crate::error::{OrRaise, here, invalid};
 use crate::libraries;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{
@@ -9,6 +9,7 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_schema::{DataType, Schema};
+use env::Own;
 use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
@@ -298,17 +299,17 @@ impl TableRows {
 pub(crate) struct TableStream {
     schema: Arc<Schema>,
     /// Nothing once it was handed over to Arrow.
-    next: env::sync::Mutex<Option<NextBatch>>,
+    next: Own<env::sync::Mutex<Option<NextBatch>>>,
 }
 
 impl TableStream {
     pub(crate) fn new(schema: Arc<Schema>, next: NextBatch) -> Self {
-        Self { schema, next: env::sync::Mutex::new(Some(next)) }
+        Self { schema, next: Own::new(env::sync::Mutex::new(Some(next))) }
     }
 
     /// What is left, which is nobody else's then.
     fn take(&self) -> PyResult<NextBatch> {
-        self.next.lock().take().ok_or_else(|| invalid("the stream was handed out already"))
+        here(&self.next)?.lock().take().ok_or_else(|| invalid("the stream was handed out already"))
     }
 }
 
@@ -325,7 +326,8 @@ impl TableStream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let batch = py.detach(|| match &mut *self.next.lock() {
+        let next = here(&self.next)?;
+        let batch = py.detach(|| match &mut *next.lock() {
             Some(next) => next(),
             None => Ok(None),
         });

@@ -76,10 +76,11 @@ fn a_change_whose_callback_panics_is_committed_and_says_so() {
     let db = database();
     let told = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&told);
-    db.register_callback("kept", |_| panic!("on purpose"));
+    db.register_callback("kept", |_| panic!("on purpose")).unwrap();
     db.register_callback("kept", move |changed| {
         counted.fetch_add(changed.new.len(), Ordering::Relaxed);
-    });
+    })
+    .unwrap();
     run(&db, "?[k, v] <- [[3, 3]] :put kept {k => v}");
     assert_eq!(run(&db, "?[k, v] := *kept[k, v]"), "[3, 3]");
     assert_eq!(told.load(Ordering::Relaxed), 1, "the other one is told");

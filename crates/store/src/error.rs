@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Limit,
     /// Another process holds the folder.
     Locked,
+    /// It was opened in another process, which this one was forked from. Open it again here; the parent's is as it was.
+    Forked,
     /// Opened read-only.
     ReadOnly,
     /// The machine failed a read, or said no before anything was written.
@@ -52,6 +54,12 @@ impl Error {
     #[must_use]
     pub fn caused(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
+    }
+
+    /// The same error with more said about it; kind and cause stay.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
     }
 
     /// Of a transaction in which a thread undid what another had done.

@@ -1,7 +1,9 @@
 //! One transaction that several views share.
 
+use crate::owner::check_process;
 use base::SeqNo;
 use base::sabotage::{Switch, is_on};
+use env::Owner;
 use env::sync::RwLock;
 use relation::invalid;
 use std::fmt;
@@ -12,10 +14,11 @@ use store::{Error, ErrorKind, Isolation, Result, Store, Transaction, WriteBatch}
 /// A transaction of the store, shared by the views made of it. After [`SharedTransaction::commit`]
 /// or [`SharedTransaction::rollback`] every call through such a view is an error.
 ///
-/// Dropping the last reference rolls back.
+/// Dropping the last reference rolls back. In a process that inherited it by `fork` every call is an error, and ending it does nothing.
 ///
 /// One in which a call panicked cannot be committed: what that call wrote may be there in part.
 pub struct SharedTransaction {
+    owner: Owner,
     open: RwLock<Option<Box<dyn Transaction>>>,
     has_panicked: AtomicBool,
 }
@@ -25,7 +28,7 @@ impl SharedTransaction {
     #[must_use]
     pub fn begin(store: &dyn Store, isolation: Isolation) -> Arc<Self> {
         let open = RwLock::new(Some(store.begin(isolation)));
-        Arc::new(Self { open, has_panicked: AtomicBool::new(false) })
+        Arc::new(Self { owner: Owner::here(), open, has_panicked: AtomicBool::new(false) })
     }
 
     /// Calls `f` with the transaction.
@@ -33,6 +36,7 @@ impl SharedTransaction {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] after its end, and those of `f`.
     pub fn with<R>(&self, f: impl FnOnce(&dyn Transaction) -> Result<R>) -> Result<R> {
+        check_process(self.owner)?;
         let _told =
             ToldOfPanic { has_panicked: &self.has_panicked, before: std::thread::panicking() };
         let done = f(self.open.read().as_deref().ok_or_else(ended)?);
@@ -64,6 +68,7 @@ impl SharedTransaction {
     /// [`store::ErrorKind::InvalidInput`] after its end; [`store::ErrorKind::Internal`] where a call in it panicked, and then
     /// it is rolled back.
     pub fn end(&self) -> Result<Box<dyn Transaction>> {
+        check_process(self.owner)?;
         // Taken out, so that the lock is not held while the log is synced.
         let open = self.open.write().take().ok_or_else(ended)?;
         match self.has_panicked.load(Ordering::Acquire) {
@@ -78,16 +83,19 @@ impl SharedTransaction {
 
     /// Forgets all writes and ends it; does nothing after its end.
     pub fn rollback(&self) {
+        if !self.owner.is_here() {
+            return;
+        }
         let open = self.open.write().take();
         if is_on(Switch::CommitOnRollback) {
             open.map(Transaction::commit);
         }
     }
 
-    /// Whether it has neither committed nor rolled back.
+    /// Whether it has neither committed nor rolled back. In a process that inherited it, no.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.open.read().is_some()
+        self.owner.is_here() && self.open.read().is_some()
     }
 }
 

@@ -44,8 +44,14 @@ impl Body<'_> {
         if let Some(joins) = self.joins_together(at, &input, query)? {
             return self.join_together(at, &input, &joins, query, emit);
         }
+        if self.is_given_up() {
+            return Ok(false);
+        }
         if let Some(join) = self.trie_join(at, &input, None, query)? {
             return self.join_trie(at, &input, &join, query, emit);
+        }
+        if self.is_given_up() {
+            return Ok(false);
         }
         let asked = StoredKeys::new(&planned.step, &input, None, query);
         let stored_path = &relation.paths[*path];
@@ -53,6 +59,9 @@ impl Body<'_> {
         wanted.extend(checks.iter().map(|(column, _)| *column));
         let once = *negated || (outputs.is_empty() && self.is_set());
         if prefix.is_empty() {
+            if !self.spend(query.plan.infos[*stored].rows) {
+                return Ok(false);
+            }
             // Nothing ties it to what is bound: every row of the range with every row of the batch.
             let scanned = match (at, &self.part) {
                 // Parts are ranges of the relation's own keys.
@@ -68,6 +77,7 @@ impl Body<'_> {
             let mut any = false;
             let mut wants_more = true;
             let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
+            let mark = self.mark(query);
             if is_covered
                 && input.rows == 1
                 && !once
@@ -112,6 +122,7 @@ impl Body<'_> {
                 }
                 if input.rows == 1 && checks.is_empty() {
                     wants_more = self.hand_on_scanned(at, &input, found, query, emit)?;
+                    self.handed_on(mark.as_ref(), query, emit);
                     return Ok(wants_more);
                 }
                 let rows_at_once = (PAIRS_MAX / found.rows.max(1)).max(1);
@@ -131,6 +142,7 @@ impl Body<'_> {
                         break;
                     }
                 }
+                self.handed_on(mark.as_ref(), query, emit);
                 Ok::<bool, Error>(wants_more)
             })?;
             if once && checks.is_empty() && any != *negated {
@@ -163,7 +175,7 @@ impl Body<'_> {
 
     /// The tries of a step and of those after it that bind its variable together with it, if there are such and all have tries.
     fn joins_together<'i>(
-        &self,
+        &mut self,
         at: usize,
         input: &'i Bindings,
         query: &mut Query<'_>,

@@ -46,7 +46,7 @@ impl<'i> TrieJoin<'i> {
 impl Body<'_> {
     /// The trie for a step, if it has one or makes one. `without` is a variable that is not bound yet.
     pub(super) fn trie_join<'i>(
-        &self,
+        &mut self,
         at: usize,
         input: &'i Bindings,
         without: Option<usize>,
@@ -76,15 +76,19 @@ impl Body<'_> {
             (false, Some(_)) => return Ok(None),
         };
         let next = keys.without.or_else(|| outputs.first().copied());
-        let wanted = tries::Wanted {
+        let mut wanted = tries::Wanted {
             stored: *stored,
             bound: &keys.columns,
             next: if planned.together > 0 || without.is_some() { next } else { None },
             outputs: &outputs,
             keys: asked,
-            is_needed,
+            is_needed: is_needed && self.rows_left.is_none(),
         };
-        let found = query.trie(&wanted)?;
+        let mut found = query.trie(&wanted)?;
+        if found.is_none() && is_needed && !wanted.is_needed && self.spend(rows) {
+            wanted.is_needed = true;
+            found = query.trie(&wanted)?;
+        }
         Ok(found.map(|(trie, columns)| TrieJoin { trie, columns, keys }))
     }
 

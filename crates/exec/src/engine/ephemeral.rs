@@ -47,7 +47,7 @@ impl Session<'_> {
         };
         let interner = &self.interner;
         let ambient = EnvAmbient(&self.watch);
-        let computer = Computer { interner, parameters: &[], ambient: &ambient };
+        let computer = Computer::new(interner, &[], &ambient);
         let check = || self.watch.check(interner.bytes());
         let mut changed = returning.then(Changed::default);
         match (mutation.op, self.ephemeral.get_mut(name)) {

@@ -112,11 +112,12 @@ impl<'p> Lookup<'p> {
         if enough <= SHORT_ROWS && !self.then.iter().all(keeps_all) {
             return Ok(None);
         }
-        let Computer { interner, parameters, .. } = *computer;
+        let (interner, parameters) = (computer.interner, computer.parameters);
         let given: Vec<Cell> =
             self.known.iter().map(|value| cell_of(value, parameters, interner)).collect();
         let rows_max = enough.min(SHORT_ROWS);
         let found = self.path.few(read, &given, &self.wanted, rows_max, interner)?;
+        let Some(found) = found else { return Ok(None) };
         if found.rows == SHORT_ROWS && enough > SHORT_ROWS {
             return Ok(None);
         }

@@ -165,6 +165,10 @@ impl Engine {
     /// [`Engine::commit_in`] or [`Engine::forget`].
     #[must_use]
     pub fn carried(&self) -> Carried {
+        if self.store.check_process().is_err() {
+            // Of a process that inherited the engine: nothing can be done in the transaction, and what is waited for may not be there.
+            return Carried::new(Stand { moment: 0, generation: 0 }, Names::default());
+        }
         let moment = self.moments.now(&*self.env);
         let generation = self.plans.generation();
         Carried::new(Stand { moment, generation }, Names::default())
@@ -227,6 +231,7 @@ impl Engine {
         carried: &mut Carried,
         act: impl FnOnce(&mut Session<'e>) -> Result<T>,
     ) -> Result<T> {
+        self.store.check_open()?;
         self.names_in(carried)?;
         let mut session = self.session(transaction, run, self.watch(run, cancelled));
         session.is_callers = true;

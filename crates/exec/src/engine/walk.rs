@@ -116,9 +116,12 @@ impl<'p> Walk<'p> {
         if rule.predicate != program.entry || !is_inline || definition.is_aggregated() {
             return Ok(None);
         }
-        let Some(body) = planned.first.as_ref().filter(|body| body.steps.len() <= STEPS_MAX) else {
+        let Some(body) = &planned.first else { return Ok(None) };
+        // A row after the other is followed from what is bound.
+        let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
+        if body.steps.len() > STEPS_MAX {
             return Ok(None);
-        };
+        }
         // First of all, for to compile an expression computes what is constant of it.
         let is_walked = |planned: &Planned| match &planned.step {
             Step::Stored { range, checks, at, negated, .. } => {
@@ -203,6 +206,8 @@ impl<'p> Walk<'p> {
                 way.watch.check(interner.bytes())?;
                 let sought: Vec<Cell> = prefix.iter().map(|&var| way.bound.0[var]).collect();
                 let found = path.few(way.read, &sought, wanted, rows_max, interner)?;
+                // Long rows are read a few at once, which a walk does not do.
+                let Some(found) = found else { return Ok(Flow::GivenUp) };
                 way.looks_left -= 1;
                 way.rows_left = way.rows_left.saturating_sub(found.rows);
                 for row in 0..found.rows {
