@@ -940,8 +940,8 @@ fn a_rule_whose_rows_tell_its_columns_has_those_it_is_used_with() {
     refused(
         open,
         "?[] <~ ReorderSort(r[a, b, c], out: [c])",
-        "Constant",
-        "Constant gives 2 columns, rule `r` has 3",
+        "r[a, b, c]",
+        "rule `r` has 2 columns, 3 are given here",
     );
     let empty = "r[] <~ Constant(data: concat([], []))\n";
     check(empty, "?[a, b] := r[a, b]", "");

@@ -152,11 +152,11 @@ proptest! {
 #[test]
 fn a_result_larger_than_the_memory_goes_out_in_parts() {
     let rows = 40_000;
-    let engine = engine(2, 2_500_000, rows);
+    let engine = engine(2, 1_500_000, rows);
     engine.set_range_rows(1000);
     for script in ["?[a, s] := *r{a, s}", "?[s, a, t] := *r{a, s}, t = concat(s ~ '', s ~ '')"] {
         let error = engine.run(script, &Parameters::new()).err();
-        assert!(matches!(error, Some(Error::Limit(_))), "{error:?}");
+        assert!(matches!(error, Some(Error::Limit(_))), "{script}: {error:?}");
         let (parts, _) = parts(&engine, script);
         assert!(parts.len() > 10, "{} parts", parts.len());
         assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), rows);

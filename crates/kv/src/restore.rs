@@ -301,14 +301,24 @@ impl Places {
 
     /// Fails where something is at the names that a restore needs.
     fn check_free(&self, env: &dyn Env) -> Result<()> {
-        match self.all().into_iter().find(|place| env.exists(place)) {
-            None => Ok(()),
-            Some(place) => Err(invalid(format!(
-                "{} is in the way, and was not made by a restore to {}\nhint: rename it, or move it elsewhere",
-                place.display(),
+        let Some(place) = self.all().into_iter().find(|place| env.exists(place)) else {
+            return Ok(());
+        };
+        let (place, is_ours) = (place.display(), self.is_ours(env, place));
+        Err(match is_ours {
+            true => Error::new(
+                ErrorKind::Io,
+                format!(
+                    "{place} is left from an earlier restore, and cannot be removed\n\
+                     hint: close it where it is open, then restore again"
+                ),
+            ),
+            false => invalid(format!(
+                "{place} is in the way, and was not made by a restore to {}\n\
+                 hint: rename it, or move it elsewhere",
                 self.target.display()
-            ))),
-        }
+            )),
+        })
     }
 
     /// Leaves the target, whole, if one of the names has it, and none of the others. `locked`: the old database's lock

@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn a_number_that_is_said_is_of_its_own_type_whatever_column_it_is_looked_for_in() {
         for (value, of) in [
-            (Expr::Param(0), [None, Some("String?"), None]),
+            // Whatever it is, only what is the same as a value of the column is found.
+            (Expr::Param(0), [Some("Int"), Some("String?"), Some("Int")]),
             (Expr::Const(Value::Float(1.0)), [Some("Float"), Some("String?"), Some("Float")]),
             (Expr::Const(Value::Int(1)), [Some("Int"), Some("String?"), Some("Int")]),
         ] {

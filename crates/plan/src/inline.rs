@@ -70,7 +70,9 @@ impl View {
     /// A rule that is its predicate's only one, if it can be unfolded where it is read; it is read so many times.
     fn of(program: &Program, number: usize, uses: usize, infos: &[RelationInfo]) -> Option<Self> {
         let rule = &program.rules[number];
-        if program.predicates[rule.predicate].is_aggregated() {
+        let of = &program.predicates[rule.predicate];
+        // Rows that are read in the order of their columns would come in the order of a join.
+        if of.is_aggregated() || of.is_sorted {
             return None;
         }
         let mut atoms = 0;

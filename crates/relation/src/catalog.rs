@@ -492,11 +492,11 @@ mod tests {
 
     #[test]
     fn names_with_colons_and_signs_are_refused() {
-        for name in ["", "1a", "a:rev", "a b", "-a", "é", &"a".repeat(256)] {
+        for name in ["", "1a", "a:rev", "a b", "-a", "a+b", "€", &"a".repeat(256)] {
             let error = catalog().create(&schema(name)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}");
         }
-        for name in ["a", "_", "Cites.v2-final_1"] {
+        for name in ["a", "_", "Cites.v2-final_1", "é", "数据"] {
             catalog().create(&schema(name)).unwrap();
         }
     }

@@ -146,7 +146,13 @@ impl Call<'_, '_> {
             let (mut names, arity) = (input.names.clone(), self.arity(number)?);
             if names.len() > arity && !self.is_empty_table(number)? {
                 let (has, given) = (arity, names.len());
-                let what = format!("the rule has {has} columns, {given} are given here");
+                let rule = match input.source {
+                    Source::Derived(predicate) => {
+                        &self.query.plan.program.predicates[predicate].name
+                    }
+                    Source::Stored(stored) => &self.query.plan.program.stored[stored].name,
+                };
+                let what = format!("rule `{rule}` has {has} columns, {given} are given here");
                 return Err(Error::value(what, input.span));
             }
             names.resize(arity.max(names.len()), String::new());

@@ -283,10 +283,7 @@ fn a_spec_has_keys_and_values_with_types_defaults_and_bindings() {
         ":ensure_not t {default: (Any, Json)?, v: <F32; 2>=> w: <Double; 8>=x}",
         r#"Mutation { op: EnsureNot, relation: "t", spec: Some(Spec { keys: [SpecColumn { name: "default", column_type: Some(Nullable(Tuple([Any, Json]))) }, SpecColumn { name: "v", column_type: Some(Vector(F32, 2)) }], values: [SpecColumn { name: "w", column_type: Some(Vector(F64, 8)), binding: Some("x") }] }) }"#,
     );
-    check_spec(
-        ":put t {}",
-        r#"Mutation { op: Put, relation: "t", spec: Some(Spec { keys: [], values: [] }) }"#,
-    );
+    check_spec(":put t {}", r#"Mutation { op: Put, relation: "t" }"#);
 }
 
 #[test]
