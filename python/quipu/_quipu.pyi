@@ -65,9 +65,12 @@ def open(
         path: Folder of the database; ``None`` is a new one in memory, gone when it is closed.
         durability: What a commit survives once it has returned. ``"sync"``: a power cut. ``"os"``: a killed process,
             while a power cut may lose the newest commits, whole ones. ``"none"``: nothing until the next flush.
-        cache: Memory for cached blocks, filters and indexes: bytes, or a text such as ``"512MB"`` (the default).
-        memory_limit: Memory for an import beside the cache, of which memtables take a part; default ``"1GB"``. An
-            import that needs more spills to disk.
+        cache: Memory for cached blocks, filters and indexes: bytes, or a text such as ``"512MB"`` (the default). It is
+            a part of ``memory_limit``, at most half of it.
+        memory_limit: Memory that the database may use in all: cache, memtables, and what is left for an import, a
+            transaction or a query; default ``"1GB"``. An import that needs more spills to disk, a query that needs more
+            is a ``LimitError``. Of imports and queries that run at once each has its share. Limits below
+            ``"64MB"`` are not held.
         threads: Worker threads, which also help queries that make many rows; 0 is one for each core.
         read_only: Open beside a writer in another process, as of now; :meth:`Database.refresh` moves on.
         create: Whether a database is created where there is none.

@@ -441,18 +441,16 @@ impl Graph {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (name, vertex) = (self.name(), self.vertex()?);
+        let (name, vertex) = (self.graph.anywhere().name(), self.vertex()?);
         let weight = self.weight()?.map_or(String::new(), |weight| format!(", weight={weight}"));
-        Ok(match self.graph.get() {
-            // Shown by debuggers and logs also where nothing can be asked.
-            Err(_) => {
-                let owner = self.graph.owner();
-                format!("<quipu.Graph {name:?} of {owner:?}, vertex={vertex}{weight}>")
-            }
-            Ok(_) => {
-                let edges = self.number_of_edges(py)?;
-                format!("<quipu.Graph {name:?}: {edges} edges, vertex={vertex}{weight}>")
-            }
+        // Shown by debuggers and logs also where nothing can be asked.
+        let Ok(graph) = self.graph.get() else {
+            let owner = self.graph.owner();
+            return Ok(format!("<quipu.Graph {name:?} of {owner:?}, vertex={vertex}{weight}>"));
+        };
+        Ok(match py.detach(|| graph.number_of_edges()) {
+            Ok(edges) => format!("<quipu.Graph {name:?}: {edges} edges, vertex={vertex}{weight}>"),
+            Err(_) => format!("<quipu.Graph {name:?}: vertex={vertex}{weight}>"),
         })
     }
 

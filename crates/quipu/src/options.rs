@@ -152,3 +152,30 @@ pub struct GraphOptions {
     /// What its edges weigh. Default: nothing.
     pub weight: WeightType,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_limit_contains_the_cache_and_all_other_shares() {
+        for limit_mb in [64_u64, 100, 256, 512, 1024, 4096, 65536] {
+            for cache_mb in [0_u64, 1, 32, 512, 1 << 20] {
+                let options = Options {
+                    cache_bytes: cache_mb << 20,
+                    memory_limit_bytes: limit_mb << 20,
+                    ..Options::default()
+                };
+                let (cache, memtables) = (options.cache_bytes(), 2 * options.memtable_bytes());
+                assert!(cache <= options.memory_limit_bytes / 2);
+                for share in [options.query_bytes(), options.import_bytes(2)] {
+                    let all = cache + memtables + share;
+                    assert!(
+                        all <= options.memory_limit_bytes,
+                        "{limit_mb} MB, cache {cache_mb} MB"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -56,6 +56,15 @@ impl Source {
         }
     }
 
+    /// To be asked by what begins something that writes later.
+    ///
+    /// # Errors
+    /// As [`Source::check_process`]; [`ErrorKind::InvalidInput`] where the store is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.check_process()?;
+        self.store().map_or(Ok(()), |store| store.check_open())
+    }
+
     /// The store, where it is read directly.
     pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
         match self {

@@ -172,7 +172,7 @@ impl Session<'_> {
     fn prepare<'f>(&self, change: &Change<'f>) -> Result<Prepared<'f>> {
         let engine = self.engine;
         if engine.store.is_read_only() {
-            let what = "the database is open for reading only";
+            let what = "the database was opened read-only";
             return Err(Error::read_only(what, Span::default()));
         }
         let name = Ident { text: change.relation.to_owned(), span: Span::default() };

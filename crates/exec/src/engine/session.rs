@@ -263,7 +263,7 @@ impl Session<'_> {
             return self.change_ephemeral(mutation, &given, query.options.returning);
         }
         if self.engine.store.is_read_only() {
-            let what = "the database is open for reading only";
+            let what = "the database was opened read-only";
             return Err(Error::read_only(what, mutation.relation.span));
         }
         if self.read_only {

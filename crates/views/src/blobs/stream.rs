@@ -33,7 +33,7 @@ impl Blobs {
             keys.push(key);
             Ok(())
         })?;
-        self.source.check_process()?;
+        self.source.check_open()?;
         Ok(BlobWriter {
             owner: Owner::here(),
             blobs: self.clone(),

@@ -150,6 +150,7 @@ impl Core {
     fn check_open(&self) -> Result<()> {
         self.check_process()?;
         if self.is_ended() {
+            self.store.check_open()?;
             let name = &self.def.name;
             return Err(invalid(format!("the values {name:?} are closed or dropped")));
         }

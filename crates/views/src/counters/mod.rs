@@ -116,6 +116,7 @@ impl Core {
     fn check_open(&self) -> Result<()> {
         self.check_process()?;
         if self.is_ended() {
+            self.store.check_open()?;
             let name = &self.def.name;
             return Err(invalid(format!("the counters {name:?} are closed or dropped")));
         }

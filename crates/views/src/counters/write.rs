@@ -144,6 +144,7 @@ impl Counters {
     /// # Errors
     /// Failed writes; what could not be written waits on.
     pub fn flush(&self) -> Result<()> {
+        self.core.check_open()?;
         self.core.write_waiting()
     }
 

@@ -65,7 +65,7 @@ impl<'g> Run<'g> {
         env.check_process().map_err(io)?;
         let (store, env, mut options) = (Arc::clone(store), Arc::clone(env), options.clone());
         if store.is_read_only() {
-            return Err(Error::new(ErrorKind::ReadOnly, "the database is open for reading only"));
+            return Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"));
         }
         options.text.edges.vertex = match graph.def().vertex {
             VertexType::U64 => ingest::VertexType::U64,
