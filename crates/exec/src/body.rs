@@ -200,6 +200,11 @@ impl<'p> Body<'p> {
         self.rows_left.is_some_and(|left| left < 0)
     }
 
+    /// Rows that it may still read or make.
+    pub(crate) fn rows_left(&self) -> u64 {
+        self.rows_left.map_or(0, |left| u64::try_from(left).unwrap_or(0))
+    }
+
     /// Notes rows that are read or made, where it is only tried; whether to go on.
     fn spend(&mut self, rows: u64) -> Wanted {
         if let Some(left) = &mut self.rows_left {

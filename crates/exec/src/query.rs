@@ -110,6 +110,8 @@ pub(crate) struct Query<'a> {
     pub(crate) outlet: Option<&'a Outlet<'a>>,
     /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of their first columns tell them apart.
     listed: Option<(Columns, usize)>,
+    /// Of orders that are tried, by their address: rows that they may still read or make.
+    tried: HashMap<usize, u64>,
     /// What it did, where somebody asks.
     pub profile: Option<Profile>,
 }
@@ -176,6 +178,7 @@ impl<'a> Query<'a> {
             by: None,
             outlet: None,
             listed: None,
+            tried: HashMap::new(),
             profile: None,
         }
     }
@@ -211,6 +214,7 @@ impl<'a> Query<'a> {
             by: self.by.clone(),
             outlet: None,
             listed: None,
+            tried: HashMap::new(),
             profile: None,
         }
     }
@@ -595,18 +599,24 @@ impl<'a> Query<'a> {
         rule: usize,
         sink: &mut S,
     ) -> Result<bool> {
+        let key = std::ptr::from_ref(tried).addr();
+        let rows_max = self.tried.get(&key).copied().unwrap_or(tried.rows_max);
+        if rows_max == 0 {
+            return Ok(false);
+        }
         self.index_for(&tried.plan)?;
         let variables = self.plan.program.rules[rule].variables.len();
         let mut body = Body::new(&tried.plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(tried.plan.steps.len()));
         body.set_enough(sink.enough());
-        body.try_with(tried.rows_max);
+        body.try_with(rows_max);
         // Nobody may see rows of an order that is given up: they would be counted twice.
         let mut waiting = Waiting::default();
         body.run(self, &mut waiting)?;
         if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
             profile.add(&tried.plan, clock);
         }
+        self.tried.insert(key, body.rows_left());
         if body.is_given_up() {
             return Ok(false);
         }

@@ -25,6 +25,9 @@ const REPEAT_RATE: f64 = 0.1;
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
+/// The same of a recursive one, where it matters how much of it is bound.
+const ROWS_RECURSIVE: f64 = 1e6;
+
 /// Rows of a scan that cost as much as one that is found in an index and looked up in its relation (20 to 40 ns and some 300).
 pub const LOOK_UP_ROWS: u64 = 10;
 
@@ -181,7 +184,7 @@ pub struct BodyPlan {
 pub struct Tried {
     /// The order.
     pub plan: BodyPlan,
-    /// Rows after which it is given up; a look-up counts as [`LOOK_UP_ROWS`] of them.
+    /// Rows after which it is given up, in all rounds of a recursion together; a look-up counts as [`LOOK_UP_ROWS`] of them.
     pub rows_max: u64,
 }
 
@@ -205,8 +208,11 @@ pub(crate) fn order(
 ) -> Result<BodyPlan, Diagnostic> {
     let frontier = Frontier::new(program, rule);
     let mut best = Orderer::new(rule, sizes, frontier.clone());
-    let unbound = best.run(None, version);
-    if unbound.is_none() {
+    // A round that reads anything but what is new whole costs as much as that, however little is new.
+    let new = (0..rule.body.len()).find(|&place| version(place) == Version::Delta);
+    best.is_round = new.is_some();
+    let unbound = best.run(new, version);
+    if unbound.is_none() && new.is_none() {
         // The atom that leaves fewest rows is not always the one to begin with: what is small may lead to what is large.
         let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));
         let begins: Vec<usize> = begins.map(|(place, _)| place).collect();
@@ -256,6 +262,8 @@ pub(crate) fn is_positive(literal: &Literal) -> bool {
 pub(crate) struct Orderer<'a> {
     rule: &'a Rule,
     sizes: &'a Sizes<'a>,
+    /// Whether it is of a round, in which all pairs of what is new and what was asked are too many: how much is asked is not known.
+    is_round: bool,
     /// Where it may only look for what is bound: the program, which says which predicates hold few rows by themselves.
     looks: Option<&'a Program>,
     bound: Vec<bool>,
@@ -266,7 +274,7 @@ pub(crate) struct Orderer<'a> {
     rows: f64,
     pub(crate) steps: Vec<Planned>,
     /// Places of the body's literals, in the order of the steps.
-    places: Vec<usize>,
+    pub(crate) places: Vec<usize>,
     /// Rows that the steps look at and leave, in all.
     pub(crate) cost: f64,
     /// How many rows can differ.
@@ -279,6 +287,7 @@ impl<'a> Orderer<'a> {
         Self {
             rule,
             sizes,
+            is_round: false,
             looks: None,
             bound: vec![false; variables],
             known: vec![false; variables],
@@ -324,7 +333,10 @@ impl<'a> Orderer<'a> {
                         if waits(*place, literal) {
                             continue;
                         }
-                        let Some(cost) = self.cost(literal, version(*place)) else { continue };
+                        let Some(mut cost) = self.cost(literal, version(*place)) else { continue };
+                        if self.is_round && self.is_apart(literal) {
+                            cost += f64::MAX / 2.0;
+                        }
                         if first == Some(*place) {
                             best = Some((cost, i));
                             break;
@@ -377,6 +389,14 @@ impl<'a> Orderer<'a> {
                 }
             }
             _ => 0.0,
+        }
+    }
+
+    /// Whether an atom has nothing to do with what is bound.
+    fn is_apart(&self, literal: &Literal) -> bool {
+        match literal {
+            Literal::Atom { args, .. } => !args.iter().flatten().any(|&var| self.bound[var]),
+            _ => false,
         }
     }
 
@@ -446,7 +466,9 @@ impl<'a> Orderer<'a> {
     }
 
     fn derived_fanout(&self, predicate: usize, args: &[Option<Var>], version: Version) -> f64 {
-        let rows = self.sizes.predicates[predicate].unwrap_or(ROWS_UNKNOWN).max(1.0);
+        // A recursive rule is asked for less the more of it is bound, so that it comes after others.
+        let unknown = if self.looks.is_some() { ROWS_RECURSIVE } else { ROWS_UNKNOWN };
+        let rows = self.sizes.predicates[predicate].unwrap_or(unknown).max(1.0);
         let rows = if version == Version::Delta { (rows * 0.1).max(1.0) } else { rows };
         let bound = args.iter().flatten().filter(|&&var| self.bound[var]).count();
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
