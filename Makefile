@@ -31,7 +31,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady fuzz flips props sim isolation kill kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady differ fuzz flips props sim isolation kill kill-fork kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -104,7 +104,7 @@ define by_seed
 	echo "seeds $(SEED) to $$((seed - 1)) passed"
 endef
 
-flips: ## every byte of a small database flipped, every file cut at every length; opened, followed, repaired
+flips: ## every byte of a small database flipped, every file cut at every length; opened, followed, repaired, asked by scripts
 	QUIPU_FLIPS=all cargo test --locked -p quipu-hostile --test flips -- --nocapture
 
 # Of the nightly toolchain, and cargo-fuzz: cargo install cargo-fuzz. Seeds are made of files that the engine writes.
@@ -117,6 +117,9 @@ fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; one alone: 
 	  cargo +$(NIGHTLY) fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- -timeout=20 -rss_limit_mb=2048 \
 	    -malloc_limit_mb=512 -max_total_time=$$(($(SECONDS_MAX) / $(words $(FUZZ_TARGETS)))) -print_final_stats=1 || exit 1; \
 	done
+
+differ: module-release ## random programs of the query language against a naive evaluator, seed after seed; SEED, SECONDS_MAX
+	$(PY) fuzz/datalog/meaning.py --seed $(SEED) --seconds $(SECONDS_MAX)
 
 props: ## property tests of encodings, parsers, engine and graph, seed after seed; SEED, SECONDS_MAX, CASES
 	$(call by_seed,-p quipu-base -p quipu-model -p quipu-ingest -p quipu-lsm -p quipu-kv -p quipu-views)
@@ -134,6 +137,13 @@ kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SE
 	for work in $(WORK); do \
 	  $(TARGET)/release/quipu-kill run --work $$work --count $(COUNT) --seed $(SEED) \
 	    --json $(TARGET)/kill-$$work.json || exit 1; \
+	done
+
+kill-fork: ## the same with writers that fork children, which close, drop, flush and write what they inherit; COUNT, SEED, WORK
+	cargo build --locked --release -p quipu-kill
+	for work in $(WORK); do \
+	  $(TARGET)/release/quipu-kill run --work $$work --forking 1 --count $(COUNT) --seed $(SEED) \
+	    --json $(TARGET)/kill-fork-$$work.json || exit 1; \
 	done
 
 kill-python: module-release ## the same through the Python package, slower; COUNT, SEED

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from ._processes import refuse_to_pickle
 from ._quipu import (
     BackupReport,
     BlobReader,
@@ -37,11 +38,15 @@ from .errors import (
     ConflictError,
     CorruptionError,
     Error,
+    ForkedError,
+    InternalError,
     InvalidInputError,
     LimitError,
     LockedError,
     PoisonedError,
 )
+
+refuse_to_pickle()
 
 __all__ = [
     "BackupReport",
@@ -55,8 +60,10 @@ __all__ = [
     "Counters",
     "Database",
     "Error",
+    "ForkedError",
     "Graph",
     "ImportReport",
+    "InternalError",
     "InvalidInputError",
     "LimitError",
     "LockedError",

@@ -6,6 +6,11 @@ PyCapsule interface; a null in it is an error. What a call hands out is a copy t
 
 Any call that touches the database may raise :class:`quipu.CorruptionError` when bytes on disk are not what was written,
 and :class:`quipu.Error` when the machine fails a read; the sections *Raises* name what comes on top of that.
+
+A database belongs to the process that opened it, with all that was made from it. In a child that inherited it by
+``fork`` every call raises :class:`quipu.ForkedError` before it touches anything; ``close()``, the end of ``with`` and
+garbage collection do nothing there. Names, types and paths are still told, and rows that are in memory stay usable
+(:class:`Result`, :class:`Table`). ``docs/guides/processes.md`` says how to work with several processes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,6 +57,7 @@ def open(
     create: bool = True,
     table_folders: Sequence[_Path] | None = None,
     direct_io: bool = False,
+    files: Literal["none", "any"] | _Path | None = None,
 ) -> Database:
     """Open the database in the folder ``path``, creating it if the folder is empty or not there.
 
@@ -68,12 +74,17 @@ def open(
         table_folders: Further folders for tables, on other disks perhaps; filled evenly, by bytes. Each
             database makes a folder of its own in them.
         direct_io: Read and write tables around the page cache of the operating system.
+        files: Which files of the machine scripts may read by ``CsvReader``, ``JsonReader`` and ``ParquetReader``:
+            ``"any"`` (the default) that this process may read, as a program's own scripts need it; ``"none"``, for
+            scripts of people who are not to see this machine's files; or the path of a folder: those below it, links
+            resolved. Scripts write no files. Calls with a path, such as ``import_csv``, are the program's own.
 
     Returns:
         The open database. It is closed by :meth:`Database.close`, by ``with``, or with its last reference.
 
     Raises:
-        LockedError: Another process writes this database; the message says which.
+        LockedError: Another process writes this database; the message says which. A parent of this process is another
+            one: a database that is inherited by ``fork`` is opened anew.
         InvalidInputError: The folder holds something else, or nothing and ``create`` is false, or an option is wrong.
         CorruptionError: A file failed its checksum. Nothing was changed.
     """
@@ -144,7 +155,8 @@ class Database:
         """Open the graph of this name, or create it.
 
         Args:
-            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``; at most 255 characters.
+            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``, of any script; at most 255 bytes of
+                UTF-8. It is taken as it is written, without normalisation.
             weight: What an edge weighs. ``None``: as in the graph that is there; nothing in a new one, where every edge
                 counts as 1.
             vertex: What names a vertex: an unsigned integer, a signed one, or text. ``None``: as in the graph that is
@@ -203,6 +215,7 @@ class Database:
         timeout: float | None = None,
         memory_limit: int | str | None = None,
         read_only: bool = False,
+        files: Literal["none", "any"] | _Path | None = None,
     ) -> Result:
         """Run a script of the query language, Datalog as CozoScript writes it, in a transaction of its own.
 
@@ -221,6 +234,8 @@ class Database:
             memory_limit: Bytes of memory it may hold, or a text such as ``"64MB"``; never more than the database's
                 ``memory_limit`` lets every query hold, which is the default.
             read_only: Whether a script that would change something is refused.
+            files: Which files of the machine it may read, as for :func:`open`: of those that the database lets scripts
+                read, and never more.
 
         Returns:
             The rows, sorted unless ``:order`` says otherwise. A script that changes something answers ``OK`` as its
@@ -243,6 +258,7 @@ class Database:
         timeout: float | None = None,
         memory_limit: int | str | None = None,
         read_only: bool = False,
+        files: Literal["none", "any"] | _Path | None = None,
     ) -> ResultStream:
         """Run a script as :meth:`run` does, and take its rows in parts, so that a result may be larger than the memory.
 
@@ -260,6 +276,7 @@ class Database:
             timeout: As for :meth:`run`. The time in which no part is taken does not count.
             memory_limit: As for :meth:`run`.
             read_only: As for :meth:`run`.
+            files: As for :meth:`run`.
 
         Returns:
             The rows as of the moment the script began. Close it, or use it in a ``with``, where it is not read to its
@@ -332,10 +349,11 @@ class Database:
 
         >>> db.register_callback("city", lambda op, new, old: print(op, new, old))
 
-        Scripts, imports and :class:`Relation` are told of, statement after statement and in their order; calls of
-        graphs, blobs and counters are not. The function is called on the thread that commits, after the commit, so it
-        may run scripts; what it changes itself is told when it has returned. An exception of it goes to
-        ``sys.unraisablehook``. The old rows are read only while somebody is to be told.
+        Scripts, imports and :class:`Relation` are told of, statement after statement and in their order. The function
+        is called on the thread that commits, after the commit, so it may run scripts; what it changes itself is told
+        when it has returned. An exception of it goes to ``sys.unraisablehook``. The old rows are read only while
+        somebody is to be told. Calls of graphs, blobs and counters tell nobody, so a callback for one is refused, and
+        none is created under a name that a callback waits for.
 
         Args:
             relation: Name of the relation, which need not be there yet.
@@ -346,6 +364,7 @@ class Database:
             A number for :meth:`unregister_callback`.
 
         Raises:
+            InvalidInputError: The name is that of a graph, of blobs or of counters.
             TypeError: The callback is no function.
         """
     def unregister_callback(self, id: int) -> bool:
@@ -434,10 +453,11 @@ class Database:
         """Drop whatever has this name, at once and durably; return whether it was there.
 
         Args:
-            name: Name of a graph, of blobs or of counters.
+            name: Name of a graph, of blobs, of counters or of a relation.
 
         Raises:
-            InvalidInputError: The name cannot be one, or the database was opened read-only.
+            InvalidInputError: The name cannot be one, its access level is ``protected`` or above, or the database was
+                opened read-only.
         """
     def graphs(self) -> list[str]:
         """Return the names of all graphs, sorted."""
@@ -448,7 +468,8 @@ class Database:
             name: Its name.
 
         Raises:
-            InvalidInputError: There is none of this name, or the database was opened read-only.
+            InvalidInputError: There is none of this name, its access level is ``protected`` or above, or the database
+                was opened read-only.
         """
     def transaction(self, isolation: Literal["snapshot", "serializable"] = "snapshot") -> Transaction:
         """Begin a transaction, which sees the database as of now and its own writes.
@@ -520,6 +541,8 @@ class Database:
     def close(self) -> None:
         """Flush, and give the folder free for others. Later calls raise; closing twice does nothing.
 
+        In a child that inherited the database by ``fork`` it does nothing: folder and flush are the parent's.
+
         Raises:
             PoisonedError: The flush failed. The folder is free all the same.
         """
@@ -569,6 +592,7 @@ class Transaction:
         timeout: float | None = None,
         memory_limit: int | str | None = None,
         read_only: bool = False,
+        files: Literal["none", "any"] | _Path | None = None,
     ) -> Result:
         """Run a script inside of the transaction: it sees what was written here, and ends as the transaction does.
 
@@ -578,6 +602,7 @@ class Transaction:
             timeout: As for :meth:`Database.run`.
             memory_limit: As for :meth:`Database.run`.
             read_only: As for :meth:`Database.run`.
+            files: As for :meth:`Database.run`.
 
         Returns:
             The rows.

@@ -10,6 +10,8 @@ __all__ = [
     "ConflictError",
     "CorruptionError",
     "Error",
+    "ForkedError",
+    "InternalError",
     "InvalidInputError",
     "LimitError",
     "LockedError",
@@ -53,5 +55,16 @@ class LimitError(Error):
     """A limit that was set was reached, memory for one. Nothing was changed."""
 
 
+class ForkedError(Error, RuntimeError):
+    """The database was opened in another process, which this one was forked from. Nothing was done.
+
+    Open it again here: read-only, or after the parent has closed it.
+    """
+
+
 class LockedError(Error, BlockingIOError):
     """Another process holds the folder; the message says which."""
+
+
+class InternalError(Error):
+    """A mistake of Quipu's own. What the call changed was not committed. Please report it."""

@@ -210,3 +210,27 @@ def test_a_client_answers_frames() -> None:
     tx.commit()
     assert len(client.run("?[k] := *r[k, _]")) == 2
     client.close()
+
+
+def test_a_client_makes_lists_and_removes_relations() -> None:
+    client = Client(dataframe=False)
+    assert client.create("users", "name", "mail: String") == OK
+    assert client.query("<- [['ada', 5]]")["rows"] == [["ada", 5]]
+    assert client.columns("users")["rows"][1][:4] == ["mail", True, 1, "String"]
+    client.create("other", "a")
+    assert [row[0] for row in client.relations()["rows"]] == ["other", "users"]
+    assert [row[0] for row in client.relations("users")["rows"]] == ["users"]
+    assert [row[0] for row in client.relations(["users", "none"])["rows"]] == ["users"]
+    assert list(client.columns()) == ["other", "users"]
+    client.remove("users")
+    assert list(client.columns()) == ["other"]
+    client.close()
+
+
+def test_a_client_lists_relations_in_frames() -> None:
+    client = Client()
+    client.create("users", "name", "mail")
+    assert list(client.relations("users")["arity"]) == [2]
+    assert list(client.columns()["users"]["column"]) == ["name", "mail"]
+    assert list(client.query("<- [[1, 2]]").columns) == ["_0", "_1"]
+    client.close()

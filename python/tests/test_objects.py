@@ -159,6 +159,7 @@ def test_errors_are_of_the_kinds_that_people_catch() -> None:
         quipu.CancelledError,
         quipu.ConflictError,
         quipu.CorruptionError,
+        quipu.InternalError,
         quipu.InvalidInputError,
         quipu.LimitError,
         quipu.LockedError,

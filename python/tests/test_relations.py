@@ -400,3 +400,14 @@ def test_graphs_and_counters_are_relations(db: quipu.Database) -> None:
     assert relation.to_arrow().to_pylist()[1] == {"src": 3, "dst": 2, "weight": 1.5}
     db.counters("seen").add(7, 5)
     assert db.relation("seen").rows() == [(7, 5)]
+
+
+def test_a_table_of_300_columns_becomes_a_relation_and_comes_back(db: quipu.Database) -> None:
+    columns: dict[str, list[Any]] = {"k": [1, 2, 3]}
+    for i in range(300):
+        columns[f"c{i}"] = [f"t{i}", None, "é"] if i % 2 else [i, -i, None]
+    table = pa.table(columns)
+    wide = db.relation("wide", create=table, keys=["k"])
+    wide.put(table)
+    assert wide.to_arrow().select(table.column_names).to_pydict() == columns
+    assert db.run("?[a, b] := *wide{k: 2, c298: a, c299: b}").rows() == [(-298, None)]

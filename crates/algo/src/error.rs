@@ -20,6 +20,11 @@ impl std::error::Error for Stopped {}
 pub enum Error {
     /// See [`Stopped`].
     Stopped,
+    /// What is asked for takes more memory than the watch allows.
+    TooLarge {
+        /// Bytes that it would take.
+        bytes: u64,
+    },
     /// A graph has at most `u32::MAX` vertices.
     TooManyVertices {
         /// Vertices asked for.
@@ -78,6 +83,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped => Stopped.fmt(f),
+            Self::TooLarge { bytes } => {
+                write!(f, "the result takes {bytes} bytes or more, which is more than may be held")
+            }
             Self::TooManyVertices { vertices } => {
                 write!(f, "a graph has at most {} vertices, this one has {vertices}", u32::MAX)
             }

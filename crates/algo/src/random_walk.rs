@@ -5,6 +5,12 @@
 use crate::watch::Ticker;
 use crate::{Csr, Error, Stopped, Watch};
 
+/// Vertices of a walk between two questions for memory.
+const ASKED_VERTICES: usize = 1 << 12;
+
+/// Bytes of a vertex of a walk: its number here, where half of the room may be free, and a value where it goes.
+const VERTEX_BYTES: u64 = 2 * 4 + 40;
+
 /// Gives a random word, all of whose bits are independent.
 pub type Words<'a> = dyn FnMut() -> u64 + 'a;
 
@@ -29,7 +35,8 @@ pub struct Options {
 /// edges are. A step of weight zero is never taken; where all weigh zero, the walk ends.
 ///
 /// # Errors
-/// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for what `weigh` gives, [`Error::Stopped`].
+/// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for what `weigh` gives, [`Error::TooLarge`] for a walk that the watch does not let
+/// hold all of its vertices, [`Error::Stopped`].
 pub fn random_walks(
     graph: &Csr,
     starts: &[u32],
@@ -64,6 +71,12 @@ pub fn random_walks(
                 };
                 let Some(&to) = step.and_then(|step| row.get(step)) else { break };
                 walk.push(to);
+                if walk.len().is_multiple_of(ASKED_VERTICES) {
+                    let bytes = VERTEX_BYTES * walk.len() as u64;
+                    if !watch.may_hold(bytes) {
+                        return Err(Error::TooLarge { bytes });
+                    }
+                }
                 at = to;
             }
             number += 1;
@@ -147,6 +160,27 @@ mod tests {
             },
         )?;
         Ok(found)
+    }
+
+    #[test]
+    fn a_walk_that_may_not_be_held_ends_before_it_is_made() {
+        struct Small;
+        impl Watch for Small {
+            fn go_on(&self) -> bool {
+                true
+            }
+            fn may_hold(&self, bytes: u64) -> bool {
+                bytes < 1 << 20
+            }
+        }
+        let around = graph(2, "0-1 1-0");
+        let run = |steps| {
+            let options = Options { steps, iterations: 1 };
+            let emit = &mut |_: u64, _: u32, _: &[u32]| Ok(());
+            random_walks(&around, &[0], options, &mut words(7), None, &Small, emit)
+        };
+        assert_eq!(run(10_000), Ok(()));
+        assert!(matches!(run(usize::MAX), Err(Error::TooLarge { .. })));
     }
 
     #[test]

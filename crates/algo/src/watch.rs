@@ -9,6 +9,11 @@ use crate::Stopped;
 pub trait Watch: Sync {
     /// False ends the algorithm with [`Stopped`].
     fn go_on(&self) -> bool;
+
+    /// Whether a result that grows may take so many bytes.
+    fn may_hold(&self, _bytes: u64) -> bool {
+        true
+    }
 }
 
 impl<F: Fn() -> bool + Sync> Watch for F {

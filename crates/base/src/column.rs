@@ -306,12 +306,17 @@ impl Keys {
     }
 }
 
-/// Which columns a read wants. Columns left out stay empty in the batch.
+/// Which columns a read wants. Columns left out stay empty in the batch, but for those that share a bit.
+///
+/// # Why bits are shared
+/// A read carries its projection by value, through every layer. One word of bits tells all columns apart where there
+/// are at most 64; of more columns some share a bit, and a read that wants one of them finds the others filled as well.
+/// So a relation of `n` columns is read by parts of `n / 64` columns, and narrow ones pay nothing for wide ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Projection {
     /// Bit `i`: word `i` of the key; for byte-string keys bit 0.
     pub keys: u8,
-    /// Bit `i`: value column `i`.
+    /// Bit `i % 64`: value column `i`.
     pub values: u64,
 }
 
@@ -329,10 +334,15 @@ impl Projection {
         self.keys >> i & 1 == 1
     }
 
-    /// Whether value column `i` is wanted.
+    /// Whether value column `i` is wanted, or one that shares its bit.
     #[must_use]
     pub fn value(self, i: usize) -> bool {
-        i < 64 && self.values >> i & 1 == 1
+        self.values >> (i % 64) & 1 == 1
+    }
+
+    /// Wants value column `i` too.
+    pub fn want_value(&mut self, i: usize) {
+        self.values |= 1 << (i % 64);
     }
 }
 
@@ -363,6 +373,20 @@ impl Batch {
         self.rows = 0;
         self.keys.clear();
         self.values.iter_mut().for_each(Column::clear);
+    }
+
+    /// Bytes of its byte strings, keys and values.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let keys = match &self.keys {
+            Keys::Words(_) => 0,
+            Keys::Bytes(keys) => keys.heap.len(),
+        };
+        let values = self.values.iter().map(|column| match column {
+            Column::Words(_) => 0,
+            Column::Bytes(column) => column.heap.len(),
+        });
+        keys + values.sum::<usize>()
     }
 
     /// Word column `i` of the key; empty for byte-string keys.

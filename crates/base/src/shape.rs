@@ -88,12 +88,15 @@ pub enum ColumnShape {
     Bytes,
 }
 
+/// Value columns of a keyspace, at most.
+pub const VALUES_MAX: usize = 4096;
+
 /// Key and value columns of a keyspace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// What keys are made of.
     pub key: KeyShape,
-    /// Value columns, at most 64; possibly none.
+    /// Value columns, at most [`VALUES_MAX`]; possibly none.
     pub values: Vec<ColumnShape>,
 }
 

@@ -3,7 +3,7 @@
 use crate::paint::Color;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use quipu::ingest::{ColumnRef, Columns};
-use quipu::{Durability, VertexType, WeightType};
+use quipu::{Durability, Files, VertexType, WeightType};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -207,7 +207,7 @@ Examples:
 Of several scripts, run in order until one fails, the rows of the last are printed. A script is one query, one operation that begins with '::', or several queries in braces. One that only reads opens
 the database read-only, beside a process that writes; one that may change something creates the database where there is
 none. In CSV null is an empty cell and an empty text is \"\"; in JSON numbers that JSON lacks (inf, NaN) are null, bytes and
-UUIDs are text. Ctrl-C stops the script, and nothing was changed. With --stream rows may be printed before a script fails.";
+UUIDs are text. A script of somebody else is run with --files none: it then reads no file of this machine. Ctrl-C stops the script, and nothing was changed. With --stream rows may be printed before a script fails.";
 
 /// Run a script of the query language (Datalog), and print the rows it answers.
 #[derive(Debug, Args)]
@@ -233,6 +233,9 @@ pub(crate) struct Run {
     /// Seconds it may take, whatever it says itself; 0 is no limit
     #[arg(long, value_parser = seconds, value_name = "SECONDS")]
     pub(crate) timeout: Option<Duration>,
+    /// Which files scripts may read: any, none, or those below a folder
+    #[arg(id = "readable", long = "files", value_parser = readable, default_value = "any", value_name = "WHICH")]
+    pub(crate) readable: Files,
     /// Memory for the database and the script, such as 4GB
     #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
     pub(crate) memory_limit: u64,
@@ -282,6 +285,9 @@ pub(crate) struct Shell {
     /// Seconds that a script may take, whatever it says itself; 0 is no limit
     #[arg(long, value_parser = seconds, value_name = "SECONDS")]
     pub(crate) timeout: Option<Duration>,
+    /// Which files scripts may read: any, none, or those below a folder
+    #[arg(id = "readable", long = "files", value_parser = readable, default_value = "any", value_name = "WHICH")]
+    pub(crate) readable: Files,
     /// Memory for the database and its scripts, such as 4GB
     #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
     pub(crate) memory_limit: u64,
@@ -457,6 +463,16 @@ fn parameter(text: &str) -> Result<(String, String), String> {
     let named = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let (name, value) = named.ok_or("a name, \"=\" and a value are needed")?;
     Ok((name.trim_start_matches('$').to_owned(), value.to_owned()))
+}
+
+/// Which files scripts may read.
+#[expect(clippy::unnecessary_wraps, reason = "as the flags' parser wants it")]
+fn readable(text: &str) -> Result<Files, String> {
+    Ok(match text {
+        "any" => Files::Any,
+        "none" => Files::None,
+        folder => Files::Below(folder.into()),
+    })
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -58,7 +58,9 @@ impl Failure {
         };
         match self {
             Self::Request(message) => Self::Request(placed(&message)),
-            Self::Database(error) if error.kind() == ErrorKind::InvalidInput => {
+            Self::Database(error)
+                if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::ReadOnly) =>
+            {
                 Self::Request(placed(&error.to_string()))
             }
             other => other,

@@ -10,7 +10,6 @@ use quipu::{
     Database, Graph, GraphOptions, ImportOptions, ImportProgress, ImportReport, Options, Phase,
 };
 use serde_json::{Value, json};
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -34,7 +33,7 @@ pub(crate) fn run(arguments: &Import) -> Result<(), Failure> {
     let closed = database.close();
     if result.is_err() && imported == 0 && new_folder {
         // Nothing was here before this command, so nothing stays behind.
-        let _ = fs::remove_dir_all(&arguments.db);
+        let _ = quipu::remove_database(&arguments.db);
     }
     result?;
     Ok(closed?)

@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::output::plural;
 use quipu::{Answer, ArrowParts, ParquetParts, Value, Vector};
 use serde_json::{Map, json};
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -98,19 +97,11 @@ pub(crate) fn format_of(path: &Path) -> Option<RowFormat> {
 /// Writes the rows to a file, which is as before where that fails.
 pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Result<(), Failure> {
     let failed = |error| Failure::File(path.display().to_string(), error);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let written = File::create(&part).map_err(failed).and_then(|file| {
+    quipu::write_beside(path, |file| {
         let mut out = BufWriter::new(file);
         write(&mut out, answer, format)?;
-        out.flush().and_then(|()| fs::rename(&part, path)).map_err(failed)
-    });
-    if written.is_err() {
-        // What matters is that nothing stands under the name that was asked for.
-        let _ = fs::remove_file(&part);
-    }
-    written
+        out.flush().map_err(failed)
+    })
 }
 
 /// Writes a part as text; `before`: rows before it, `None` where it is the first.

@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
             read_only: !changes,
             create: changes,
             memory_limit_bytes: arguments.memory_limit,
+            files: arguments.readable.clone(),
             ..Options::default()
         },
     )?;

@@ -299,6 +299,53 @@ fn damage_is_status_3_and_names_the_file() {
     let message = err(&output);
     let named = tables.iter().any(|p| message.contains(p.file_name().unwrap().to_str().unwrap()));
     assert!(named, "{message}");
+    // A script that meets it is no wrong script.
+    for query in [
+        "?[src, dst, weight] := *roads{src, dst, weight}",
+        "?[node, group] <~ ConnectedComponents(*roads[])",
+        "%ignore_error { ?[src, dst] := *roads{src, dst} }",
+    ] {
+        for more in [&[][..], &["--stream", "--format", "csv"]] {
+            let arguments = [&["run", "db", "-e", query][..], more].concat();
+            let message = place.fails(3, &arguments);
+            assert!(message.contains(".sst is damaged"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_script_reads_the_files_that_a_flag_allows() {
+    let place = Place::new();
+    fs::create_dir(place.path("in")).unwrap();
+    let inside = place.file("in/a.csv", "inside\n");
+    let outside = place.file("secret.csv", "outside\n");
+    let folder = place.path("in");
+    let folder = folder.to_str().unwrap();
+    let query = |path: &Path| {
+        let url = path.display();
+        format!("?[a] <~ CsvReader(url: 'file://{url}', types: ['String'], has_headers: false)")
+    };
+    place.ok(&["run", "db", "-e", ":create r {k}"]);
+    for (path, which, text) in [
+        (&outside, "any", Some("outside")),
+        (&inside, "none", None),
+        (&inside, folder, Some("inside")),
+        (&outside, folder, None),
+    ] {
+        let query = query(path);
+        let arguments = ["run", "db", "-e", &query, "--files", which, "--format", "csv"];
+        match text {
+            Some(text) => assert!(place.ok(&arguments).contains(text), "{which}"),
+            None => {
+                let message = place.fails(1, &arguments);
+                assert!(
+                    message.contains("does not allow") || message.contains("not below"),
+                    "{message}"
+                );
+            }
+        }
+    }
+    assert!(place.ok(&["run", "db", "-e", &query(&outside)]).contains("outside"));
 }
 
 fn walk(folder: &Path) -> Vec<PathBuf> {

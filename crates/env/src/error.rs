@@ -29,6 +29,34 @@ pub enum EnvError {
         /// The line that its holder wrote into it.
         holder: String,
     },
+    /// What was opened in one process was used in another, which inherited it by `fork`.
+    #[error(
+        "this database was opened in process {opened_in}; this is process {here}, which inherited it by fork\n\
+         hint: open it again here, read-only or after process {opened_in} has closed it"
+    )]
+    Forked {
+        /// The process that opened it.
+        opened_in: u32,
+        /// The process that used it.
+        here: u32,
+    },
+    /// The folder is not the one any more that was opened, so nothing is created or removed in it.
+    #[error(
+        "cannot {operation} {}: the folder {} {what} since it was opened; close the database, \
+         and open it where it is now",
+        path.display(),
+        folder.display()
+    )]
+    Moved {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The folder, as it was opened.
+        folder: PathBuf,
+        /// What became of it, as a verb.
+        what: &'static str,
+    },
 }
 
 impl EnvError {
@@ -38,10 +66,27 @@ impl EnvError {
         Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
     }
 
+    /// What the system answered, in words of the standard library.
+    #[must_use]
+    pub fn io_kind(&self) -> io::ErrorKind {
+        match self {
+            Self::Io { source, .. } => source.kind(),
+            Self::Locked { .. } => io::ErrorKind::WouldBlock,
+            Self::Forked { .. } | Self::Moved { .. } => io::ErrorKind::Other,
+        }
+    }
+
     /// Whether the path did not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether the disk had no room, or the user is not given more of it.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
     /// Whether a file ended before what was to be read.

@@ -10,6 +10,7 @@
 //! 2. A panic in a job ends that job only; the pool counts it ([`JobPool::panics`]).
 //! 3. Dropping the pool runs what is queued, then joins the threads. A job may hold the last handle
 //!    of the environment, so the thread that drops the pool can be one of its own: it is not joined.
+//! 4. In a child of `fork`, where the threads are not, no lock is taken, nothing runs and nothing is waited for.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::{Env, Job, JobKind, Signal};
+use crate::{Env, Job, JobKind, Owner, Signal};
 
 /// Takes a lock whose holder cannot leave the state half-changed, so poisoning says nothing.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -27,6 +28,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Threads that run jobs; started when first needed.
 #[derive(Debug)]
 pub(crate) struct JobPool {
+    owner: Owner,
     shared: Arc<Shared>,
     threads: usize,
     handles: Mutex<Vec<JoinHandle<()>>>,
@@ -72,6 +74,7 @@ impl JobPool {
     pub(crate) fn new(threads: usize) -> Self {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         Self {
+            owner: Owner::here(),
             shared: Arc::new(Shared {
                 state: Mutex::default(),
                 work: Condvar::new(),
@@ -89,10 +92,18 @@ impl JobPool {
 
     /// Jobs that ended in a panic since the pool began.
     pub(crate) fn panics(&self) -> u64 {
+        if !self.owner.is_here() {
+            return 0;
+        }
         locked(&self.shared.state).panics
     }
 
     pub(crate) fn spawn(&self, kind: JobKind, job: Job) {
+        if !self.owner.is_here() {
+            // What it holds is the parent's.
+            std::mem::forget(job);
+            return;
+        }
         let mut state = locked(&self.shared.state);
         state.unfinished += 1;
         match kind {
@@ -122,6 +133,9 @@ impl JobPool {
 
     /// Waits until nothing is queued or running. From inside a job this would wait for itself.
     pub(crate) fn drain(&self) {
+        if !self.owner.is_here() {
+            return;
+        }
         let mut state = locked(&self.shared.state);
         while state.unfinished > 0 {
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -174,6 +188,12 @@ impl State {
 
 impl Drop for JobPool {
     fn drop(&mut self) {
+        if !self.owner.is_here() {
+            // Neither joined nor detached: the handles name threads that are not here, and jobs hold what is the parent's.
+            std::mem::forget(std::mem::take(&mut self.handles));
+            std::mem::forget(Arc::clone(&self.shared));
+            return;
+        }
         locked(&self.shared.state).stopping = true;
         self.shared.work.notify_all();
         self.shared.flush.notify_all();

@@ -8,7 +8,9 @@
 //! # Invariants
 //! 1. Nothing here knows what the bytes mean.
 //! 2. Every failure names the operation and the path ([`EnvError`]).
-//! 3. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
+//! 3. An environment works in the process that made it. In a child of a `fork` it touches no file, starts no job and joins
+//!    no thread ([`Owner`]).
+//! 4. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
 
 // This crate is the door: here, and only here, the methods that clippy.toml forbids are at home.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -19,6 +21,7 @@ mod jobs;
 mod memory;
 #[cfg(feature = "shuttle")]
 pub mod model;
+mod owner;
 mod pauses;
 
 #[cfg(unix)]
@@ -26,11 +29,13 @@ mod real;
 mod scoped;
 pub mod sync;
 mod timer;
+mod whole;
 
 pub use at_once::{at_once, wait_from_here};
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};
+pub use owner::{Own, Owner};
 pub use pauses::Pauses;
 #[cfg(unix)]
 pub use real::{RealEnv, RealOptions};
@@ -141,6 +146,19 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
     fn path(&self) -> &Path;
 }
 
+/// A file read from its begin to its end, whose length need not be known: also a pipe, or what the kernel makes up.
+pub trait StreamFile: Send + std::fmt::Debug {
+    /// Reads some of the bytes that come next, and says how many; 0 at the end. `None` where there was nothing to read for
+    /// about `wait_us` microseconds, or where it was interrupted: ask again.
+    ///
+    /// # Errors
+    /// A failed read.
+    fn read_some(&mut self, buf: &mut [u8], wait_us: u64) -> Result<Option<usize>>;
+
+    /// How many bytes it says that it has; `None` where it says nothing to be believed.
+    fn len_bytes(&self) -> Option<u64>;
+}
+
 /// A new file written front to back: tables, manifests, exports.
 pub trait AppendFile: Send + std::fmt::Debug {
     /// Appends all of `bytes`. May buffer; [`AppendFile::sync`] and [`AppendFile::flush`] push.
@@ -218,6 +236,25 @@ pub enum LogMode {
 /// Held while a process owns a folder; dropping it gives the folder free.
 pub trait FolderLock: Send + Sync + std::fmt::Debug {}
 
+/// A folder that [`Env::hold`] holds; dropping it lets the folder go.
+pub trait HeldFolder: Send + Sync + std::fmt::Debug {
+    /// Whether the folder's path still leads to it, and its lock is still the one that was taken.
+    ///
+    /// # Errors
+    /// [`EnvError::Moved`] where they are not.
+    fn check(&self) -> Result<()>;
+}
+
+/// A folder of an environment in which nobody moves folders.
+#[derive(Debug)]
+struct Unmoved;
+
+impl HeldFolder for Unmoved {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Something a thread can wait for. Spurious wake-ups do not escape: `wait_until` checks again.
 pub trait Signal: Send + Sync {
     /// Wakes every waiter to check its condition again.
@@ -292,6 +329,21 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(buf)
     }
 
+    /// Opens a file that is read in order, whatever it is, without waiting for anybody. Where folders are given, the file must lie
+    /// below each of them, links resolved. Here: as its whole path says.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none, `InvalidInput` for what is no file to be read (a folder, a block device, a socket),
+    /// `PermissionDenied` for one elsewhere.
+    fn open_stream(&self, path: &Path, below: &[&Path]) -> Result<Box<dyn StreamFile>> {
+        let goes_up = path.components().any(|part| part == std::path::Component::ParentDir);
+        if !below.is_empty() && (goes_up || !below.iter().all(|folder| path.starts_with(folder))) {
+            return Err(EnvError::io("open", path, std::io::ErrorKind::PermissionDenied.into()));
+        }
+        let file = self.open_read(path, ReadOptions::default())?;
+        Ok(Box::new(whole::InOrder::new(file)?))
+    }
+
     /// Renames a file, replacing the target, or a folder with all in it, to a path where nothing is.
     /// Durable after [`Env::sync_folder`] of the folders that hold the names.
     ///
@@ -359,6 +411,31 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// [`EnvError::Locked`] with the text the present holder wrote.
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>>;
 
+    /// Where a path leads when the symbolic links in it are followed. The last part of it need not be there.
+    ///
+    /// # Errors
+    /// A link that leads nowhere, or in a circle; a folder that may not be looked into.
+    fn resolved(&self, path: &Path) -> Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names.
+    fn is_within(&self, path: &Path, folder: &Path) -> bool {
+        path.starts_with(folder)
+    }
+
+    /// Holds a folder, by a path that [`Env::resolved`] gave, until the result is dropped. Meanwhile every operation
+    /// on a path below it stays inside: it is done from the open folder, and follows no symbolic link. One that
+    /// creates, renames, removes or writes fails with [`EnvError::Moved`] once the path leads to another folder, or
+    /// the lock taken in it is another file. Reads go on, in the folder that was opened.
+    ///
+    /// # Errors
+    /// Missing folder; [`EnvError::Moved`] where this environment holds another one that was at this path.
+    fn hold(&self, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
+        let _ = folder;
+        Ok(Arc::new(Unmoved))
+    }
+
     // --- clock and randomness ------------------------------------------------------------------
 
     /// Microseconds since some fixed moment; never goes back.
@@ -372,6 +449,14 @@ pub trait Env: Send + Sync + std::fmt::Debug {
 
     /// A line that names this process for a lock file: process id, program, host.
     fn process_line(&self) -> String;
+
+    /// To be asked before a job is waited for: in a child of a `fork` no job runs.
+    ///
+    /// # Errors
+    /// [`EnvError::Forked`] in another process than the one that made the environment.
+    fn check_process(&self) -> Result<()> {
+        Ok(())
+    }
 
     // --- jobs ----------------------------------------------------------------------------------
 

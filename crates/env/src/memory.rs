@@ -14,19 +14,20 @@ use std::io;
 use std::mem::take;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::jobs::{JobPool, ThreadSignal, locked};
 use crate::timer::Timer;
 use crate::{
     AppendFile, Env, EnvError, FileRead, FolderLock, Job, JobKind, LogFile, LogMode, LogSync,
-    RandomReadFile, ReadOptions, ReadRequest, Result, Signal,
+    Owner, RandomReadFile, ReadOptions, ReadRequest, Result, Signal,
 };
 
 /// Files in memory, real threads and clock. Everything is gone when it is dropped.
 #[derive(Debug)]
 pub struct MemoryEnv {
+    owner: Owner,
     disk: Arc<Mutex<Disk>>,
     pool: JobPool,
     timer: Timer,
@@ -88,6 +89,7 @@ impl MemoryEnv {
     pub fn new(threads: usize) -> Self {
         let seed = since_epoch_us() ^ u64::from(std::process::id()).rotate_left(32);
         Self {
+            owner: Owner::here(),
             disk: Arc::default(),
             pool: JobPool::new(threads),
             timer: Timer::default(),
@@ -103,8 +105,14 @@ impl MemoryEnv {
         self.pool.panics()
     }
 
+    /// In a child of `fork` a thread that is not there may hold the lock: it is not waited for.
+    fn disk(&self) -> Result<MutexGuard<'_, Disk>> {
+        self.owner.check()?;
+        Ok(locked(&self.disk))
+    }
+
     fn find(&self, operation: &'static str, path: &Path) -> Result<Contents> {
-        let disk = locked(&self.disk);
+        let disk = self.disk()?;
         let path = normal(path);
         if disk.folders.contains(&path) {
             return Err(fail(operation, &path, io::ErrorKind::IsADirectory));
@@ -114,7 +122,7 @@ impl MemoryEnv {
     }
 
     fn insert_new(&self, path: &Path, bytes: Vec<u8>) -> Result<Contents> {
-        let mut disk = locked(&self.disk);
+        let mut disk = self.disk()?;
         let path = normal(path);
         disk.check_new(&path, "create")?;
         let contents = Arc::new(RwLock::new(bytes));
@@ -202,7 +210,7 @@ impl Env for MemoryEnv {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let mut disk = locked(&self.disk);
+        let mut disk = self.disk()?;
         let (from, to) = (normal(from), normal(to));
         disk.check_parent(&to, "rename")?;
         if disk.folders.contains(&to) {
@@ -220,7 +228,7 @@ impl Env for MemoryEnv {
 
     fn remove(&self, path: &Path) -> Result<()> {
         let path = normal(path);
-        match locked(&self.disk).files.remove(&path) {
+        match self.disk()?.files.remove(&path) {
             Some(_) => Ok(()),
             None => Err(fail("remove", &path, io::ErrorKind::NotFound)),
         }
@@ -228,7 +236,7 @@ impl Env for MemoryEnv {
 
     fn link(&self, from: &Path, to: &Path) -> Result<()> {
         let contents = self.find("link", from)?;
-        let mut disk = locked(&self.disk);
+        let mut disk = self.disk()?;
         let to = normal(to);
         disk.check_new(&to, "link")?;
         disk.files.insert(to, contents);
@@ -237,7 +245,7 @@ impl Env for MemoryEnv {
 
     fn list(&self, folder: &Path) -> Result<Vec<String>> {
         let folder = normal(folder);
-        let disk = locked(&self.disk);
+        let disk = self.disk()?;
         if !disk.is_folder(&folder) {
             return Err(fail("list", &folder, io::ErrorKind::NotFound));
         }
@@ -251,7 +259,7 @@ impl Env for MemoryEnv {
 
     fn create_folder(&self, folder: &Path) -> Result<()> {
         let folder = normal(folder);
-        let mut disk = locked(&self.disk);
+        let mut disk = self.disk()?;
         if let Some(file) = folder.ancestors().find(|path| disk.files.contains_key(*path)) {
             return Err(fail("create folder", file, io::ErrorKind::AlreadyExists));
         }
@@ -262,7 +270,7 @@ impl Env for MemoryEnv {
 
     fn remove_folder(&self, folder: &Path) -> Result<()> {
         let folder = normal(folder);
-        let mut disk = locked(&self.disk);
+        let mut disk = self.disk()?;
         let inside = |path: &PathBuf| path.parent() == Some(&folder);
         if disk.files.keys().any(inside) || disk.folders.iter().any(inside) {
             return Err(fail("remove folder", &folder, io::ErrorKind::DirectoryNotEmpty));
@@ -276,12 +284,12 @@ impl Env for MemoryEnv {
 
     fn exists(&self, path: &Path) -> bool {
         let path = normal(path);
-        let disk = locked(&self.disk);
+        let Ok(disk) = self.disk() else { return false };
         disk.files.contains_key(&path) || disk.is_folder(&path)
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<()> {
-        if locked(&self.disk).is_folder(&normal(folder)) {
+        if self.disk()?.is_folder(&normal(folder)) {
             Ok(())
         } else {
             Err(fail("sync folder", folder, io::ErrorKind::NotFound))
@@ -293,7 +301,7 @@ impl Env for MemoryEnv {
     }
 
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>> {
-        let mut disk = locked(&self.disk);
+        let mut disk = self.disk()?;
         let path = normal(path);
         if let Some(holder) = disk.locks.get(&path) {
             return Err(EnvError::Locked { path, holder: holder.clone() });
@@ -302,7 +310,8 @@ impl Env for MemoryEnv {
         let text = format!("{holder}\n").into_bytes();
         disk.files.insert(path.clone(), Arc::new(RwLock::new(text)));
         disk.locks.insert(path.clone(), holder.to_owned());
-        Ok(Box::new(MemoryLock { disk: Arc::clone(&self.disk), path }))
+        let owner = self.owner;
+        Ok(Box::new(MemoryLock { owner, disk: Arc::clone(&self.disk), path }))
     }
 
     fn monotonic_us(&self) -> u64 {
@@ -319,6 +328,10 @@ impl Env for MemoryEnv {
 
     fn process_line(&self) -> String {
         format!("process {} (in memory)", std::process::id())
+    }
+
+    fn check_process(&self) -> Result<()> {
+        self.owner.check()
     }
 
     fn spawn(&self, kind: JobKind, job: Job) {
@@ -473,6 +486,7 @@ impl LogSync for NothingToSync {
 
 #[derive(Debug)]
 struct MemoryLock {
+    owner: Owner,
     disk: Arc<Mutex<Disk>>,
     path: PathBuf,
 }
@@ -481,7 +495,9 @@ impl FolderLock for MemoryLock {}
 
 impl Drop for MemoryLock {
     fn drop(&mut self) {
-        locked(&self.disk).locks.remove(&self.path);
+        if self.owner.is_here() {
+            locked(&self.disk).locks.remove(&self.path);
+        }
     }
 }
 

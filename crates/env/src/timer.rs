@@ -4,16 +4,17 @@
 //! It would hold a worker that flushes and compactions need, and closing a database, which waits for all jobs,
 //! would wait for it.
 
-use crate::Job;
 use crate::jobs::locked;
+use crate::{Job, Owner};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Runs jobs at a later time. Dropping it forgets those whose time has not come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timer {
+    owner: Owner,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -38,9 +39,19 @@ impl std::fmt::Debug for State {
     }
 }
 
+impl Default for Timer {
+    fn default() -> Self {
+        Self { owner: Owner::here(), shared: Arc::default(), thread: Mutex::default() }
+    }
+}
+
 impl Timer {
     /// Runs `job` in `delay_us` microseconds or somewhat later.
     pub(crate) fn after(&self, delay_us: u64, job: Job) {
+        if !self.owner.is_here() {
+            std::mem::forget(job);
+            return;
+        }
         let mut state = locked(&self.shared.state);
         let at = Instant::now() + Duration::from_micros(delay_us);
         state.count += 1;
@@ -86,6 +97,12 @@ impl Shared {
 
 impl Drop for Timer {
     fn drop(&mut self) {
+        if !self.owner.is_here() {
+            // As for the threads of the pool.
+            std::mem::forget(std::mem::take(&mut self.thread));
+            std::mem::forget(Arc::clone(&self.shared));
+            return;
+        }
         locked(&self.shared.state).stopping = true;
         self.shared.changed.notify_one();
         let Some(handle) = locked(&self.thread).take() else { return };

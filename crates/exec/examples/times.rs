@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 fn main() {
-    let mut lines = std::io::stdin().lock().lines().map(|line| line.expect("standard input is text"));
+    let mut lines =
+        std::io::stdin().lock().lines().map(|line| line.expect("standard input is text"));
     let spec = parsed(&lines.next().expect("the first line says what to load"));
     let limit_s = spec["limit_s"].as_f64().unwrap_or(5.0);
     let engine = engine();

@@ -4,7 +4,7 @@
 //! A batch at a time: first the group of each row, then one aggregate after the other, a loop each. What was looked for last is
 //! remembered: few groups are found without the table, and rows that come in order of their group as well.
 
-use crate::cell::{Cell, Interner, small_range, small_sum};
+use crate::cell::{Cell, Interner, bytes_of, small_range, small_sum};
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
 use crate::table::Table;
@@ -18,6 +18,12 @@ use syntax::Span;
 
 /// Groups that are asked how much they hold.
 const SAMPLED_STATES: usize = 4096;
+
+/// Bytes of a value that is long.
+const LONG_BYTES: usize = 4 << 10;
+
+/// Bytes that groups take in without a question.
+const UNCHECKED_BYTES: usize = 1 << 20;
 
 /// Groups that are found without the table; a power of two.
 const REMEMBERED: usize = 512;
@@ -51,6 +57,39 @@ enum States {
     Least(Vec<Cell>),
     Greatest(Vec<Cell>),
     Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
+}
+
+/// What groups have come to hold of long values within a batch, after which they are asked what they hold in all.
+#[derive(Default)]
+struct Grown {
+    bytes: usize,
+    checked_bytes: usize,
+}
+
+impl Grown {
+    /// What a state holds before it takes a value, where that is long.
+    fn before(&self, value: &Value, state: &dyn Accumulate) -> Option<usize> {
+        let is_long = match value {
+            Value::Str(text) => text.len() >= LONG_BYTES,
+            Value::Bytes(bytes) => bytes.len() >= LONG_BYTES,
+            Value::Json(json) => json.as_str().len() >= LONG_BYTES,
+            Value::List(items) => items.len() >= LONG_BYTES / size_of::<Value>(),
+            Value::Vector(_) => bytes_of(value) >= LONG_BYTES as u64,
+            _ => false,
+        };
+        is_long.then(|| state.bytes())
+    }
+
+    /// Whether so much has come that the query should be asked.
+    fn after(&mut self, before: Option<usize>, state: &dyn Accumulate) -> bool {
+        let Some(before) = before else { return false };
+        self.bytes += state.bytes().saturating_sub(before);
+        let is_much = self.bytes - self.checked_bytes >= UNCHECKED_BYTES;
+        if is_much {
+            self.checked_bytes = self.bytes;
+        }
+        is_much
+    }
 }
 
 /// Whole numbers exactly, fractions beside them.
@@ -101,13 +140,14 @@ impl Groups {
     /// empty.
     ///
     /// # Errors
-    /// A value that an aggregate does not take.
+    /// A value that an aggregate does not take; those of `check`, which is told how much is held where values are long.
     pub(crate) fn add(
         &mut self,
         columns: &[&[Cell]],
         rows: usize,
         weights: &[u64],
         interner: &Interner,
+        check: &dyn Fn(u64) -> Result<()>,
     ) -> Result<()> {
         if rows == 0 {
             return Ok(());
@@ -165,10 +205,19 @@ impl Groups {
                     }
                 }
                 States::Other { states, .. } => {
+                    let mut grown = Grown::default();
                     for (row, group) in numbered {
-                        interner
-                            .with(cells[row], |value| states[group].add(value))
+                        let state = &mut states[group];
+                        let is_long = interner
+                            .with(cells[row], |value| {
+                                let before = grown.before(value, &**state);
+                                state.add(value)?;
+                                Ok(grown.after(before, &**state))
+                            })
                             .map_err(|failure| Error::failed(failure, span))?;
+                        if is_long {
+                            check(self.keys.bytes() + grown.bytes as u64)?;
+                        }
                     }
                 }
             }
@@ -247,6 +296,16 @@ impl Groups {
     pub(crate) fn bytes(&self) -> u64 {
         let states: u64 = self.aggregates.iter().map(|(_, states)| states.bytes()).sum();
         self.keys.bytes() + states
+    }
+
+    /// Calls `visit` with each cell that is held.
+    pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        crate::sink::each_cell_of(&self.keys.columns(), visit);
+        for (_, states) in &self.aggregates {
+            if let States::Least(cells) | States::Greatest(cells) = states {
+                cells.iter().for_each(|&cell| visit(cell));
+            }
+        }
     }
 
     /// Whether what two of them were given can be made one: not where an aggregate is a function's.

@@ -7,7 +7,8 @@
 //! # Invariants
 //! 1. A batch that enters a step holds exactly the columns that the plan calls live after the step before.
 //! 2. Where rows are counted, equal ones that wait for the rest of their kind are handed on when all that comes before has run.
-//! 3. Rows that a join makes of one batch are handed on before much more than [`BATCH_ROWS`] of them wait, but for one row that finds
+//! 3. A step that computes or reads values hands on what it has when they take [`batch_bytes`], and the values of batches that are done are let go (`sweep.rs`).
+//! 4. Rows that a join makes of one batch are handed on before much more than [`BATCH_ROWS`] of them wait, but for one row that finds
 //!    more by itself in memory. What one call to the store may find is bounded by what the query may hold (`key_join.rs`).
 
 mod cut;
@@ -15,15 +16,17 @@ mod early;
 mod key_join;
 mod merged;
 mod stored_join;
+mod sweep;
 mod table_join;
 mod trie_join;
 
 use crate::bindings::Bindings;
 use crate::cell::{Cell, Interner};
-use crate::error::{Error, Result};
-use crate::expr::{Compiled, Computer};
+use crate::error::Result;
+use crate::expr::{Compiled, Computer, Made};
+use crate::items::Items;
 use crate::profile::Clock;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::spread::Out;
 use crate::stored::StoredPath;
 use crate::table::Table;
@@ -34,6 +37,7 @@ use model::Value;
 use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step, Version};
 use std::borrow::Cow;
 use store::Estimate;
+pub(crate) use sweep::{Sweep, batch_bytes};
 use table_join::TableJoin;
 
 /// After so many rows that steps take it is asked whether to go on: a look at the clock for each step of a query that reads one
@@ -42,6 +46,9 @@ const CHECKED_ROWS: usize = 512;
 
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
+
+/// Rows whose expressions are computed between two looks at the clock: one may take a while.
+pub(crate) const ROWS_A_LOOK: usize = 128;
 
 /// Whether more rows are wanted.
 pub(crate) type Wanted = bool;
@@ -66,6 +73,8 @@ pub(crate) struct Body<'p> {
     enough: usize,
     /// Rows that steps have taken since it was asked whether to go on.
     unchecked_rows: usize,
+    /// When values of batches that are done are let go, if this body may.
+    sweep: Option<Sweep>,
     /// Rows that it may still read or make, where it is only tried.
     rows_left: Option<i64>,
 }
@@ -186,6 +195,7 @@ impl<'p> Body<'p> {
             batch_rows: BATCH_ROWS,
             enough: usize::MAX,
             unchecked_rows: 0,
+            sweep: None,
             rows_left: None,
         })
     }
@@ -297,26 +307,7 @@ impl<'p> Body<'p> {
         let Some(ready) = self.steps.get(at) else { return emit.take(query, &input) };
         let planned = ready.planned;
         match &planned.step {
-            Step::Assign { var, compare, .. } => {
-                let computer = query.computer();
-                let Some(expr) = &ready.expr else { return Ok(true) };
-                let mut column = Vec::with_capacity(input.rows);
-                for row in 0..input.rows {
-                    column.push(computer.compute(expr, &input, row)?);
-                }
-                if *compare {
-                    let kept: Vec<u32> = (0..input.rows as u32)
-                        .filter(|&row| {
-                            let other = input.columns[*var][row as usize];
-                            column[row as usize] == other
-                        })
-                        .collect();
-                    return self.hand_on(at, input.gather(&kept, &planned.live), query, emit);
-                }
-                let mut output = input;
-                output.columns[*var] = column;
-                self.hand_on(at, output.keep(&planned.live), query, emit)
-            }
+            Step::Assign { .. } => self.assign(at, input, query, emit),
             Step::Filter(_) => {
                 let computer = query.computer();
                 let Some(expr) = &ready.expr else { return Ok(true) };
@@ -353,8 +344,8 @@ impl<'p> Body<'p> {
                 self.join_table(at, &input, &table, &join, query, emit)
             }
             Step::Stored { stored, .. } => match query.relation(*stored) {
-                Relation::Stored(_) => self.join_stored(at, input, query, emit),
-                Relation::Memory(table) => {
+                Readable::Stored(_) => self.join_stored(at, input, query, emit),
+                Readable::Memory(table) => {
                     let Step::Stored { prefix, checks, outputs, negated, path, .. } = &planned.step
                     else {
                         return Ok(true);
@@ -372,6 +363,60 @@ impl<'p> Body<'p> {
         }
     }
 
+    /// Computes a value for each row. Where values are long, some rows are handed on before the others are computed.
+    fn assign(
+        &mut self,
+        at: usize,
+        input: Bindings,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Assign { var, compare, .. } = &planned.step else { return Ok(true) };
+        let (rows, bytes_max) = (input.rows, batch_bytes(query));
+        let mark = self.mark(query);
+        let mut input = Some(input);
+        let mut start = 0;
+        while start < rows
+            && let (Some(given), Some(expr)) = (&input, &self.steps[at].expr)
+        {
+            let computer = query.computer();
+            let full_bytes = query.interner.bytes().saturating_add(bytes_max);
+            let mut column = Vec::with_capacity(rows - start);
+            let mut row = start;
+            while row < rows && (row == start || query.interner.bytes() < full_bytes) {
+                column.push(computer.compute(expr, given, row)?);
+                row += 1;
+                if row % ROWS_A_LOOK == 0 {
+                    computer.go_on(planned.span)?;
+                }
+            }
+            let mut some = match (start, row == rows) {
+                (0, true) => input.take(),
+                _ => Some(given.slice(start..row)),
+            };
+            let Some(some) = some.take() else { break };
+            start = row;
+            let output = if *compare {
+                let kept = (0..some.rows).filter(|&row| column[row] == some.columns[*var][row]);
+                let kept: Vec<u32> = kept.map(|row| row as u32).collect();
+                some.gather(&kept, &planned.live)
+            } else {
+                let mut output = some;
+                output.columns[*var] = column;
+                output.keep(&planned.live)
+            };
+            if !self.hand_on(at, output, query, emit)? {
+                return Ok(false);
+            }
+            if start < rows {
+                query.check(0)?;
+            }
+            self.handed_on(mark.as_ref(), query, emit);
+        }
+        Ok(true)
+    }
+
     /// A row for each item of a list, or those rows whose list has what is bound.
     fn members(
         &mut self,
@@ -383,7 +428,6 @@ impl<'p> Body<'p> {
         let planned = self.steps[at].planned;
         let Step::Member { var, compare, .. } = &planned.step else { return Ok(true) };
         let Some(expr) = self.steps[at].expr.clone() else { return Ok(true) };
-        let interner = query.interner;
         let make = |rows: &[u32], items: &[Cell]| {
             let mut output = input.gather(rows, &planned.live);
             if !*compare && planned.live.contains(var) {
@@ -393,27 +437,35 @@ impl<'p> Body<'p> {
         };
         let (mut rows, mut items) = (Vec::new(), Vec::new());
         // Most lists are the same in each row: their items are looked up once.
-        let mut last: Option<(Cell, Vec<Cell>)> = None;
+        let mut last: Option<(Cell, Items)> = None;
         for row in 0..input.rows {
-            let list = query.computer().compute(&expr, input, row)?;
-            if last.as_ref().is_none_or(|(of, _)| *of != list) {
-                let cells = match interner.value(list) {
-                    Value::List(list) => list.into_iter().map(|item| interner.take(item)).collect(),
-                    other => {
-                        let what = format!("`in` expects a list, found {}", other.kind());
-                        return Err(Error::value(what, planned.span));
-                    }
-                };
-                last = Some((list, cells));
+            if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
+                query.check(0)?;
             }
-            let Some((_, cells)) = &last else { continue };
-            for piece in cells.chunks(BATCH_ROWS) {
-                for &cell in piece {
-                    if !*compare || cell == input.columns[*var][row] {
-                        rows.push(row as u32);
-                        items.push(cell);
-                    }
+            let list = query.computer().make(&expr, input, row)?;
+            let made = match (list, &last) {
+                (Made::Cell(list), Some((of, _))) if *of == list => None,
+                (Made::Cell(list), _) => {
+                    let cells = query.items_of(list, planned.span)?;
+                    last = Some((list, Items::new(cells, *compare)));
+                    None
                 }
+                // Of this row alone: it stands in no interner.
+                (Made::Value(list), _) => {
+                    Some(Items::new(query.items(list, planned.span)?, *compare))
+                }
+            };
+            let all = made.as_ref().or(last.as_ref().map(|(_, items)| items));
+            let Some(all) = all else { continue };
+            let asked = if *compare { Some(input.columns[*var][row]) } else { None };
+            let found = match &asked {
+                Some(cell) if all.has(*cell) => std::slice::from_ref(cell),
+                Some(_) => &[],
+                None => all.cells.as_slice(),
+            };
+            for piece in found.chunks(BATCH_ROWS) {
+                rows.extend(std::iter::repeat_n(row as u32, piece.len()));
+                items.extend_from_slice(piece);
                 if rows.len() >= BATCH_ROWS {
                     let output = make(&rows, &items);
                     if !self.hand_on(at, output, query, emit)? {

@@ -9,10 +9,13 @@
 use crate::mutate::Returned;
 use env::sync::RwLock;
 use model::{Frame, Value};
+use relation::Entry;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use store::ErrorKind;
 use syntax::MutationOp;
 
 /// What was done to rows.
@@ -106,7 +109,7 @@ thread_local! {
     static WAITING: RefCell<Option<Calls>> = const { RefCell::new(None) };
 }
 
-/// Ends the telling, also where a callback panics.
+/// Ends the telling.
 struct Telling;
 
 impl Drop for Telling {
@@ -133,7 +136,10 @@ fn run(mut calls: Calls) {
     let _telling = Telling;
     loop {
         while let Some((callbacks, changed)) = calls.pop_front() {
-            callbacks.iter().for_each(|callback| callback(&changed));
+            for callback in callbacks {
+                // The change is committed, whatever a callback does: who made it is told so. What panicked has said so.
+                let _ = catch_unwind(AssertUnwindSafe(|| callback(&changed)));
+            }
         }
         let more = WAITING.with(|waiting| waiting.borrow_mut().as_mut().map(std::mem::take));
         calls = more.unwrap_or_default();
@@ -167,6 +173,17 @@ pub(crate) fn of_returned(
         new: rows(["inserted", "requested"], if is_removal { keys } else { columns.len() }),
         old: rows(["replaced", "deleted"], columns.len()),
     })
+}
+
+/// # Errors
+/// [`ErrorKind::InvalidInput`] where an entry is changed by calls that nobody is told of.
+pub(crate) fn refuse_other_writers(entry: &Entry, name: &str) -> store::Result<()> {
+    let Some(kind) = crate::access::other_writers(entry) else { return Ok(()) };
+    let what =
+        format!("callbacks are not told what calls change of {kind}, and `{name}` is {kind}");
+    let hint =
+        "keep what is to be told in a relation of its own, or watch where the calls are made";
+    Err(store::Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")))
 }
 
 impl Changed {

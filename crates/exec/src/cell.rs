@@ -12,11 +12,16 @@
 //!
 //! ```text
 //! 0xFFF9 0000 0000 000x   null 0, false 1, true 2
-//! 0xFFFA iiii iiii iiii   entry i of the interner
+//! 0xFFFA bbbb iiii iiii   entry i of the interner whose brand is b
 //! 0xFFFB tttt tttt tttt   a text of at most six bytes without a zero one, padded with zeros: in the order of the texts
 //! 0xFFFC..0xFFFF …        an integer of 50 bits, two's complement
 //! below 0xFFF8 …          a float
 //! ```
+//!
+//! # Brands
+//! A cell of one interner has no value in another: its word carries the low bits of its interner's number, which are
+//! compared wherever its value is looked up, and nowhere else. A cell that goes astray ends in a panic instead of a
+//! wrong value (decision 0038). Two interners have the same brand only if 65,535 others were made between them.
 
 mod small;
 
@@ -24,7 +29,8 @@ pub(crate) use small::{push_small_ints, select_small_ints, small_ints, small_ran
 
 use base::STEPS;
 use env::sync::RwLock;
-use function::{Ambient, Failure};
+pub(crate) use function::bytes_of;
+use function::{Ambient, Failure, UNASKED_BYTES};
 use hashbrown::{HashMap, HashTable};
 use model::{Value, Vector};
 use std::cmp::Ordering;
@@ -133,11 +139,12 @@ impl Cell {
     /// Whether it means the same in every [`Interner`].
     #[inline]
     pub fn is_word(self) -> bool {
-        self.interned().is_none()
+        !self.is_interned()
     }
 
-    fn interned(self) -> Option<usize> {
-        (self.0 & TAG == INTERNED).then_some((self.0 & !TAG) as usize)
+    #[inline]
+    fn is_interned(self) -> bool {
+        self.0 & TAG == INTERNED
     }
 }
 
@@ -169,11 +176,60 @@ pub struct Interner {
     bytes: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     values: Vec<Value>,
+    /// Places of values that were swept, which are null.
+    free: Vec<u32>,
+    /// What stands before was handed out to somebody whose cells nobody knows: see [`Interner::keep`].
+    kept: usize,
     places: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
+    brand: Brand,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            free: Vec::new(),
+            kept: 0,
+            places: HashTable::new(),
+            hasher: foldhash::fast::FixedState::default(),
+            brand: Brand::new(),
+        }
+    }
+}
+
+/// What the cells of one interner have in common: the upper half of their words.
+#[derive(Clone, Copy, Debug)]
+struct Brand(u32);
+
+impl Brand {
+    fn new() -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Relaxed) as u32 & 0xFFFF;
+        Self((INTERNED >> 32) as u32 | number)
+    }
+
+    /// The cell of an entry.
+    #[inline]
+    fn cell(self, place: u32) -> Cell {
+        Cell(u64::from(self.0) << 32 | u64::from(place))
+    }
+
+    /// The entry of a cell, if it is one's.
+    ///
+    /// # Panics
+    /// If another interner made the cell.
+    #[inline]
+    fn place(self, cell: Cell) -> Option<usize> {
+        if !cell.is_interned() {
+            return None;
+        }
+        assert!((cell.0 >> 32) as u32 == self.0, "a cell met an interner that did not make it");
+        Some(cell.0 as u32 as usize)
+    }
 }
 
 impl Interner {
@@ -227,7 +283,7 @@ impl Interner {
             // Other bits than those that the table's groups are told by.
             let slot = &mut recent[(hash >> 20) as usize % RECENT];
             if inner.values.get(*slot as usize).is_some_and(is_it) {
-                return Cell(INTERNED | u64::from(*slot));
+                return inner.brand.cell(*slot);
             }
             let is_long = text.len() > LOOSE_BYTES;
             if is_long && let Some(cell) = inner.find(hash, is_it) {
@@ -237,7 +293,7 @@ impl Interner {
             bytes += bytes_of(&value) + 16;
             let place = inner.add(value, is_long.then_some(hash));
             *slot = place;
-            Cell(INTERNED | u64::from(place))
+            inner.brand.cell(place)
         });
         self.bytes.fetch_add(bytes, Relaxed);
         done
@@ -257,17 +313,17 @@ impl Interner {
 
     /// The value of a cell.
     pub fn value(&self, cell: Cell) -> Value {
-        match cell.interned() {
-            Some(place) => self.inner.read().values[place].clone(),
-            None => plain(cell),
+        match cell.is_interned() {
+            true => self.inner.read().value(cell).clone(),
+            false => plain(cell),
         }
     }
 
     /// Calls `with` with the value, without a copy.
     pub fn with<T>(&self, cell: Cell, with: impl FnOnce(&Value) -> T) -> T {
-        match cell.interned() {
-            Some(place) => with(&self.inner.read().values[place]),
-            None => with(&plain(cell)),
+        match cell.is_interned() {
+            true => with(self.inner.read().value(cell)),
+            false => with(&plain(cell)),
         }
     }
 
@@ -298,23 +354,41 @@ impl Interner {
         Ok(pairs.into_iter().map(|(_, cell)| cell).collect())
     }
 
-    /// The values of a call's arguments. Long lists are not copied to their end where `ambient` says so.
+    /// Calls `with` with the text of a cell; `None` where it is no text.
+    pub(crate) fn with_text<T>(&self, cell: Cell, with: impl FnOnce(&str) -> T) -> Option<T> {
+        match cell.as_short_text() {
+            Some(short) => Some(with(short.as_str())),
+            None => self.with(cell, |value| match value {
+                Value::Str(text) => Some(with(text)),
+                _ => None,
+            }),
+        }
+    }
+
+    /// A copy of the value. A long one is asked for, and a long list not copied to its end where `ambient` says so.
     ///
     /// # Errors
     /// What `ambient` says.
-    pub(crate) fn values(
-        &self,
-        cells: &[Cell],
-        ambient: &dyn Ambient,
-    ) -> Result<Vec<Value>, Failure> {
-        let value = |&cell: &Cell| match cell.interned() {
-            Some(place) => match &self.inner.read().values[place] {
-                Value::List(items) => Ok(Value::List(function::copied(items, ambient)?)),
-                other => Ok(other.clone()),
-            },
-            None => Ok(plain(cell)),
-        };
-        cells.iter().map(value).collect()
+    pub(crate) fn copy(&self, cell: Cell, ambient: &dyn Ambient) -> Result<Value, Failure> {
+        if !cell.is_interned() {
+            return Ok(plain(cell));
+        }
+        match self.inner.read().value(cell) {
+            Value::List(items) => {
+                // Few hundred items that are no lists themselves are no matter.
+                if items.len() as u64 * size_of::<Value>() as u64 >= UNASKED_BYTES {
+                    ambient.ask(items.iter().map(bytes_of).sum())?;
+                }
+                Ok(Value::List(function::copied(items, ambient)?))
+            }
+            other => {
+                let bytes = bytes_of(other);
+                if bytes >= UNASKED_BYTES {
+                    ambient.ask(bytes)?;
+                }
+                Ok(other.clone())
+            }
+        }
     }
 
     /// About how many bytes the values take.
@@ -332,7 +406,9 @@ impl Interner {
     pub(crate) fn split_off(&self, mark: &Mark, columns: &mut [Vec<Cell>]) -> Self {
         let mut inner = self.inner.write();
         let values = inner.values.split_off(mark.values);
-        let Inner { places, hasher, .. } = &mut *inner;
+        let Inner { places, hasher, free, kept, .. } = &mut *inner;
+        free.retain(|&place| (place as usize) < mark.values);
+        *kept = (*kept).min(mark.values);
         // What nobody looks for has no place: mostly none has.
         if places.len() > mark.places {
             for (value, place) in values.iter().zip(mark.values as u32..) {
@@ -347,6 +423,49 @@ impl Interner {
         let moved = |place: usize| place.checked_sub(mark.values);
         inner.resettle(&mut other, moved, columns);
         Self { inner: RwLock::new(other), bytes: AtomicU64::new(0) }
+    }
+
+    /// Nothing that is here now is swept any more: somebody holds cells of it beyond a batch, and is not asked which.
+    pub(crate) fn keep(&self) {
+        let mut inner = self.inner.write();
+        inner.kept = inner.values.len();
+    }
+
+    /// Lets go the values that came behind `mark` and are in none of the cells that `each_kept` hands on: no other cell of them may be used again.
+    pub(crate) fn sweep(&self, mark: &Mark, each_kept: &mut dyn FnMut(&mut dyn FnMut(Cell))) {
+        let mut inner = self.inner.write();
+        let first = mark.values.max(inner.kept);
+        let mut is_kept = vec![false; inner.values.len().saturating_sub(first)];
+        let brand = inner.brand;
+        each_kept(&mut |cell| {
+            let place = brand.place(cell).and_then(|place| place.checked_sub(first));
+            if let Some(kept) = place.and_then(|place| is_kept.get_mut(place)) {
+                *kept = true;
+            }
+        });
+        let Inner { values, free, places, hasher, .. } = &mut *inner;
+        let mut freed_bytes = 0;
+        for (at, _) in is_kept.iter().enumerate().filter(|(_, kept)| !**kept) {
+            let place = first + at;
+            // No null is ever interned.
+            if matches!(values[place], Value::Null) {
+                continue;
+            }
+            let found = places
+                .find_entry(hash_with(hasher, &values[place]), |&other| other as usize == place);
+            if let Ok(entry) = found {
+                entry.remove();
+            }
+            freed_bytes += bytes_of(&values[place]) + 16;
+            values[place] = Value::Null;
+            free.push(place as u32);
+        }
+        let rest = is_kept.iter().rposition(|&kept| kept).map_or(first, |at| first + at + 1);
+        if rest < values.len() {
+            values.truncate(rest);
+            free.retain(|&place| (place as usize) < rest);
+        }
+        self.bytes.fetch_sub(freed_bytes, Relaxed);
     }
 
     /// The same, and nothing is forgotten.
@@ -374,7 +493,8 @@ impl Interner {
             return cell;
         }
         self.bytes.fetch_add(bytes_of(&value) + 16, Relaxed);
-        Cell(INTERNED | u64::from(inner.add(value, Some(hash))))
+        let place = inner.add(value, Some(hash));
+        inner.brand.cell(place)
     }
 }
 
@@ -394,6 +514,14 @@ impl Mark {
 }
 
 impl Inner {
+    /// The value of a cell that it made.
+    ///
+    /// # Panics
+    /// If another interner made the cell, or it holds its value itself.
+    fn value(&self, cell: Cell) -> &Value {
+        &self.values[self.brand.place(cell).expect("the caller saw that it is interned")]
+    }
+
     /// Makes cells of this one cells of another: at the place that `moved` says, or else as copies of their values.
     fn resettle(
         &self,
@@ -403,7 +531,7 @@ impl Inner {
     ) {
         let mut copies: HashMap<usize, u32, foldhash::fast::FixedState> = HashMap::default();
         for cell in columns.iter_mut().flatten() {
-            let Some(place) = cell.interned() else { continue };
+            let Some(place) = self.brand.place(*cell) else { continue };
             let place = moved(place).map_or_else(
                 || {
                     *copies
@@ -412,15 +540,23 @@ impl Inner {
                 },
                 |place| place as u32,
             );
-            *cell = Cell(INTERNED | u64::from(place));
+            *cell = other.brand.cell(place);
         }
     }
 
     /// Adds a value, which is found again by its hash if one is given.
     fn add(&mut self, value: Value, hash: Option<u64>) -> u32 {
-        let Self { values, places, hasher } = self;
-        let place = values.len() as u32;
-        values.push(value);
+        let Self { values, free, places, hasher, .. } = self;
+        let place = match free.pop() {
+            Some(place) => {
+                values[place as usize] = value;
+                place
+            }
+            None => {
+                values.push(value);
+                values.len() as u32 - 1
+            }
+        };
         if let Some(hash) = hash {
             places.insert_unique(hash, place, |&place| hash_with(hasher, &values[place as usize]));
         }
@@ -428,7 +564,7 @@ impl Inner {
     }
 
     fn cmp(&self, a: Cell, b: Cell) -> Ordering {
-        match (a.interned(), b.interned()) {
+        match (self.brand.place(a), self.brand.place(b)) {
             (Some(a), Some(b)) => self.values[a].cmp(&self.values[b]),
             (Some(a), None) => compare_to_word(&self.values[a], b),
             (None, Some(b)) => compare_to_word(&self.values[b], a).reverse(),
@@ -450,7 +586,7 @@ impl Inner {
         for piece in cells.chunks(STEPS) {
             check()?;
             for cell in piece {
-                let Some(place) = cell.interned() else {
+                let Some(place) = self.brand.place(*cell) else {
                     if !cell.is_short_text() {
                         return Ok(None);
                     }
@@ -467,13 +603,13 @@ impl Inner {
         let mut words = Vec::with_capacity(cells.len());
         for piece in cells.chunks(STEPS) {
             check()?;
-            words.extend(piece.iter().map(
-                |cell| match cell.interned().map(|at| &self.values[at]) {
+            words.extend(piece.iter().map(|&cell| {
+                match self.brand.place(cell).map(|at| &self.values[at]) {
                     Some(Value::Str(text)) => base::leading_word(&text.as_bytes()[shared..]),
                     // A short text: its bytes are the lower six of its word.
                     _ => cell.0 << 16,
-                },
-            ));
+                }
+            }));
         }
         Ok(Some(words))
     }
@@ -492,7 +628,7 @@ impl Inner {
 
     fn find(&self, hash: u64, is_it: impl Fn(&Value) -> bool) -> Option<Cell> {
         let place = self.places.find(hash, |&place| is_it(&self.values[place as usize]))?;
-        Some(Cell(INTERNED | u64::from(*place)))
+        Some(self.brand.cell(*place))
     }
 }
 
@@ -502,7 +638,8 @@ fn hash_with(hasher: &foldhash::fast::FixedState, value: &Value) -> u64 {
     state.finish()
 }
 
-fn inline(value: &Value) -> Option<Cell> {
+/// The cell of a value that needs no interner.
+pub(crate) fn inline(value: &Value) -> Option<Cell> {
     match *value {
         Value::Null => Some(Cell::NULL),
         Value::Bool(value) => Some(Cell::bool(value)),
@@ -579,20 +716,6 @@ fn hash_value(value: &Value, state: &mut impl Hasher) {
     }
 }
 
-/// About how many bytes a value takes, itself included.
-pub(crate) fn bytes_of(value: &Value) -> u64 {
-    let more = match value {
-        Value::Str(text) => text.len() as u64,
-        Value::Bytes(bytes) => bytes.len() as u64,
-        Value::List(items) => items.iter().map(bytes_of).sum(),
-        Value::Vector(Vector::F32(items)) => 4 * items.len() as u64,
-        Value::Vector(Vector::F64(items)) => 8 * items.len() as u64,
-        Value::Json(json) => json.as_str().len() as u64,
-        _ => 0,
-    };
-    size_of::<Value>() as u64 + more
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -627,7 +750,8 @@ mod tests {
             for (value, cell) in [(&a, x), (&b, y)] {
                 if let Value::Str(text) = value {
                     prop_assert_eq!(interner.text(text), cell);
-                    prop_assert_eq!(Interner::default().text(text), Interner::default().cell(value));
+                    let other = Interner::default();
+                    prop_assert_eq!(other.text(text), other.cell(value));
                 }
             }
         }
@@ -647,6 +771,40 @@ mod tests {
             let sorted = interner.sort(cells.clone(), || Ok::<(), ()>(())).unwrap();
             cells.sort_by_key(|&cell| interner.value(cell));
             prop_assert_eq!(sorted, cells);
+        }
+
+        #[test]
+        fn what_is_swept_is_forgotten_and_what_is_kept_stays_and_is_found(
+            before in prop::collection::vec(value(), 0..6),
+            young in prop::collection::vec((value(), any::<bool>()), 0..12),
+            after in prop::collection::vec(value(), 0..12),
+        ) {
+            let interner = Interner::default();
+            let old: Vec<Cell> = before.iter().map(|value| interner.cell(value)).collect();
+            let mark = interner.mark();
+            let cells: Vec<_> = young.iter().map(|(value, _)| interner.cell(value)).collect();
+            let kept = || cells.iter().zip(&young).filter(|(_, (_, keeps))| *keeps);
+            // Values that are there twice are kept where either is.
+            interner.sweep(&mark, &mut |keep| kept().for_each(|(&cell, _)| keep(cell)));
+            let mut bytes: Vec<Cell> = old.iter().copied().chain(kept().map(|(&cell, _)| cell)).collect();
+            bytes.retain(|cell| !cell.is_word());
+            bytes.sort_by_key(|cell| cell.word());
+            bytes.dedup();
+            let bytes: u64 = bytes.iter().map(|&cell| interner.with(cell, bytes_of) + 16).sum();
+            prop_assert_eq!(interner.bytes(), bytes);
+            for (value, &cell) in before.iter().zip(&old).chain(kept().map(|(cell, (value, _))| (value, cell))) {
+                prop_assert_eq!(interner.value(cell).cmp(value), Ordering::Equal);
+                prop_assert_eq!(interner.cell(value), cell);
+            }
+            let mut seen = std::collections::BTreeMap::new();
+            for value in after.iter().chain(young.iter().map(|(value, _)| value)) {
+                let cell = interner.cell(value);
+                prop_assert_eq!(interner.value(cell).cmp(value), Ordering::Equal);
+                prop_assert_eq!(*seen.entry(value.clone()).or_insert(cell), cell);
+            }
+            for (value, &cell) in before.iter().zip(&old) {
+                prop_assert_eq!(interner.cell(value), cell);
+            }
         }
 
         #[test]

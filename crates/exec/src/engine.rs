@@ -19,10 +19,12 @@ mod transactions;
 mod walk;
 
 use crate::callback::Callbacks;
+use crate::caught::caught;
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
 use crate::expr::Computer;
+use crate::files::Files;
 use crate::fixed::Projections;
 use crate::host::{Host, Run};
 use crate::outlet::{self, Left, Outlet, Taker};
@@ -47,7 +49,7 @@ use model::{Type, Value};
 use moments::Moments;
 use options::{Options, cells_of};
 use parsed::{Parsed, Stand};
-use plan::Plan;
+use plan::{Constant, Plan, Wanted};
 use plans::{Planned, Plans};
 use relation::{Catalog, Names};
 pub use rows::{Change, ChangeKind};
@@ -91,6 +93,8 @@ pub struct Engine {
     pub(crate) tries: Tries,
     helpers: Helpers,
     host: Option<Arc<dyn Host>>,
+    /// Files that scripts may read.
+    files: Files,
     callbacks: Callbacks,
     own: Own,
     pauses: env::Pauses,
@@ -158,7 +162,17 @@ impl Ambient for EnvAmbient<'_> {
     }
 
     fn go_on(&self) -> std::result::Result<(), function::Failure> {
-        self.0.check(0).map_err(|error| function::Failure::stopped(error.to_string()))
+        self.0.check(0).map_err(|error| function::Failure {
+            is_stopped: true,
+            ..function::Failure::caused(error)
+        })
+    }
+
+    fn ask(&self, bytes: u64) -> std::result::Result<(), function::Failure> {
+        self.0.ask(bytes).map_err(|error| match error {
+            Error::Limit(what) => function::Failure::limit(what),
+            other => function::Failure::stopped(other.to_string()),
+        })
     }
 }
 
@@ -182,6 +196,7 @@ impl Engine {
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
             tries: Tries::new(memory_bytes_max / PROJECTIONS_SHARE),
             host: None,
+            files: Files::default(),
             callbacks: Callbacks::default(),
             own: Own::default(),
             pauses: env::Pauses::new(),
@@ -193,6 +208,13 @@ impl Engine {
     #[must_use]
     pub fn with_host(mut self, host: Arc<dyn Host>) -> Self {
         self.host = Some(host);
+        self
+    }
+
+    /// Whose scripts read these files of the machine, and no others.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -237,6 +259,11 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; nothing was changed then. [`Error::Long`] only where [`Run::brief`] is asked for.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+        caught(|| self.run_uncaught(text, run))
+    }
+
+    fn run_uncaught(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+        self.store.check_open()?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let moment = self.present(run)?;
         let known = self.plans.get(text);
@@ -362,6 +389,7 @@ impl Engine {
         let memory_bytes_max = run.memory_bytes_max.unwrap_or(u64::MAX).min(self.memory_bytes_max);
         let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), memory_bytes_max)
             .with_caller(run.go_on, run.timeout_s)
+            .with_files(run.files)
             .briefly(run.brief.is_some());
         // Who says how long it may take, says so for longer than the default too.
         watch.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
@@ -395,8 +423,9 @@ impl Engine {
             self.statistics.of(relation, rows, &*self.store, &*self.env)
         };
         let view = View::new(&self.catalog, read, ephemeral, names, &spread, &self.own);
-        let plan = plan::plan(query, &view)?;
-        let found = view.into_relations();
+        let plan = plan::plan(query, &view);
+        let found = view.into_relations()?;
+        let plan = plan?;
         let relations =
             plan.program.stored.iter().map(|stored| found[stored.handle].clone()).collect();
         Ok((plan, relations))
@@ -479,16 +508,16 @@ impl Engine {
         }
         let kept =
             lasting.map(|snapshot| crate::fixed::Kept { cache: &self.projections, snapshot });
-        let algorithms = crate::fixed::Library { kept, own: &self.own, host: self.host() };
+        let (own, host, files) = (&self.own, self.host(), &self.files);
+        let algorithms = crate::fixed::Library { kept, own, host, files };
         let is_ordered = !query.options.order.is_empty();
         // One row at least: an assertion may ask whether there are any.
         let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));
         let enough = wanted.filter(|_| !is_ordered).unwrap_or(usize::MAX);
+        let computer = Computer::new(interner, &given, &ambient);
+        check_constants(plan, &computer, watch)?;
         let short = match &analysis {
-            None => {
-                let computer = Computer { interner, parameters: &given, ambient: &ambient };
-                short(plan, &relations, read, &computer, enough, watch)?
-            }
+            None => short(plan, &relations, read, &computer, enough, watch)?,
             Some(_) => None,
         };
         let outlet = take.filter(|_| !is_ordered && query.options.assert_some.is_none());
@@ -520,7 +549,7 @@ impl Engine {
                     watch,
                     &ambient,
                     &algorithms,
-                ));
+                )?);
                 running.profile = analysis.as_ref().map(|_| Profile::default());
                 running.helpers = Some(&self.helpers);
                 let order = order_of(query, plan);
@@ -587,7 +616,7 @@ impl Engine {
                 columns.iter().map(sorted).collect::<Result<_>>()?
             }
         };
-        Ok(Output { headers, columns, rows: to - from, interner: Arc::clone(interner) })
+        Ok(Output::new(headers, columns, to - from, Arc::clone(interner)))
     }
 
     fn sleep(&self, seconds: f64, watch: &Watch<'_>) -> Result<()> {
@@ -627,6 +656,26 @@ impl Engine {
             None => false,
         }
     }
+}
+
+/// Computes what needs no rows, so that whether it fails does not depend on whether rows come to it.
+fn check_constants(plan: &Plan, computer: &Computer<'_>, watch: &Watch<'_>) -> Result<()> {
+    if !plan.constants.is_empty() && watch.is_brief() && !brief::computes_little(plan) {
+        return Err(Error::Long);
+    }
+    for Constant { expr, wanted, span } in &plan.constants {
+        let cell = computer.known_cell(expr)?;
+        match wanted {
+            Wanted::Any => {}
+            Wanted::List => {
+                computer.interner.with(cell, |value| crate::items::check_list(value, *span))?;
+            }
+            Wanted::Bool => {
+                computer.truth(cell, "a condition", *span)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The rows of a plan that needs neither tables nor batches; `None` where it is none such.

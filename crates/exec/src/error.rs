@@ -1,6 +1,7 @@
 //! What can go wrong with a script.
 
 use std::fmt;
+use store::ErrorKind;
 use syntax::{Diagnostic, Span};
 
 /// Why a script did not run to its end.
@@ -14,6 +15,8 @@ pub enum Error {
     Stopped(String),
     /// It needs more memory than it may have.
     Limit(String),
+    /// It changes something, and may not.
+    ReadOnly(Diagnostic),
     /// The store failed, or another transaction won.
     Store(store::Error),
     /// It was to be brief, and may take longer.
@@ -52,11 +55,51 @@ impl Error {
         Self::Value(Diagnostic::unknown(message, span, near))
     }
 
-    /// What a function or an aggregate refuses, or what stopped it.
+    /// A change where only reading is allowed.
+    pub(crate) fn read_only(message: impl Into<String>, span: Span) -> Self {
+        Self::ReadOnly(Diagnostic { message: message.into(), span, hint: None })
+    }
+
+    /// What the catalog or the store says of a mistake in the script, with its place. Any other error keeps its kind.
+    pub(crate) fn refused(error: store::Error, span: Span) -> Self {
+        match error.kind() {
+            ErrorKind::InvalidInput => Self::value(error.to_string(), span),
+            _ => Self::Store(error),
+        }
+    }
+
+    /// What a function or an aggregate refuses, what stopped it, or what failed below it.
     pub(crate) fn failed(failure: function::Failure, span: Span) -> Self {
-        match failure.is_stopped {
-            true => Self::Stopped(failure.message),
-            false => Self::Value(Diagnostic { message: failure.message, span, hint: failure.hint }),
+        let function::Failure { message, hint, is_stopped, is_limit, cause } = failure;
+        if let Some(error) = cause.as_ref().and_then(function::Cause::get::<Self>) {
+            match error {
+                Self::Stopped(_) => return Self::Stopped(message),
+                Self::Limit(_) => return Self::Limit(message),
+                Self::Long => return Self::Long,
+                Self::Store(error) => return Self::Store(error.clone().with_message(message)),
+                Self::ReadOnly(_) => return Self::read_only(message, span),
+                Self::Script(_) | Self::Value(_) => {}
+            }
+        }
+        if let Some(error) = cause.as_ref().and_then(function::Cause::get::<store::Error>)
+            && error.kind() != ErrorKind::InvalidInput
+        {
+            return Self::Store(error.clone().with_message(message));
+        }
+        match (is_stopped, is_limit) {
+            (true, _) => Self::Stopped(message),
+            (false, true) => Self::Limit(message),
+            (false, false) => Self::Value(Diagnostic { message, span, hint }),
+        }
+    }
+
+    /// Whether the script or its values are to blame. Only these errors may be ignored by a script: any other means that what it
+    /// read may be incomplete, or that it must end.
+    pub(crate) fn is_mistake(&self) -> bool {
+        match self {
+            Self::Script(_) | Self::Value(_) => true,
+            Self::Store(error) => error.kind() == ErrorKind::InvalidInput,
+            Self::Stopped(_) | Self::Limit(_) | Self::ReadOnly(_) | Self::Long => false,
         }
     }
 
@@ -68,11 +111,11 @@ impl Error {
                     problems.iter().map(|problem| problem.render(text)).collect();
                 shown.join("\n\n")
             }
-            Self::Value(problem) if problem.span == Span::default() => match &problem.hint {
+            Self::Value(problem) | Self::ReadOnly(problem) => match &problem.hint {
+                _ if problem.span != Span::default() => problem.render(text),
                 Some(hint) => format!("{}\nhint: {hint}", problem.message),
                 None => problem.message.clone(),
             },
-            Self::Value(problem) => problem.render(text),
             Self::Stopped(message) | Self::Limit(message) => message.clone(),
             Self::Store(error) => error.to_string(),
             Self::Long => LONG.to_owned(),
@@ -89,7 +132,7 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Self::Value(problem) => f.write_str(&problem.message),
+            Self::Value(problem) | Self::ReadOnly(problem) => f.write_str(&problem.message),
             Self::Stopped(message) | Self::Limit(message) => f.write_str(message),
             Self::Store(error) => error.fmt(f),
             Self::Long => f.write_str(LONG),

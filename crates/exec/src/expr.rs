@@ -3,11 +3,16 @@
 //! # Why row by row
 //! `if`, `cond`, `and`, `or` and `coalesce` must not compute what they do not take: `if(x != 0, y / x)` is no error. A tree walk
 //! with quick ways for numbers costs some ten nanoseconds a node; what is worth more was pushed into ranges of keys.
+//!
+//! # Invariants
+//! 1. Values on the way to an expression's value are in no interner: they are gone when it is there (`meter.rs`).
 
 use crate::bindings::Bindings;
+use crate::body::ROWS_A_LOOK;
 use crate::cell::{Cell, Interner, select_small_ints};
 use crate::error::{Error, Result};
-use function::{Ambient, Function};
+use crate::meter::Meter;
+use function::{Ambient, Failure, Function, UNASKED_BYTES, bytes_of};
 use model::Value;
 use plan::Expr;
 use syntax::Span;
@@ -37,6 +42,8 @@ pub(crate) enum Compiled {
 pub(crate) enum Kind {
     /// By the function.
     Plain,
+    /// Texts at once, others by the function.
+    Concat,
     /// Numbers at once, others by the function.
     Add,
     /// As above.
@@ -106,9 +113,36 @@ pub(crate) struct Computer<'a> {
     pub parameters: &'a [Cell],
     /// The world outside.
     pub ambient: &'a dyn Ambient,
+    meter: Meter<'a>,
 }
 
-impl Computer<'_> {
+/// What a part of an expression comes to.
+pub(crate) enum Made {
+    /// A value that a cell holds, or that is in the interner.
+    Cell(Cell),
+    /// One that no cell holds, and that is in no interner yet.
+    Value(Value),
+}
+
+impl Made {
+    fn of(value: Value) -> Self {
+        match crate::cell::inline(&value) {
+            Some(cell) => Self::Cell(cell),
+            None => Self::Value(value),
+        }
+    }
+}
+
+impl<'a> Computer<'a> {
+    /// Of a query that reads no rows yet.
+    pub(crate) fn new(
+        interner: &'a Interner,
+        parameters: &'a [Cell],
+        ambient: &'a dyn Ambient,
+    ) -> Self {
+        Self { interner, parameters, ambient, meter: Meter::new(ambient, interner) }
+    }
+
     /// Makes an expression ready; calls of known values that always give the same become known.
     ///
     /// # Errors
@@ -125,6 +159,7 @@ impl Computer<'_> {
             Expr::Var(var) => Compiled::Var(*var),
             Expr::Call(function, args, span) => {
                 let kind = kind_of(function.name);
+                let mark = self.interner.mark();
                 let args = args.iter().enumerate();
                 let args = args.map(|(i, arg)| self.compile_at(arg, is_lazy || kind.is_lazy(i)));
                 let args = args.collect::<Result<Vec<_>>>()?;
@@ -134,7 +169,13 @@ impl Computer<'_> {
                     return Ok(call);
                 }
                 match self.compute(&call, &NoRows, 0) {
-                    Ok(cell) => Compiled::Const(cell),
+                    Ok(cell) => {
+                        if self.interner.bytes() > mark.bytes() + UNASKED_BYTES {
+                            // Nobody needs the arguments any more.
+                            self.interner.sweep(&mark, &mut |keep| keep(cell));
+                        }
+                        Compiled::Const(cell)
+                    }
                     Err(_) if is_lazy => call,
                     Err(error) => return Err(error),
                 }
@@ -163,65 +204,107 @@ impl Computer<'_> {
     /// # Errors
     /// Those of its functions.
     pub(crate) fn compute(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Cell> {
+        match expr {
+            Compiled::Const(cell) => Ok(*cell),
+            Compiled::Var(var) => Ok(rows.cell(*var, row)),
+            Compiled::Call { .. } => {
+                let made = self.make(expr, rows, row)?;
+                Ok(self.cell_of(made))
+            }
+        }
+    }
+
+    /// The same, which is in the interner only if it was before.
+    ///
+    /// # Errors
+    /// Those of its functions.
+    pub(crate) fn make(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Made> {
+        self.meter.set_held_bytes(0);
+        self.part(expr, rows, row)
+    }
+
+    /// The value of an expression within another one.
+    fn part(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Made> {
         let (kind, function, args, span) = match expr {
-            Compiled::Const(cell) => return Ok(*cell),
-            Compiled::Var(var) => return Ok(rows.cell(*var, row)),
+            Compiled::Const(cell) => return Ok(Made::Cell(*cell)),
+            Compiled::Var(var) => return Ok(Made::Cell(rows.cell(*var, row))),
             Compiled::Call { kind, function, args, span } => (*kind, function, args, *span),
         };
-        let arg = |i: usize| self.compute(&args[i], rows, row);
+        let held_bytes = self.meter.held_bytes();
+        let arg = |i: usize| self.part(&args[i], rows, row);
+        let truth = |i: usize| self.truth(self.cell_of(arg(i)?), function.name, args[i].span(span));
         match kind {
             Kind::Plain => {}
             Kind::And | Kind::Or => {
-                for (i, operand) in args.iter().enumerate() {
-                    let cell = arg(i)?;
-                    match self.truth(cell, function.name, operand.span(span))? {
-                        is if is == (kind == Kind::Or) => return Ok(Cell::bool(is)),
-                        _ => {}
+                for i in 0..args.len() {
+                    if truth(i)? == (kind == Kind::Or) {
+                        return Ok(Made::Cell(Cell::bool(kind == Kind::Or)));
                     }
                 }
-                return Ok(Cell::bool(kind == Kind::And));
+                return Ok(Made::Cell(Cell::bool(kind == Kind::And)));
             }
             Kind::Coalesce => {
                 for i in 0..args.len() {
-                    let cell = arg(i)?;
-                    if cell != Cell::NULL {
-                        return Ok(cell);
+                    match arg(i)? {
+                        Made::Cell(Cell::NULL) => {}
+                        made => return Ok(made),
                     }
                 }
-                return Ok(Cell::NULL);
+                return Ok(Made::Cell(Cell::NULL));
             }
             Kind::If | Kind::Cond => {
                 let mut i = 0;
                 while i + 1 < args.len() {
-                    let cell = arg(i)?;
-                    if self.truth(cell, function.name, args[i].span(span))? {
+                    if truth(i)? {
                         return arg(i + 1);
                     }
                     i += 2;
                 }
-                return if i < args.len() && kind == Kind::If { arg(i) } else { Ok(Cell::NULL) };
+                let otherwise = i < args.len() && kind == Kind::If;
+                return if otherwise { arg(i) } else { Ok(Made::Cell(Cell::NULL)) };
             }
             Kind::Compare(comparison) if args.len() == 2 => {
                 let (a, b) = (arg(0)?, arg(1)?);
-                if let Some(answer) = compare(comparison, a, b) {
-                    return Ok(Cell::bool(answer));
+                if let (&Made::Cell(a), &Made::Cell(b)) = (&a, &b)
+                    && let Some(answer) = compare(comparison, a, b)
+                {
+                    return Ok(Made::Cell(Cell::bool(answer)));
                 }
-                return self.call(function, &[a, b], span);
+                return self.call(function, [a, b].into_iter().map(Ok), held_bytes, span);
             }
             Kind::Add | Kind::Sub | Kind::Mul | Kind::Div if args.len() == 2 => {
                 let (a, b) = (arg(0)?, arg(1)?);
-                if let Some(answer) = self.arithmetic(kind, a, b) {
-                    return Ok(answer);
+                if let (&Made::Cell(a), &Made::Cell(b)) = (&a, &b)
+                    && let Some(answer) = self.arithmetic(kind, a, b)
+                {
+                    return Ok(Made::Cell(answer));
                 }
-                return self.call(function, &[a, b], span);
+                return self.call(function, [a, b].into_iter().map(Ok), held_bytes, span);
+            }
+            Kind::Concat => {
+                let made = (0..args.len()).map(arg).collect::<Result<Vec<_>>>()?;
+                let joined = self.joined(&made);
+                if let Some(text) = joined.map_err(|failure| Error::failed(failure, span))? {
+                    return Ok(self.made(text, held_bytes));
+                }
+                return self.call(function, made.into_iter().map(Ok), held_bytes, span);
             }
             _ => {}
         }
-        let mut cells = Vec::with_capacity(args.len());
-        for i in 0..args.len() {
-            cells.push(arg(i)?);
+        if let [_] = args.as_slice() {
+            // What is in the interner is looked at where it is.
+            return match arg(0)? {
+                Made::Cell(cell) => {
+                    let call =
+                        |arg: &Value| function.compute(std::slice::from_ref(arg), &self.meter);
+                    let found = self.interner.with(cell, call);
+                    let found = found.map_err(|failure| Error::failed(failure, span))?;
+                    Ok(self.made(found, held_bytes))
+                }
+                made => self.call(function, [made].into_iter().map(Ok), held_bytes, span),
+            };
         }
-        self.call(function, &cells, span)
+        self.call(function, (0..args.len()).map(arg), held_bytes, span)
     }
 
     /// Numbers of the rows in which a condition is true.
@@ -246,6 +329,9 @@ impl Computer<'_> {
             return Ok(kept);
         }
         for row in 0..input.rows {
+            if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
+                self.go_on(span)?;
+            }
             let known =
                 quick.as_ref().and_then(|(by, a, b)| compare(*by, a.cell(row), b.cell(row)));
             let is_true = match known {
@@ -296,12 +382,87 @@ impl Computer<'_> {
         })))
     }
 
-    fn call(&self, function: &Function, args: &[Cell], span: Span) -> Result<Cell> {
-        let values = self.interner.values(args, self.ambient);
-        match values.and_then(|args| (function.call)(&args, self.ambient)) {
-            Ok(Value::Float(float)) => Ok(self.interner.float(one_nan(float))),
-            Ok(value) => Ok(self.interner.take(value)),
-            Err(failure) => Err(Error::failed(failure, span)),
+    /// Calls a function; `held_bytes` were held before its arguments were made.
+    fn call(
+        &self,
+        function: &Function,
+        args: impl ExactSizeIterator<Item = Result<Made>>,
+        held_bytes: u64,
+        span: Span,
+    ) -> Result<Made> {
+        let failed = |failure| Error::failed(failure, span);
+        let mut values = Vec::with_capacity(args.len());
+        for made in args {
+            values.push(match made? {
+                Made::Cell(cell) => self.interner.copy(cell, &self.meter).map_err(failed)?,
+                Made::Value(value) => value,
+            });
+        }
+        let found = function.compute(&values, &self.meter).map_err(failed)?;
+        Ok(self.made(found, held_bytes))
+    }
+
+    /// What a function gave, whose arguments are gone; `held_bytes` were held before they were made.
+    fn made(&self, value: Value, held_bytes: u64) -> Made {
+        let value = match value {
+            Value::Float(float) => Value::Float(one_nan(float)),
+            value => value,
+        };
+        let made = Made::of(value);
+        let more = match &made {
+            Made::Value(value) => bytes_of(value),
+            Made::Cell(_) => 0,
+        };
+        self.meter.set_held_bytes(held_bytes + more);
+        made
+    }
+
+    /// Texts behind one another, without copies of them; `None` where not all are texts.
+    fn joined(&self, parts: &[Made]) -> std::result::Result<Option<Value>, Failure> {
+        let mut bytes = 0;
+        for part in parts {
+            let len = match part {
+                Made::Value(Value::Str(text)) => Some(text.len()),
+                Made::Value(_) => None,
+                Made::Cell(cell) => self.interner.with_text(*cell, str::len),
+            };
+            let Some(len) = len else { return Ok(None) };
+            bytes += len;
+        }
+        if bytes as u64 >= UNASKED_BYTES {
+            self.meter.ask(bytes as u64)?;
+        }
+        let mut joined = String::new();
+        if joined.try_reserve_exact(bytes).is_err() {
+            return Err(Failure::limit(format!(
+                "a text of {bytes} bytes is more than there is memory for"
+            )));
+        }
+        for part in parts {
+            match part {
+                Made::Value(Value::Str(text)) => joined.push_str(text),
+                Made::Value(_) => {}
+                Made::Cell(cell) => {
+                    self.interner.with_text(*cell, |text| joined.push_str(text));
+                }
+            }
+        }
+        Ok(Some(Value::Str(joined)))
+    }
+
+    /// Asks whether to go on.
+    ///
+    /// # Errors
+    /// What stops the query.
+    pub(crate) fn go_on(&self, span: Span) -> Result<()> {
+        self.ambient.go_on().map_err(|failure| Error::failed(failure, span))
+    }
+
+    /// The cell of what a part came to.
+    pub(crate) fn cell_of(&self, made: Made) -> Cell {
+        match made {
+            Made::Cell(cell) => cell,
+            Made::Value(value) => self.interner.take(value),
         }
     }
 }
@@ -343,6 +504,15 @@ impl<'b> Operand<'b> {
 }
 
 impl Compiled {
+    /// Calls `visit` with each cell that it holds.
+    pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        match self {
+            Self::Const(cell) => visit(*cell),
+            Self::Var(_) => {}
+            Self::Call { args, .. } => args.iter().for_each(|arg| arg.each_cell(visit)),
+        }
+    }
+
     fn span(&self, otherwise: Span) -> Span {
         match self {
             Self::Call { span, .. } => *span,
@@ -426,6 +596,7 @@ fn kind_of(name: &str) -> Kind {
         "coalesce" => Kind::Coalesce,
         "if" => Kind::If,
         "cond" => Kind::Cond,
+        "concat" => Kind::Concat,
         _ => Kind::Plain,
     }
 }

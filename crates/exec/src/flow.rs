@@ -10,13 +10,14 @@
 
 use crate::bindings::Bindings;
 use crate::body::{Body, Wanted};
+use crate::cell::Cell;
 use crate::error::Result;
 use crate::outlet::Outlet;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::sink::{Sink, head_columns};
 use crate::spread::Spread;
 use crate::stored::{Columns, StoredPath};
-use base::{Batch, Keys, Projection};
+use base::Projection;
 use plan::{BodyPlan, Rule, Step, Var};
 use std::collections::VecDeque;
 use store::Read;
@@ -65,17 +66,8 @@ fn range_rows(
     wanted: u64,
     memory_bytes: u64,
 ) -> Result<u64> {
-    let mut drawn = Batch::new(&path.shape);
-    let mut random = crate::stored::words_to_draw_by();
     // What is stored tells little: a page of text may be a tenth of its length there, or a hundredth.
-    read.sample_into(path.keyspace, DRAWN, &mut random, Projection::ALL, &mut drawn)?;
-    let key_bytes = match &drawn.keys {
-        Keys::Words(_) => 0,
-        Keys::Bytes(keys) => keys.heap.len(),
-    };
-    let columns = drawn.values.iter().filter_map(|column| column.as_bytes());
-    let texts = key_bytes + columns.map(|column| column.heap.len()).sum::<usize>();
-    let row = ROW_BYTES + BYTES_A_BYTE * (texts / drawn.rows.max(1)) as u64;
+    let row = ROW_BYTES + BYTES_A_BYTE * path.mean_bytes(read, Projection::ALL, DRAWN)?;
     let fit = memory_bytes / MEMORY_SHARE / threads as u64 / row;
     Ok(wanted.min(fit.max(RANGE_ROWS_MIN)))
 }
@@ -175,6 +167,10 @@ impl Sink for Flow<'_> {
     fn bytes(&self) -> u64 {
         self.list.bytes()
     }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.list.each_cell(visit);
+    }
 }
 
 impl<'a> Query<'a> {
@@ -210,7 +206,7 @@ impl<'a> Query<'a> {
         let threads = self.helpers.map_or(1, |helpers| helpers.free() + 1);
         let mut rows = 0;
         if let Some(Step::Stored { stored, .. }) = plan.steps.first().map(|planned| &planned.step)
-            && let Relation::Stored(relation) = self.relation(*stored)
+            && let Readable::Stored(relation) = self.relation(*stored)
         {
             let (path, memory) = (&relation.paths[0], self.watch.memory_bytes_max());
             flow.range_rows = range_rows(path, self.read, threads, flow.range_rows, memory)?;

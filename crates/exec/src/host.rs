@@ -1,6 +1,7 @@
 //! What a script is run with, and what the engine asks of the database around it.
 
 use crate::engine::Parameters;
+use crate::files::Files;
 use crate::outlet::Taker;
 use crate::output::Output;
 use base::KeyspaceId;
@@ -28,6 +29,8 @@ pub struct Run<'r> {
     pub debug: Option<Debug<'r>>,
     /// Whether a change is refused.
     pub read_only: bool,
+    /// Files that it may read, of those that the engine's scripts may; `None`: all of them.
+    pub files: Option<&'r Files>,
     /// What it must not take longer than, if that.
     pub brief: Option<Brief>,
     /// Takes rows while they are found, where they can be; see [`Engine::stream`](crate::Engine::stream), which sets it.
@@ -54,6 +57,7 @@ impl<'r> Run<'r> {
             go_on: None,
             debug: None,
             read_only: false,
+            files: None,
             brief: None,
             take: None,
         }
@@ -123,9 +127,9 @@ fn is_change(statement: &Statement) -> bool {
         }
         Statement::Loop { body, .. } => body.iter().any(is_change),
         Statement::Return(returned, _) => returned.iter().any(asks_by_change),
-        // Of a script's own relations.
-        Statement::Debug(_) | Statement::Swap(..) => false,
-        Statement::Break(..) | Statement::Continue(..) => false,
+        // Those of a script's own are no change.
+        Statement::Swap(one, _) => !one.text.starts_with('_'),
+        Statement::Debug(_) | Statement::Break(..) | Statement::Continue(..) => false,
     }
 }
 
@@ -168,6 +172,8 @@ mod tests {
             ("%loop { ?[a] <- [[1]] :put r {a} } %break %end", true),
             ("%loop { ?[a] := *r[a] } %break %end", false),
             ("%return { ?[a] <- [[1]] :put r {a} }", true),
+            ("%swap r s", true),
+            ("%swap _r _s", false),
             ("{ ?[a] := }", false),
         ] {
             assert_eq!(may_change(text), want, "{text}");

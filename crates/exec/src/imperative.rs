@@ -26,8 +26,11 @@ pub(crate) trait Blocks {
     /// # Errors
     /// What stops the script.
     fn kept(&self, name: &str) -> Result<Option<Output>>;
-    /// Exchanges two of them; whether both are there.
-    fn swap(&mut self, a: &str, b: &str) -> bool;
+    /// Exchanges two relations, both the script's own or both stored.
+    ///
+    /// # Errors
+    /// One is not there or may not be renamed; one is stored, the other is not.
+    fn swap(&mut self, a: &Ident, b: &Ident) -> Result<()>;
     /// Tells the host of a relation's rows.
     fn debug(&self, name: &str, output: &Output);
     /// # Errors
@@ -132,23 +135,14 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
                         blocks.keep(&name.text, last)?;
                     }
                 }
-                Err(error @ (Error::Stopped(_) | Error::Limit(_))) => return Err(error),
+                // What went wrong below is no mistake of the block: what follows would read less than there is.
+                Err(error) if !error.is_mistake() => return Err(error),
                 Err(error) if blocks.may_be_stale(&error) => return Err(error),
                 // A relation that has the name already stays as it is.
                 Err(_) => *last = Output::status("FAILED"),
             }
         }
-        Statement::Swap(a, b) => {
-            if !blocks.swap(&a.text, &b.text) {
-                if let Some(stored) = [a, b].into_iter().find(|name| !name.text.starts_with('_')) {
-                    let what = format!("`{}` is no relation of the script", stored.text);
-                    let hint = format!("write {{ ::rename {a} -> {b}, {b} -> {a} }}");
-                    return Err(Error::hinted(what, stored.span, hint));
-                }
-                let missing = if blocks.kept(&a.text)?.is_none() { a } else { b };
-                return Err(unknown(missing));
-            }
-        }
+        Statement::Swap(a, b) => blocks.swap(a, b)?,
     }
     Ok(Flow::Next)
 }
@@ -173,9 +167,18 @@ fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<Output> {
 }
 
 fn unknown(name: &Ident) -> Error {
-    if !name.text.starts_with('_') {
-        return Error::value(format!("no relation `{}`", name.text), name.span);
+    match name.text.starts_with('_') {
+        true => no_temporary(name),
+        false => Error::value(format!("no relation `{}`", name.text), name.span),
     }
-    let hint = "a block's rows are kept by `as _name`, or by `:create _name {…}` in it";
-    Error::hinted(format!("the script has no relation `{}`", name.text), name.span, hint)
+}
+
+/// That a relation of the script's own is wanted, and there is none of this name.
+pub(crate) fn no_temporary(name: &Ident) -> Error {
+    let what = format!("the script has no relation `{}`", name.text);
+    let hint = match name.text.starts_with('_') {
+        true => "a block's rows are kept by `as _name`, or by `:create _name {…}` in it",
+        false => "two relations of the script, or two stored ones, are exchanged",
+    };
+    Error::hinted(what, name.span, hint)
 }

@@ -44,7 +44,7 @@ pub(crate) fn create(
         return Err(Error::hinted(what, name.span, hint));
     }
     let names: Vec<String> = columns.iter().map(|column| column.text.clone()).collect();
-    let refused = |error: store::Error| Error::value(error.to_string(), name.span);
+    let refused = |error: store::Error| Error::refused(error, name.span);
     let catalog = engine.catalog();
     let (index, id) = catalog.create_index(schema, &name.text, &names).map_err(refused)?;
     let all = columns_of(schema);

@@ -147,6 +147,8 @@ fn each_batch(
 fn of_store(error: Error) -> store::Error {
     match error {
         Error::Store(error) => error,
+        Error::Limit(what) => store::Error::new(ErrorKind::Limit, what),
+        Error::Stopped(what) => store::Error::new(ErrorKind::Cancelled, what),
         other => store::Error::new(ErrorKind::Corruption, other.to_string()),
     }
 }

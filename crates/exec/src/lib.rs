@@ -5,10 +5,12 @@
 //! group after group; a `Body` runs the joins of one rule on batches of cells; `stored` is the only door to the store's
 //! rows. Values are words ([`Cell`]) from the store's columns to the result.
 
+mod access;
 mod aggregate;
 mod bindings;
 mod body;
 mod callback;
+mod caught;
 mod cell;
 mod columns;
 mod constant;
@@ -16,6 +18,7 @@ mod engine;
 mod error;
 mod explain;
 mod expr;
+mod files;
 mod fixed;
 mod flow;
 mod history;
@@ -23,12 +26,15 @@ mod host;
 mod imperative;
 mod index;
 mod index_check;
+mod items;
 mod kept;
+mod meter;
 mod mutate;
 mod numbers;
 mod outlet;
 mod output;
 mod own;
+mod owned;
 mod profile;
 mod query;
 mod sink;
@@ -53,6 +59,7 @@ pub use callback::{Callback, Changed, ChangedBy};
 pub use cell::{Cell, Interner, ShortText};
 pub use engine::{Carried, Change, ChangeKind, ColumnOf, Engine, Frames, Parameters};
 pub use error::{Error, Result};
+pub use files::Files;
 pub use host::{Brief, Debug, GoOn, Host, Run, may_change};
 pub use index_check::IndexCheck;
 pub use outlet::{Part, TakePart, Taker};

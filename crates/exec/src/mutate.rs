@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::Computer;
 use crate::numbers::Numbers;
 use crate::output::Output;
+use crate::owned::OwnedCells;
 use crate::stored::StoredPath;
 use crate::target::Target;
 use crate::view::columns_of;
@@ -28,10 +29,10 @@ use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
 pub(crate) struct Given<'g> {
     /// Names of the columns; of an aggregate also that of its variable.
     pub headers: &'g [String],
-    /// The columns.
-    pub columns: &'g [Vec<Cell>],
     /// Rows.
     pub rows: usize,
+    /// The columns.
+    pub cells: &'g OwnedCells,
 }
 
 /// Rows for `:returning`: their kind, and the relation's columns.
@@ -98,8 +99,16 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
     let any = || Type::Nullable(Box::new(Type::Any));
     let (keys, values) = match &mutation.spec {
         None => {
-            let keys = headers.iter().map(|header| KeyColumn::new(variable_of(header), any()));
-            (keys.collect(), Vec::new())
+            let key = |header: &String| {
+                let column = variable_of(header);
+                if is_column_name(column) {
+                    return Ok(KeyColumn::new(column, any()));
+                }
+                let what = format!("`{column}` cannot be a column's name");
+                let hint = "name the columns in the head of the query: ?[a, b] …";
+                Err(Error::hinted(what, mutation.relation.span, hint))
+            };
+            (headers.iter().map(key).collect::<Result<_>>()?, Vec::new())
         }
         Some(spec) => {
             let default = |column: &SpecColumn| column.default.as_ref().map(ToString::to_string);
@@ -117,8 +126,14 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
         }
     };
     let schema = Schema { name, keys, values };
-    schema.check().map_err(|error| Error::value(error.to_string(), mutation.relation.span))?;
+    schema.check().map_err(|error| Error::refused(error, mutation.relation.span))?;
     Ok(schema)
+}
+
+/// Whether scripts can read a column of this name: not a wildcard, nor a number.
+pub(crate) fn is_column_name(name: &str) -> bool {
+    let is_word = matches!(syntax::parse_expression(name), Ok(syntax::Expr::Variable(ident)) if ident.text == name);
+    is_word && !name.starts_with('_') && !name.contains('.')
 }
 
 /// What is done to a key.
@@ -356,8 +371,8 @@ impl Writer<'_> {
                 self.ask()?;
                 Ok(match source {
                     Source::Column(column) => {
-                        let cells = &given.columns[*column][from..to];
-                        Some(columns::series(of, cells, self.interner))
+                        let cells = &given.cells.columns()[*column][from..to];
+                        Some(columns::series(of, cells, given.cells.interner()))
                     }
                     // Computed for each row: a default may be random.
                     Source::Default(expr) => {
@@ -507,7 +522,9 @@ impl Writer<'_> {
         let schema = &self.target.schema;
         let value = |(place, source): (usize, &Source)| {
             let value = match source {
-                Source::Column(column) => self.interner.value(given.columns[*column][row]),
+                Source::Column(column) => {
+                    given.cells.interner().value(given.cells.columns()[*column][row])
+                }
                 // Computed for each row: a default may be random.
                 Source::Default(expr) => self.computer.known(expr)?,
                 Source::Kept => return Ok(None),
@@ -577,9 +594,7 @@ impl Writer<'_> {
             row.splice(..keys, key);
         }
         let schema = &self.target.paths[0].schema;
-        schema
-            .append(row, out)
-            .map_err(|error| Error::value(error.to_string(), mutation.relation.span))
+        schema.append(row, out).map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
     /// The rows that are there for these rows' keys.

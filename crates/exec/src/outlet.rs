@@ -111,12 +111,7 @@ impl Outlet<'_> {
         }
         // Nothing is, if this fails.
         let rest = std::mem::take(&mut left.rows) - (to - from);
-        let output = Output {
-            headers: self.headers.clone(),
-            columns,
-            rows: to - from,
-            interner: Arc::new(interner),
-        };
+        let output = Output::new(self.headers.clone(), columns, to - from, Arc::new(interner));
         let began_us = self.watch.now_us();
         let wanted = self.taker.hand(Part { output, types: Some(&self.types) })?;
         self.watch.postpone(self.watch.now_us().saturating_sub(began_us));

@@ -1,7 +1,9 @@
 //! What a script answers.
 
 use crate::cell::{Cell, Interner};
+use crate::owned::OwnedCells;
 use model::Value;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows with names, in columns.
@@ -9,15 +11,22 @@ use std::sync::Arc;
 pub struct Output {
     /// Names of the columns.
     pub headers: Vec<String>,
-    /// The columns.
-    pub columns: Vec<Vec<Cell>>,
     /// Rows.
     pub rows: usize,
-    /// What the cells mean.
-    pub interner: Arc<Interner>,
+    cells: OwnedCells,
 }
 
 impl Output {
+    /// So many rows, whose cells `interner` made.
+    pub(crate) fn new(
+        headers: Vec<String>,
+        columns: Vec<Vec<Cell>>,
+        rows: usize,
+        interner: Arc<Interner>,
+    ) -> Self {
+        Self { headers, rows, cells: OwnedCells::new(columns, interner) }
+    }
+
     /// One column `status` with one row.
     pub fn status(text: &str) -> Self {
         Self::of_values(&["status"], vec![vec![Value::Str(text.to_owned())]])
@@ -34,7 +43,39 @@ impl Output {
             }
         }
         let headers = headers.iter().map(|&header| header.to_owned()).collect();
-        Self { headers, columns, rows: count, interner }
+        Self::new(headers, columns, count, interner)
+    }
+
+    /// The cells of a column, which [`Output::interner`] made.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[must_use]
+    #[inline]
+    pub fn column(&self, column: usize) -> &[Cell] {
+        &self.cells.columns()[column]
+    }
+
+    /// What the cells mean. They mean nothing to any other interner.
+    #[must_use]
+    #[inline]
+    pub fn interner(&self) -> &Interner {
+        self.cells.interner()
+    }
+
+    /// The cells beside their interner.
+    pub(crate) fn cells(&self) -> &OwnedCells {
+        &self.cells
+    }
+
+    /// Some of its rows.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    #[must_use]
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        let count = rows.len();
+        Self { headers: self.headers.clone(), rows: count, cells: self.cells.slice(rows) }
     }
 
     /// The value in a row and a column.
@@ -43,7 +84,7 @@ impl Output {
     /// If there is no such row or column.
     #[must_use]
     pub fn value(&self, row: usize, column: usize) -> Value {
-        self.interner.value(self.columns[column][row])
+        self.interner().value(self.column(column)[row])
     }
 
     /// A row's values.
@@ -52,6 +93,7 @@ impl Output {
     /// If there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<Value> {
-        (0..self.columns.len()).map(|column| self.value(row, column)).collect()
+        let columns = self.cells.columns().iter();
+        columns.map(|column| self.interner().value(column[row])).collect()
     }
 }

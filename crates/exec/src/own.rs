@@ -4,12 +4,13 @@
 //! 1. None has the name of one that is built in.
 //! 2. No lock is held while one runs, but for the share that a changing script has (`engine/inside.rs`): so one may run scripts.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, bytes_of};
 use crate::error::{Error, Result};
 use crate::fixed::{Call, has_algorithm};
 use env::sync::RwLock;
 use function::{Failure, OwnAggregate};
 use model::{Frame, Series, Value};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::ErrorKind;
@@ -18,12 +19,16 @@ use syntax::Span;
 /// Rows between two questions whether the query goes on.
 const ROWS_UNCHECKED: usize = 4096;
 
+/// Bytes of values of rows between two such questions.
+const BYTES_UNCHECKED: u64 = 256 << 10;
+
 /// A fixed rule of the program's.
 pub trait FixedRule: Send + Sync {
     /// How many columns it gives.
     fn columns(&self) -> usize;
 
-    /// Its rows, each of so many values; in any order, and a row that comes twice is one.
+    /// Its rows, each of so many values; in any order, and a row that comes twice is one. They are returned, or given one by one to [`RuleCall::add`], where they
+    /// count among what the query holds at once; or both.
     ///
     /// # Errors
     /// What is wrong with its inputs or options. The script fails with it, and with the rule's name and place.
@@ -37,6 +42,7 @@ pub struct RuleCall<'c> {
     /// Its options by name.
     pub options: &'c BTreeMap<String, Value>,
     go_on: &'c dyn Fn() -> bool,
+    add: &'c dyn Fn(Vec<Value>) -> std::result::Result<(), Failure>,
 }
 
 impl RuleCall<'_> {
@@ -45,6 +51,14 @@ impl RuleCall<'_> {
     #[must_use]
     pub fn go_on(&self) -> bool {
         (self.go_on)()
+    }
+
+    /// Takes a row of the rule's.
+    ///
+    /// # Errors
+    /// It has another number of values than the rule has columns; the query may not hold more, or has to stop: the rule returns the error.
+    pub fn add(&self, row: Vec<Value>) -> std::result::Result<(), Failure> {
+        (self.add)(row)
     }
 }
 
@@ -145,15 +159,22 @@ fn check_name(kind: &str, name: &str, is_built_in: bool) -> store::Result<()> {
 pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let interner = call.query.interner;
     let (name, span) = (call.name(), call.fixed.span);
+    let mut given_bytes = 0;
     let mut inputs = Vec::with_capacity(call.fixed.inputs.len());
     for number in 0..call.fixed.inputs.len() {
         let columns = call.columns(number)?;
         let rows = columns.first().map_or(0, Vec::len);
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
         let order = crate::sort::order(&by, rows, interner, &|| call.query.check(0))?;
-        let values = |column: &Vec<Cell>| -> Series {
-            let values = order.iter().map(|&row| interner.value(column[row as usize]));
-            values.collect::<Vec<_>>().into()
+        let mut values = |column: &Vec<Cell>| -> Result<Series> {
+            let mut values = Vec::with_capacity(rows);
+            for some in order.chunks(ROWS_UNCHECKED) {
+                let bytes = |&row: &u32| interner.with(column[row as usize], bytes_of);
+                given_bytes += some.iter().map(bytes).sum::<u64>();
+                call.query.check(given_bytes)?;
+                values.extend(some.iter().map(|&row| interner.value(column[row as usize])));
+            }
+            Ok(values.into())
         };
         let mut seen = BTreeSet::new();
         let names = call.names(number)?.into_iter().chain(std::iter::repeat(String::new()));
@@ -162,7 +183,8 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
             let is_new = !name.is_empty() && seen.insert(name.clone());
             if is_new { name } else { format!("_{place}") }
         });
-        let frame = Frame::new(names.collect(), columns.iter().map(values).collect());
+        let series = columns.iter().map(&mut values).collect::<Result<Vec<_>>>()?;
+        let frame = Frame::new(names.collect(), series);
         inputs
             .push(frame.map_err(|error| Error::value(error.to_string(), call.input_span(number)))?);
     }
@@ -171,26 +193,70 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
         options.insert(option.clone(), call.known(expr)?);
     }
     let go_on = || call.query.check(0).is_ok();
-    let given = RuleCall { inputs: &inputs, options: &options, go_on: &go_on };
+    let made = RefCell::new(Made {
+        call,
+        given_bytes,
+        columns: vec![Vec::new(); rule.columns()],
+        checked_bytes: interner.bytes(),
+        failed: None,
+    });
+    let add = |row| made.borrow_mut().add_or_fail(row);
+    let given = RuleCall { inputs: &inputs, options: &options, go_on: &go_on, add: &add };
     let answer = rule.run(&given);
+    let mut made = made.into_inner();
     // What stopped the query is the cause of what the rule says.
+    if let Some(error) = made.failed {
+        return Err(error);
+    }
     call.query.check(0)?;
-    let rows = answer.map_err(|failure| fails(name, failure, span))?;
-    let wanted = rule.columns();
-    let mut columns = vec![Vec::with_capacity(rows.len()); wanted];
-    for (place, row) in rows.into_iter().enumerate() {
+    for row in answer.map_err(|failure| fails(name, failure, span))? {
+        made.add(row)?;
+    }
+    Ok(made.columns)
+}
+
+/// Rows that a rule has made.
+struct Made<'c, 'a, 'q> {
+    call: &'c Call<'a, 'q>,
+    /// Bytes of its inputs, which are there as long as it runs.
+    given_bytes: u64,
+    columns: Vec<Vec<Cell>>,
+    /// Bytes of the interner when it was last asked whether they may be as many.
+    checked_bytes: u64,
+    /// Why a row was not taken.
+    failed: Option<Error>,
+}
+
+impl Made<'_, '_, '_> {
+    /// Takes a row; an error is kept, so that it is the script's whatever the rule makes of it.
+    fn add_or_fail(&mut self, row: Vec<Value>) -> std::result::Result<(), Failure> {
+        let added = self.add(row);
+        added.map_err(|error| {
+            let what = error.to_string();
+            self.failed = Some(error);
+            Failure::stopped(what)
+        })
+    }
+
+    fn add(&mut self, row: Vec<Value>) -> Result<()> {
+        let (name, wanted) = (self.call.name(), self.columns.len());
         if row.len() != wanted {
             let what = format!("gave a row of {} values, and has {wanted} columns", row.len());
-            return Err(Error::value(format!("{name} {what}"), span));
+            return Err(Error::value(format!("{name} {what}"), self.call.fixed.span));
         }
-        for (column, value) in columns.iter_mut().zip(row) {
-            column.push(interner.take(value));
+        let query = self.call.query;
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.push(query.interner.take(value));
         }
-        if place.is_multiple_of(ROWS_UNCHECKED) {
-            call.query.check(8 * (place * wanted) as u64)?;
+        let rows = self.columns.first().map_or(0, Vec::len);
+        let bytes = query.interner.bytes();
+        let is_long = bytes.saturating_sub(self.checked_bytes) >= BYTES_UNCHECKED;
+        if is_long || rows.is_multiple_of(ROWS_UNCHECKED) {
+            self.checked_bytes = bytes;
+            query.check(self.given_bytes + 8 * (rows * wanted) as u64)?;
         }
+        Ok(())
     }
-    Ok(columns)
 }
 
 fn fails(name: &str, failure: Failure, span: Span) -> Error {

@@ -14,7 +14,9 @@ use crate::body::{Body, Marks};
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::{Compiled, Computer};
+use crate::items::not_a_list;
 use crate::outlet::Outlet;
+use crate::owned::OwnedTable;
 use crate::profile::{Clock, Profile};
 use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
 use crate::sink_list::{First, RowList};
@@ -23,6 +25,7 @@ use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
 use crate::tries::{KeptTries, QueryTries};
 use crate::watch::{Check, Watch};
+use base::STEPS;
 use function::Ambient;
 use hashbrown::HashMap;
 use model::Value;
@@ -56,6 +59,15 @@ pub(crate) enum Relation {
     /// In the store.
     Stored(Arc<StoredRelation>),
     /// A script's own, in memory.
+    Script(OwnedTable),
+}
+
+/// The same for one query.
+#[derive(Clone, Debug)]
+pub(crate) enum Readable {
+    /// In the store.
+    Stored(Arc<StoredRelation>),
+    /// In memory, in cells of the query's interner.
     Memory(Arc<Table>),
 }
 
@@ -64,8 +76,18 @@ impl Relation {
     pub(crate) fn keyspace(&self) -> Option<base::KeyspaceId> {
         match self {
             Self::Stored(stored) => stored.paths.first().map(|path| path.keyspace),
-            Self::Memory(_) => None,
+            Self::Script(_) => None,
         }
+    }
+}
+
+impl Readable {
+    fn of(relation: Relation, interner: &Interner, watch: &Watch<'_>) -> Result<Self> {
+        let check = || watch.check(interner.bytes());
+        Ok(match relation {
+            Relation::Stored(stored) => Self::Stored(stored),
+            Relation::Script(table) => Self::Memory(table.table_for(interner, &check)?),
+        })
     }
 }
 
@@ -85,7 +107,7 @@ pub(crate) struct Query<'a> {
     pub ambient: &'a dyn Ambient,
     /// Algorithms.
     pub algorithms: &'a dyn Algorithms,
-    relations: Vec<Relation>,
+    relations: Vec<Readable>,
     tables: Vec<Arc<Table>>,
     marks: Vec<Marks>,
     /// Shared with the threads that help.
@@ -143,6 +165,9 @@ pub(crate) trait Algorithms: Sync {
 
 impl<'a> Query<'a> {
     /// A query that has not begun. `relations` are the plan's stored relations, in order.
+    ///
+    /// # Errors
+    /// What stops the query.
     #[expect(clippy::too_many_arguments, reason = "what a query stands on")]
     pub(crate) fn new(
         plan: &'a Plan,
@@ -153,10 +178,12 @@ impl<'a> Query<'a> {
         watch: &'a Watch<'a>,
         ambient: &'a dyn Ambient,
         algorithms: &'a dyn Algorithms,
-    ) -> Self {
+    ) -> Result<Self> {
         let tables = plan.program.predicates.iter().map(|_| Arc::default()).collect();
         let marks = vec![Marks::default(); plan.program.predicates.len()];
-        Self {
+        let readable = |relation| Readable::of(relation, interner, watch);
+        let relations = relations.into_iter().map(readable).collect::<Result<_>>()?;
+        Ok(Self {
             read,
             interner,
             plan,
@@ -180,7 +207,7 @@ impl<'a> Query<'a> {
             listed: None,
             tried: HashMap::new(),
             profile: None,
-        }
+        })
     }
 
     /// What it stands on.
@@ -221,7 +248,7 @@ impl<'a> Query<'a> {
 
     /// What computes its expressions.
     pub(crate) fn computer(&self) -> Computer<'_> {
-        Computer { interner: self.interner, parameters: &self.parameters, ambient: self.ambient }
+        Computer::new(self.interner, &self.parameters, self.ambient)
     }
 
     /// # Errors
@@ -230,14 +257,57 @@ impl<'a> Query<'a> {
         let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
         let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
         let held = tables + besides + more_bytes;
+        let interned = self.interner.bytes();
+        self.watch.note_held(held.saturating_sub(interned), interned);
         if let Some(profile) = &self.profile {
             profile.held(held);
         }
         self.watch.check(held)
     }
 
+    /// The items of a list that is in the interner.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items_of(&self, list: Cell, span: Span) -> Result<Vec<Cell>> {
+        let kind = |value: &Value| value.kind();
+        let len = self.interner.with(list, |list| match list {
+            Value::List(items) => Ok(items.len()),
+            other => Err(not_a_list(kind(other), span)),
+        })?;
+        self.check(8 * len as u64)?;
+        let mut cells = Vec::with_capacity(len);
+        for start in (0..len).step_by(STEPS) {
+            let some = self.interner.with(list, |list| match list {
+                Value::List(items) => items[start..len.min(start + STEPS)].to_vec(),
+                _ => Vec::new(),
+            });
+            cells.extend(some.into_iter().map(|item| self.interner.take(item)));
+            self.check(8 * len as u64)?;
+        }
+        Ok(cells)
+    }
+
+    /// The same of one that is given away.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items(&self, list: Value, span: Span) -> Result<Vec<Cell>> {
+        let Value::List(items) = list else { return Err(not_a_list(list.kind(), span)) };
+        let bytes = (size_of::<Cell>() + size_of::<Value>()) as u64 * items.len() as u64;
+        self.check(bytes)?;
+        let mut cells = Vec::with_capacity(items.len());
+        for item in items {
+            cells.push(self.interner.take(item));
+            if cells.len().is_multiple_of(STEPS) {
+                self.check(bytes)?;
+            }
+        }
+        Ok(cells)
+    }
+
     /// A stored relation.
-    pub(crate) fn relation(&self, stored: usize) -> Relation {
+    pub(crate) fn relation(&self, stored: usize) -> Readable {
         self.relations[stored].clone()
     }
 
@@ -265,8 +335,8 @@ impl<'a> Query<'a> {
         let table = match source {
             Source::Derived(predicate) => Arc::clone(&self.tables[predicate]),
             Source::Stored(stored) => match &self.relations[stored] {
-                Relation::Memory(table) => Arc::clone(table),
-                Relation::Stored(relation) => {
+                Readable::Memory(table) => Arc::clone(table),
+                Readable::Stored(relation) => {
                     let path = &relation.paths[0];
                     let range = path.all();
                     let mut all = wanted.to_vec();
@@ -405,9 +475,29 @@ impl<'a> Query<'a> {
             }
         }
         match group.group.is_recursive {
-            true => self.run_recursive(group),
-            false => self.run_once(group),
+            true => self.run_recursive(group)?,
+            false => self.run_once(group)?,
         }
+        for &predicate in &group.group.predicates {
+            if plan.program.predicates[predicate].is_sorted {
+                self.sort_table(predicate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the rows of a derived relation into the order of their columns.
+    fn sort_table(&mut self, predicate: usize) -> Result<()> {
+        let columns = live_columns(&self.tables[predicate]);
+        let rows = columns.first().map_or(0, Vec::len);
+        let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
+        let order = crate::sort::order(&by, rows, self.interner, &|| self.check(0))?;
+        let sorted = |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
+        let sorted: Vec<Vec<Cell>> = columns.iter().map(sorted).collect();
+        let table = Table::set(sorted.len()).with_rows(&sorted, rows, &|| self.check(0))?;
+        self.check_rows(&table)?;
+        self.set_table(predicate, table.sorted());
+        Ok(())
     }
 
     fn run_once(&mut self, group: &GroupPlan) -> Result<()> {
@@ -575,6 +665,7 @@ impl<'a> Query<'a> {
         let mut body = Body::new(plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
         body.set_enough(sink.enough());
+        body.sweep_from(self);
         // What an analysed query does is told of one thread.
         match self.helpers.filter(|_| body.clock.is_none()) {
             Some(helpers) => {
@@ -612,12 +703,23 @@ impl<'a> Query<'a> {
         body.try_with(rows_max);
         // Nobody may see rows of an order that is given up: they would be counted twice.
         let mut waiting = Waiting::default();
-        body.run(self, &mut waiting)?;
+        let mark = self.interner.mark();
+        let is_over_limit = match body.run(self, &mut waiting) {
+            // The other order may read fewer or shorter values.
+            Err(Error::Limit(_)) => true,
+            other => {
+                other?;
+                false
+            }
+        };
         if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
             profile.add(&tried.plan, clock);
         }
-        self.tried.insert(key, body.rows_left());
-        if body.is_given_up() {
+        let is_given_up = is_over_limit || body.is_given_up();
+        self.tried.insert(key, if is_given_up { 0 } else { body.rows_left() });
+        if is_given_up {
+            drop((body, waiting));
+            self.interner.sweep(&mark, &mut |_| {});
             return Ok(false);
         }
         for rows in waiting.found {
@@ -645,7 +747,7 @@ impl<'a> Query<'a> {
                     index(table, &columns, &check)?;
                 }
                 Step::Stored { stored, path, prefix, checks, .. } => {
-                    if let Relation::Memory(table) = &mut self.relations[*stored] {
+                    if let Readable::Memory(table) = &mut self.relations[*stored] {
                         let keys = &self.plan.infos[*stored].paths[*path].keys;
                         let prefix = keys.iter().take(prefix.len()).copied();
                         let columns: Vec<usize> =
@@ -700,7 +802,7 @@ fn index(table: &mut Arc<Table>, columns: &[usize], check: Check<'_>) -> Result<
     }
 }
 
-fn live_columns(table: &Table) -> Vec<Vec<Cell>> {
+pub(crate) fn live_columns(table: &Table) -> Vec<Vec<Cell>> {
     let live = |column: usize| {
         let cells = table.column(column).iter().enumerate();
         cells.filter(|(row, _)| table.is_live(*row)).map(|(_, cell)| *cell).collect()

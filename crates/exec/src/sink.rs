@@ -52,6 +52,14 @@ pub(crate) trait Sink: Send + Sized {
 
     /// About how many bytes it holds.
     fn bytes(&self) -> u64;
+
+    /// Calls `visit` with each cell that it holds.
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell));
+}
+
+/// Calls `visit` with each cell of some columns.
+pub(crate) fn each_cell_of(columns: &[&[Cell]], visit: &mut dyn FnMut(Cell)) {
+    columns.iter().for_each(|column| column.iter().for_each(|&cell| visit(cell)));
 }
 
 /// A set of rows.
@@ -113,6 +121,10 @@ impl Sink for RowSet<'_> {
     fn bytes(&self) -> u64 {
         self.table.bytes()
     }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        each_cell_of(&self.table.columns(), visit);
+    }
 }
 
 /// The best row of each group, by meet aggregates.
@@ -155,6 +167,10 @@ impl Sink for Best<'_> {
     fn bytes(&self) -> u64 {
         self.table.bytes()
     }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        each_cell_of(&self.table.columns(), visit);
+    }
 }
 
 /// Groups that are aggregated.
@@ -168,7 +184,8 @@ pub(crate) struct Grouped<'q> {
 impl Sink for Grouped<'_> {
     fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
-        self.groups.add(&columns, found.rows, &found.weights, query.interner)?;
+        let check = |more| query.check(more);
+        self.groups.add(&columns, found.rows, &found.weights, query.interner, &check)?;
         query.check(self.groups.bytes())?;
         Ok(true)
     }
@@ -188,6 +205,10 @@ impl Sink for Grouped<'_> {
 
     fn bytes(&self) -> u64 {
         self.groups.bytes()
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.groups.each_cell(visit);
     }
 }
 

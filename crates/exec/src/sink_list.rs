@@ -142,4 +142,11 @@ impl Sink for RowList<'_> {
     fn bytes(&self) -> u64 {
         self.list.bytes()
     }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.list.each_cell(visit);
+        if let Some(last) = self.first.as_ref().and_then(|first| *first.last.lock()) {
+            visit(last);
+        }
+    }
 }

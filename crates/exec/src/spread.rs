@@ -14,7 +14,8 @@
 //! 2. Threads that help, of all queries of an engine, are at most as many as its environment has, but for the callers' own.
 
 use crate::bindings::Bindings;
-use crate::body::{BATCH_ROWS, Body, Wanted};
+use crate::body::{BATCH_ROWS, Body, Sweep, Wanted};
+use crate::cell::Cell;
 use crate::error::Result;
 use crate::query::{Query, Stands};
 use crate::sink::Sink;
@@ -28,6 +29,9 @@ const ROWS_MIN: usize = 64 << 10;
 
 /// Shares of a thread, so that they end at about the same time.
 const SHARES: usize = 4;
+
+/// Ranges into which a relation is cut, at most, where its texts are more than a query may hold.
+const RANGES_MAX: usize = 512;
 
 /// Rows of a share, at least.
 const SHARE_ROWS_MIN: usize = 256;
@@ -101,6 +105,9 @@ pub(crate) trait Out {
     /// Whatever stops the query.
     fn spread(&mut self, query: &Query<'_>, level: usize, waiting: Vec<Bindings>)
     -> Result<Wanted>;
+
+    /// Calls `visit` with each cell that is held here. No other thread runs.
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell));
 }
 
 /// A sink without helpers.
@@ -113,6 +120,10 @@ impl<S: Sink> Out for Alone<'_, S> {
 
     fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.0.each_cell(visit);
     }
 }
 
@@ -135,6 +146,10 @@ impl Out for Waiting {
 
     fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.found.iter().flat_map(|batch| &batch.columns).flatten().for_each(|&cell| visit(cell));
     }
 }
 
@@ -181,8 +196,14 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
             return body.run(query, &mut Alone(self.sink)).map(drop);
         }
         let rows_min = self.helpers.rows_min();
-        match body.ranges(query, 2 * rows_min as u64, SHARES * (free + 1))? {
-            Some(ranges) => drop(self.scan(query, ranges, false)?),
+        let threads = free + 1;
+        let waves = body.waves(query, 2 * rows_min as u64)?;
+        let in_wave = if waves > 1 { threads } else { SHARES * threads };
+        let ranges = (waves * in_wave).min(RANGES_MAX.max(in_wave));
+        match body.ranges(query, 2 * rows_min as u64, ranges)? {
+            Some(ranges) => {
+                self.scan_in_waves(query, ranges, if waves > 1 { in_wave } else { usize::MAX })?
+            }
             None => {
                 body.cut_from(rows_min);
                 body.run(query, &mut self)?;
@@ -234,6 +255,28 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         }
         self.taken = Some(taken);
         Ok(())
+    }
+
+    /// Reads these ranges, so many at once, and lets go between them what nobody keeps.
+    fn scan_in_waves(
+        &mut self,
+        query: &Query<'_>,
+        ranges: Vec<KeyRange>,
+        in_wave: usize,
+    ) -> Result<()> {
+        self.begin(query)?;
+        let (mark, mut sweep) = (query.interner.mark(), Sweep::new(query));
+        let mut ranges = ranges.into_iter();
+        loop {
+            let wave: Vec<KeyRange> = ranges.by_ref().take(in_wave).collect();
+            if wave.is_empty() || self.sink.is_done() {
+                return Ok(());
+            }
+            self.scan(query, wave, false)?;
+            if sweep.is_due(query.interner) {
+                sweep.run(&mark, query.interner, &mut |keep| self.each_cell(keep));
+            }
+        }
     }
 
     /// Reads these ranges by the first step. `pauses`: only until the sinks are full; those that were not read come back.
@@ -327,6 +370,14 @@ impl<S: Sink> Out for Spread<'_, '_, '_, S> {
             Ok(())
         })?;
         Ok(!self.sink.is_done())
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.sink.each_cell(visit);
+        for Worker { body, sink, .. } in &self.workers {
+            body.each_cell(visit);
+            sink.each_cell(visit);
+        }
     }
 }
 

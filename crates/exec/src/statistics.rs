@@ -42,6 +42,9 @@ const COUNTED_MAX: usize = 16 << 10;
 /// Rows that are counted one by one in a draw, of all groups: some milliseconds, in which nobody asks whether to go on.
 const COUNTED_ALL_MAX: usize = 128 << 10;
 
+/// Prefixes of a key that are looked at. Of a longer one no more is known than of the last of these: it finds no more rows.
+const PREFIX_COLUMNS_MAX: usize = 16;
+
 /// Microseconds for which they are believed.
 const AGE_US: u64 = 60_000_000;
 
@@ -125,16 +128,18 @@ impl Statistics {
         {
             return Ok(Arc::clone(&kept.found));
         }
-        let there = match newest.estimate(path.keyspace, &path.all()) {
-            Ok(there) => there.rows,
+        let about = match newest.estimate(path.keyspace, &path.all()) {
+            Ok(about) => about,
             // Made by a transaction that has not committed: nobody else knows it.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Arc::default()),
             Err(error) => return Err(error),
         };
+        let there = about.rows;
         if !are_about(there, rows) {
             return Ok(Arc::default());
         }
-        let found = Arc::new(draw(path, is_own, there, newest)?);
+        let stored_bytes = about.bytes / there.max(1);
+        let found = Arc::new(draw(path, is_own, there, stored_bytes, newest)?);
         let kept = Kept { rows: there, made_us: now_us, found: Arc::clone(&found) };
         let dropped = keep(&mut self.kept.lock(), path.keyspace, kept);
         drop(dropped);
@@ -142,11 +147,19 @@ impl Statistics {
     }
 }
 
-/// Draws rows and looks at them; the values only where `with_values`, since those of other paths are the same.
+/// Bytes that a row takes as stored where its texts may be long.
+const LONG_STORED_BYTES: u64 = 256;
+
+/// Bytes of byte strings in a sample, at most.
+const LONG_SAMPLE_BYTES: u64 = 4 << 20;
+
+/// Draws rows and looks at them; the values only where `with_values`, since those of other paths are the same. Of `stored_bytes` a row is told whether texts may
+/// be long: those are not read.
 fn draw(
     path: &StoredPath,
     with_values: bool,
     rows: u64,
+    stored_bytes: u64,
     newest: &dyn Read,
 ) -> Result<PathStatistics> {
     let keys = path.schema.keys.len();
@@ -154,20 +167,31 @@ fn draw(
     for (value, column) in path.schema.values.iter().enumerate() {
         let is_short = matches!(column.column_type, Type::String | Type::Uuid);
         if with_values && (is_short || column.column_type.is_word()) {
-            projection.values |= 1 << value;
+            projection.want_value(value);
+        }
+    }
+    let mut drawn = SAMPLE_ROWS;
+    if stored_bytes > LONG_STORED_BYTES {
+        let bytes_max = LONG_SAMPLE_BYTES / SAMPLE_ROWS as u64;
+        if path.mean_bytes(newest, projection, SAMPLE_ROWS)? > bytes_max {
+            let is_word = |value: usize| path.schema.values[value].column_type.is_word();
+            let words = (0..path.schema.values.len()).filter(|&value| is_word(value));
+            projection.values &= words.fold(0, |all, value| all | 1 << value);
+            let key_bytes = path.mean_bytes(newest, projection, SAMPLE_ROWS)?.max(1);
+            drawn = drawn.min((LONG_SAMPLE_BYTES / key_bytes).max(1) as usize);
         }
     }
     let mut sample = Batch::new(&path.shape);
     // The same each time: a plan, and which rows a `:limit` without an order leaves, are the same for the same rows.
     let mut random = words_to_draw_by();
-    newest.sample_into(path.keyspace, SAMPLE_ROWS, &mut random, projection, &mut sample)?;
+    newest.sample_into(path.keyspace, drawn, &mut random, projection, &mut sample)?;
     if sample.rows == 0 {
         return Ok(PathStatistics::default());
     }
     let ends = KeyEnds::of(path, &sample);
     let mut prefixes = Vec::new();
     let mut counted_rows = 0;
-    for columns in 1..keys {
+    for columns in 1..keys.min(PREFIX_COLUMNS_MAX + 1) {
         let mut counts = BTreeMap::new();
         let (mut inverse, mut sum) = (0.0, 0.0);
         for row in 0..sample.rows {
@@ -188,6 +212,9 @@ fn draw(
             values: (rows as f64 * inverse / drawn).max(1.0),
             rows_met: (sum / drawn).max(1.0),
         });
+    }
+    if let Some(&last) = prefixes.last() {
+        prefixes.resize(keys - 1, last);
     }
     let places = 0..keys + path.schema.values.len();
     let rates = places.map(|place| repeat_rate(path, &sample, &ends, place, projection, rows));
@@ -239,7 +266,7 @@ fn repeat_rate(
                 Keys::Words(words) => Part::Word(words[place][row]),
                 Keys::Bytes(bytes) => Part::Bytes(ends.part(bytes.get(row), row, place)?),
             },
-            Some(value) if projection.values & (1 << value) == 0 => return None,
+            Some(value) if !projection.value(value) => return None,
             Some(value) => match &sample.values[value] {
                 Column::Words(words) => words.get(row).map_or(Part::Null, Part::Word),
                 Column::Bytes(bytes) => match bytes.validity.is_valid(row) {

@@ -15,6 +15,12 @@ use store::{Error, Read, Result};
 /// Rows that are read at once.
 pub(crate) const CHUNK_ROWS: usize = 8192;
 
+/// Bytes of texts that are read in one piece.
+pub(crate) const SHORT_BYTES: usize = 1 << 20;
+
+/// Rows that are drawn where they may be long.
+const LONG_DRAWN: usize = 4;
+
 /// Rows of a range that is read in one piece.
 pub(crate) const SHORT_ROWS: usize = 256;
 
@@ -87,6 +93,11 @@ impl Columns {
         self.rows = rows;
     }
 
+    /// Calls `visit` with each cell.
+    pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.columns.iter().flatten().for_each(|&cell| visit(cell));
+    }
+
     /// About how many bytes they take.
     pub(crate) fn bytes(&self) -> u64 {
         self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
@@ -135,7 +146,7 @@ impl StoredPath {
             match place.checked_sub(self.keys()) {
                 None if self.shape.key == KeyShape::Bytes => projection.keys |= 1,
                 None => projection.keys |= 1 << place,
-                Some(value) => projection.values |= 1 << value,
+                Some(value) => projection.want_value(value),
             }
         }
         projection
@@ -358,8 +369,10 @@ impl StoredPath {
         let projection = self.projection(places);
         let mut batch = Batch::new(&self.shape);
         // Most ranges that a query asks for are short: those cost no stream.
-        read.scan_into(self.keyspace, &range, projection, SHORT_ROWS, &mut batch)?;
-        if batch.rows < SHORT_ROWS {
+        let (rows, bytes) = (SHORT_ROWS, SHORT_BYTES);
+        let has_more =
+            read.scan_some_into(self.keyspace, &range, projection, rows, bytes, &mut batch)?;
+        if !has_more {
             if batch.rows > 0 {
                 visit(&batch)?;
             }
@@ -379,7 +392,7 @@ impl StoredPath {
         Ok(())
     }
 
-    /// The first rows, at most so many, whose first columns are these cells.
+    /// The first rows, at most so many, whose first columns are these cells; `None` where they are too long to be read at once.
     ///
     /// # Errors
     /// Those of the store.
@@ -390,7 +403,7 @@ impl StoredPath {
         wanted: &[usize],
         rows_max: usize,
         interner: &Interner,
-    ) -> Result<Columns> {
+    ) -> Result<Option<Columns>> {
         let places = self.places(wanted);
         let mut batch = Batch::new(&self.shape);
         if let Some(range) = self.prefix(prefix, interner) {
@@ -399,10 +412,14 @@ impl StoredPath {
                 // The range begins at the one key that it holds.
                 read.get(self.keyspace, range.lower.as_ref(), projection, &mut batch)?;
             } else {
-                read.scan_into(self.keyspace, &range, projection, rows_max, &mut batch)?;
+                let (of, bytes) = (self.keyspace, SHORT_BYTES);
+                read.scan_some_into(of, &range, projection, rows_max, bytes, &mut batch)?;
+                if batch.rows < rows_max && batch.heap_bytes() >= SHORT_BYTES {
+                    return Ok(None);
+                }
             }
         }
-        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner).map(Some)
     }
 
     /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the number of the row of `keys` for
@@ -455,6 +472,42 @@ impl StoredPath {
             found.extend(std::iter::repeat_n(row as u32, batch.rows - before));
         }
         self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
+    }
+
+    /// About how many bytes the byte strings of a row take, by some that are drawn: fewer where they are long.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn mean_bytes(
+        &self,
+        read: &dyn Read,
+        projection: Projection,
+        drawn: usize,
+    ) -> Result<u64> {
+        let mut batch = Batch::new(&self.shape);
+        let mut random = words_to_draw_by();
+        let mut mean = |rows: usize| {
+            read.sample_into(self.keyspace, rows, &mut random, projection, &mut batch)?;
+            Ok(batch.heap_bytes() as u64 / batch.rows.max(1) as u64)
+        };
+        let first = mean(drawn.min(LONG_DRAWN))?;
+        match drawn.checked_sub(LONG_DRAWN) {
+            Some(more @ 1..) if first * drawn as u64 <= SHORT_BYTES as u64 => mean(more),
+            _ => Ok(first),
+        }
+    }
+
+    /// The same of some columns of the relation.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn mean_bytes_of(
+        &self,
+        read: &dyn Read,
+        wanted: &[usize],
+        drawn: usize,
+    ) -> Result<u64> {
+        self.mean_bytes(read, self.projection(&self.places(wanted)), drawn)
     }
 
     /// Whether the first key word of a row is its value of this column.

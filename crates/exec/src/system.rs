@@ -109,12 +109,29 @@ pub(crate) fn set(
         _ => return Ok(None),
     };
     for name in relations {
-        find(catalog, names, name)?;
-        let mut settings = catalog.settings(transaction, &name.text)?;
+        crate::access::refuse_part(name, "set up with")?;
+        let entry = find(catalog, names, name)?;
+        let forbidden = match op {
+            SystemOp::SetTriggers { .. } => Some(Access::Protected),
+            SystemOp::Describe(..) => Some(Access::ReadOnly),
+            // So a level can be taken back.
+            _ => None,
+        };
+        let mut settings = match forbidden {
+            Some(level) => crate::access::check(catalog, transaction, &name.text, level)
+                .map_err(|error| Error::refused(error, name.span))?,
+            None => catalog.settings(transaction, &name.text)?,
+        };
         match op {
             SystemOp::SetTriggers { put, rm, replace, .. } => {
-                relation::check_access(&name.text, &settings, Access::Protected)
-                    .map_err(|error| Error::value(error.to_string(), name.span))?;
+                let is_set = !put.is_empty() || !rm.is_empty() || !replace.is_empty();
+                if let (true, Some(kind)) = (is_set, crate::access::other_writers(&entry)) {
+                    let what = format!(
+                        "calls that change {kind} set off no trigger, and `{name}` is {kind}"
+                    );
+                    let hint = "keep what sets off triggers in a relation of its own";
+                    return Err(Error::hinted(what, name.span, hint));
+                }
                 for text in put.iter().chain(rm).chain(replace) {
                     // A trigger that cannot be read is told now, not when rows change.
                     syntax::parse(text).map_err(|problems| {
@@ -148,12 +165,26 @@ pub(crate) fn set(
 pub(crate) fn index(engine: &Engine, op: &SystemOp, watch: &Watch<'_>) -> Result<Output> {
     match op {
         SystemOp::IndexCreate(relation, name, columns) => {
-            let entry = find(engine.catalog(), &Names::default(), relation)?;
+            let entry = indexable(engine, relation)?;
             crate::index::create(engine, &entry, name, columns, watch)
         }
-        SystemOp::IndexDrop(relation, name) => crate::index::remove(engine, relation, name),
+        SystemOp::IndexDrop(relation, name) => {
+            indexable(engine, relation)?;
+            crate::index::remove(engine, relation, name)
+        }
         _ => Ok(Output::status("OK")),
     }
+}
+
+/// A relation whose indexes may be made and dropped.
+///
+/// # Errors
+/// There is none of this name, or its level forbids it.
+fn indexable(engine: &Engine, relation: &Ident) -> Result<Entry> {
+    let entry = find(engine.catalog(), &Names::default(), relation)?;
+    crate::access::check(engine.catalog(), &**engine.store(), &relation.text, Access::Protected)
+        .map_err(|error| Error::refused(error, relation.span))?;
+    Ok(entry)
 }
 
 /// Whether it changes what a transaction does not hold back: the catalog, or the files.
@@ -179,7 +210,7 @@ pub(crate) const READ_ONLY: &str = "the script is run for reading only";
 /// It changes something.
 pub(crate) fn refuse_change(op: &SystemOp) -> Result<()> {
     match is_change(op) {
-        true => Err(Error::value(READ_ONLY, Span::default())),
+        true => Err(Error::read_only(READ_ONLY, Span::default())),
         false => Ok(()),
     }
 }
@@ -193,11 +224,14 @@ fn not_yet(what: &str, span: Span) -> Error {
 /// # Errors
 /// There is nothing of this name.
 pub(crate) fn find(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Entry> {
-    catalog.find_in(names, &name.text)?.ok_or_else(|| {
-        let known = catalog.list_in(names).unwrap_or_default();
-        let near = syntax::closest(&name.text, known.iter().map(|(name, _)| name.as_str()));
-        Error::unknown(format!("no relation `{}`", name.text), name.span, near)
-    })
+    // What begins so is the database's own.
+    let is_named = !name.text.starts_with(':');
+    if is_named && let Some(found) = catalog.find_in(names, &name.text)? {
+        return Ok(found);
+    }
+    let known = catalog.list_in(names)?;
+    let near = syntax::closest(&name.text, known.iter().map(|(name, _)| name.as_str()));
+    Err(Error::unknown(format!("no relation `{}`", name.text), name.span, near))
 }
 
 fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output> {

@@ -47,6 +47,8 @@ pub(crate) struct Table {
     /// There were such bits, and then a number that lay too far from the others.
     is_spread: bool,
     is_set: bool,
+    /// Its rows ascend, and are asked for in that order.
+    is_sorted: bool,
     dead: Vec<u64>,
     dead_rows: usize,
     indexes: Vec<Index>,
@@ -73,6 +75,16 @@ impl Table {
         Self { is_set: true, ..Self::new(arity, arity) }
     }
 
+    /// The same, to be asked for its rows in their order, which is ascending.
+    pub(crate) fn sorted(self) -> Self {
+        Self { is_sorted: true, ..self }
+    }
+
+    /// Whether they are to be found in ascending order.
+    pub(crate) fn is_sorted(&self) -> bool {
+        self.is_sorted
+    }
+
     /// Rows ever appended, dead ones too: the numbers rows have.
     pub(crate) fn rows(&self) -> usize {
         self.rows
@@ -81,6 +93,11 @@ impl Table {
     /// Rows that are alive.
     pub(crate) fn live_rows(&self) -> usize {
         self.rows - self.dead_rows
+    }
+
+    /// How many of the first columns tell rows apart.
+    pub(crate) fn keys(&self) -> usize {
+        self.keys
     }
 
     /// Columns.

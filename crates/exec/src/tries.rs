@@ -14,7 +14,7 @@
 use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::kept::{Kept, Key};
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::trie::{ROWS_MAX, Trie};
 use base::{KeyShape, SeqNo};
@@ -172,7 +172,7 @@ impl Query<'_> {
     /// Those of the store, and what stops the query.
     pub(crate) fn trie(&self, wanted: &Wanted<'_>) -> Result<Option<(Arc<Trie>, Vec<usize>)>> {
         let stored = wanted.stored;
-        let Relation::Stored(relation) = self.relation(stored) else { return Ok(None) };
+        let Readable::Stored(relation) = self.relation(stored) else { return Ok(None) };
         let main = &relation.paths[0];
         let mut columns = wanted.bound.to_vec();
         columns.extend(wanted.next);
@@ -391,6 +391,9 @@ impl Query<'_> {
             self.check((rows * (16 * columns.len() + 8)) as u64)?;
             Ok(true)
         })?;
+        if !only_words {
+            self.interner.keep();
+        }
         fits.then(|| Trie::new(cells, &|| self.check(0))).transpose()
     }
 }

@@ -1,10 +1,10 @@
 //! The catalog as a script sees it: what is stored, and its own relations in memory.
 
 use crate::own::Own;
+use crate::owned::OwnedTable;
 use crate::query::{Relation, StoredRelation};
 use crate::statistics::PathStatistics;
 use crate::stored::StoredPath;
-use crate::table::Table;
 use function::OwnAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
@@ -24,7 +24,7 @@ pub(crate) struct Ephemeral {
     /// How many of them are keys.
     pub keys: usize,
     /// Its rows.
-    pub table: Arc<Table>,
+    pub table: OwnedTable,
 }
 
 /// How the values of a relation of so many rows are spread, by path.
@@ -39,6 +39,8 @@ pub(crate) struct View<'s> {
     found: RefCell<Vec<Relation>>,
     spread: &'s SpreadOf<'s>,
     own: &'s Own,
+    /// The first failure of the store. The planner sees texts, which have no kind.
+    failure: RefCell<Option<store::Error>>,
 }
 
 impl<'s> View<'s> {
@@ -51,13 +53,28 @@ impl<'s> View<'s> {
         spread: &'s SpreadOf<'s>,
         own: &'s Own,
     ) -> Self {
-        let found = RefCell::default();
-        Self { catalog, read, ephemeral, names, found, spread, own }
+        let (found, failure) = (RefCell::default(), RefCell::default());
+        Self { catalog, read, ephemeral, names, found, spread, own, failure }
     }
 
     /// What was asked for, by handle.
-    pub(crate) fn into_relations(self) -> Vec<Relation> {
-        self.found.into_inner()
+    ///
+    /// # Errors
+    /// What failed while it was looked up, other than a mistake of the query: whatever the plan is then, it is not to be used.
+    pub(crate) fn into_relations(self) -> store::Result<Vec<Relation>> {
+        match self.failure.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(self.found.into_inner()),
+        }
+    }
+
+    /// The text for the planner; the error itself is kept where the query is not to blame.
+    fn failed(&self, error: store::Error) -> String {
+        let message = error.to_string();
+        if error.kind() != ErrorKind::InvalidInput {
+            self.failure.borrow_mut().get_or_insert(error);
+        }
+        message
     }
 
     fn keep(&self, relation: Relation) -> usize {
@@ -67,13 +84,10 @@ impl<'s> View<'s> {
     }
 
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
-        let failed = |error: store::Error| error.to_string();
+        let failed = |error: store::Error| self.failed(error);
         let found = self.catalog.find_in(self.names, name).map_err(failed)?;
         let Some(entry) = found else { return Ok(None) };
-        // An index shows the rows of its relation.
-        let relation = name.split_once(':').map_or(name, |(relation, _)| relation);
-        let settings = self.catalog.settings(self.read, relation).map_err(failed)?;
-        relation::check_access(relation, &settings, Access::Hidden).map_err(failed)?;
+        crate::access::check(self.catalog, self.read, name, Access::Hidden).map_err(failed)?;
         let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
         let Some(main) = paths.first() else { return Ok(None) };
         let rows = self.read.estimate(main.keyspace, &main.all()).map_err(failed)?.rows;
@@ -183,8 +197,13 @@ pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Opti
     let Some(def) = entry.text_graph() else { return Ok(None) };
     let part = |part| -> store::Result<_> {
         let name = def.keyspace_name(part);
-        let gone = || store::Error::new(ErrorKind::InvalidInput, format!("{name:?} is not there"));
-        Ok(catalog.find(&name)?.ok_or_else(gone)?.keyspace())
+        if let Some(found) = catalog.find(&name)? {
+            return Ok(found.keyspace());
+        }
+        // A graph that is dropped meanwhile loses all parts at once.
+        let is_there = catalog.find(&def.name)?.is_some_and(|now| now == *entry);
+        let kind = if is_there { ErrorKind::Corruption } else { ErrorKind::InvalidInput };
+        Err(store::Error::new(kind, format!("the graph {:?} has no part {name:?}", def.name)))
     };
     let (ids, names) = (part(GraphPart::Ids)?, part(GraphPart::Names)?);
     Ok(Some(Dictionary { ids, names }))
@@ -212,7 +231,7 @@ impl plan::Catalog for View<'_> {
             prefixes: Vec::new(),
         };
         Ok(Some(RelationInfo {
-            handle: self.keep(Relation::Memory(Arc::clone(&ephemeral.table))),
+            handle: self.keep(Relation::Script(ephemeral.table.clone())),
             columns,
             keys: ephemeral.keys,
             rows: ephemeral.table.live_rows() as u64,
@@ -224,7 +243,8 @@ impl plan::Catalog for View<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        let stored = self.catalog.list_in(self.names).unwrap_or_default();
+        let listed = self.catalog.list_in(self.names);
+        let stored = listed.map_err(|error| self.failed(error)).unwrap_or_default();
         let stored = stored.into_iter().map(|(name, _)| name);
         stored.chain(self.ephemeral.keys().cloned()).collect()
     }

@@ -1,6 +1,7 @@
-//! When a query has to stop: its deadline, its cancellation, its memory.
+//! When a query has to stop: its deadline, its cancellation, its memory. And what else its caller lets it have: files.
 
 use crate::error::{Error, Result};
+use crate::files::Files;
 use crate::host::GoOn;
 use env::Env;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -18,7 +19,13 @@ pub(crate) struct Watch<'w> {
     /// The caller's, which no script moves.
     last_us: u64,
     memory_bytes_max: u64,
+    /// What the query held when it was last checked, but for the values of its interner.
+    held_bytes: AtomicU64,
+    /// Those values then.
+    interned_bytes: AtomicU64,
     is_brief: bool,
+    /// Files that the caller lets it read, of those that the database does.
+    files: Option<&'w Files>,
     /// See [`Watch::moment_us`].
     moment_us: OnceLock<i64>,
     /// Parts that have begun and not ended.
@@ -51,7 +58,10 @@ impl<'w> Watch<'w> {
             deadline_us,
             last_us,
             memory_bytes_max,
+            held_bytes: AtomicU64::new(0),
+            interned_bytes: AtomicU64::new(0),
             is_brief: false,
+            files: None,
             moment_us: OnceLock::new(),
             parts: AtomicU32::new(0),
         }
@@ -75,7 +85,10 @@ impl<'w> Watch<'w> {
             deadline_us: AtomicU64::new(self.deadline_us.load(Relaxed)),
             last_us: self.last_us,
             memory_bytes_max: self.memory_bytes_max,
+            held_bytes: AtomicU64::new(0),
+            interned_bytes: AtomicU64::new(0),
             is_brief: self.is_brief,
+            files: self.files,
             moment_us: OnceLock::new(),
             parts: AtomicU32::new(0),
         }
@@ -85,6 +98,17 @@ impl<'w> Watch<'w> {
     #[must_use]
     pub(crate) fn briefly(self, is_brief: bool) -> Self {
         Self { is_brief, ..self }
+    }
+
+    /// The same for what may read these files alone.
+    #[must_use]
+    pub(crate) fn with_files(self, files: Option<&'w Files>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// Files that the caller lets it read; `None`: those that the database does.
+    pub(crate) fn files(&self) -> Option<&'w Files> {
+        self.files
     }
 
     /// To be asked before what may take longer than some microseconds.
@@ -160,6 +184,20 @@ impl<'w> Watch<'w> {
         Ok(())
     }
 
+    /// Keeps in mind how much is held besides the values of the interner, for whoever asks for more.
+    pub(crate) fn note_held(&self, bytes: u64, interned_bytes: u64) {
+        self.held_bytes.store(bytes, Relaxed);
+        self.interned_bytes.store(interned_bytes, Relaxed);
+    }
+
+    /// Asks before so many bytes are made besides what is held; those of the interner are among them.
+    ///
+    /// # Errors
+    /// As [`Watch::check`].
+    pub(crate) fn ask(&self, bytes: u64) -> Result<()> {
+        self.check(self.held_bytes.load(Relaxed).saturating_add(bytes))
+    }
+
     /// Whether the flag is set or the deadline is over.
     pub(crate) fn is_over(&self) -> bool {
         self.check(0).is_err()
@@ -195,6 +233,10 @@ impl<'w> Watch<'w> {
 impl algo::Watch for Watch<'_> {
     fn go_on(&self) -> bool {
         !self.is_over()
+    }
+
+    fn may_hold(&self, bytes: u64) -> bool {
+        self.ask(self.interned_bytes.load(Relaxed).saturating_add(bytes)).is_ok()
     }
 }
 

@@ -61,7 +61,7 @@ fn engine() -> Engine {
     for script in RELATIONS {
         engine.run(script, &Parameters::new()).unwrap();
     }
-    engine.register_callback("told", Arc::new(|_: &quipu_exec::Changed| {}));
+    engine.register_callback("told", Arc::new(|_: &quipu_exec::Changed| {})).unwrap();
     engine
 }
 

@@ -245,7 +245,7 @@ fn parts_see_the_moment_at_which_the_script_began() {
             engine.run("?[a, b] := *r{a}, b = 100 :update r {a => b}", &Parameters::new())?;
             engine.run("?[a] := *r{a}, a > 500 :rm r {a}", &Parameters::new())?;
         }
-        assert!(part.output.columns[1].iter().all(|b| b.as_small_int().is_some_and(|b| b < 7)));
+        assert!(part.output.column(1).iter().all(|b| b.as_small_int().is_some_and(|b| b < 7)));
         Ok(true)
     };
     let parameters = Parameters::new();

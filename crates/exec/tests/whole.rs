@@ -191,7 +191,7 @@ fn texts_that_nothing_compares_and_come_again_are_kept_once() {
          ?[i, s] := i in int_range(30000), m = mod(i, 2), middle[m, s] :create r {i: Int => s: String}",
     );
     let output = engine.run("?[i, s] := *r{i, s}", &Parameters::new()).unwrap();
-    let mut cells: Vec<u64> = output.columns[1].iter().map(|cell| cell.word()).collect();
+    let mut cells: Vec<u64> = output.column(1).iter().map(|cell| cell.word()).collect();
     cells.sort_unstable();
     cells.dedup();
     // Two a batch at most.

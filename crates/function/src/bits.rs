@@ -1,7 +1,8 @@
 //! Bytes: bitwise operators, bits as lists, base64.
 
-use crate::Failure;
+use crate::budget::reserve;
 use crate::call::Call;
+use crate::{Ambient, Failure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::Value;
@@ -61,7 +62,7 @@ pub(crate) fn pack_bits(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Bytes(bytes))
 }
 
-pub(crate) fn unpack_bits(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn unpack_bits(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("unpack_bits", args);
     let bytes = call.bytes(0)?;
     call.check_items(bytes.len() as u128 * 8)?;
@@ -69,7 +70,10 @@ pub(crate) fn unpack_bits(args: &[Value]) -> Result<Value, Failure> {
         let byte = *byte;
         (0..8).map(move |i| Value::Bool(byte << i & 0x80 != 0))
     };
-    Ok(Value::List(bytes.iter().flat_map(bits).collect()))
+    let mut items = Vec::new();
+    reserve(&mut items, 8 * bytes.len(), ambient)?;
+    items.extend(bytes.iter().flat_map(bits));
+    Ok(Value::List(items))
 }
 
 pub(crate) fn encode_base64(args: &[Value]) -> Result<Value, Failure> {

@@ -4,8 +4,8 @@
 //! 1. JSON made here nests at most [`DEPTH_MAX`] levels, the depth that [`Json::parse`] reads.
 //! 2. What comes out of JSON is a scalar as a value, or still JSON: arrays do not become lists on their own.
 
-use crate::Failure;
 use crate::call::Call;
+use crate::{Ambient, Failure};
 use model::{Json, Value};
 use serde_json::Value as Tree;
 
@@ -178,7 +178,7 @@ fn array_index(call: Call<'_>, key: &Value) -> Result<Option<usize>, Failure> {
 }
 
 /// Puts a value at a path. Objects on the way are made, arrays grow and are filled with null.
-pub(crate) fn set_json_path(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn set_json_path(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("set_json_path", args);
     let mut tree_found = tree(call, call.value(0))?;
     let path = path(call)?;
@@ -194,6 +194,8 @@ pub(crate) fn set_json_path(args: &[Value]) -> Result<Value, Failure> {
                 let i = i.ok_or_else(|| call.refuse_operand(key, "an index from 0"))?;
                 call.check_items(i as u128 + 1)?;
                 if i >= items.len() {
+                    // As a tree, as text, and both again when they are put in order.
+                    crate::budget::ask(4 * size_of::<Tree>() as u64 * i as u64, ambient)?;
                     items.resize(i + 1, Tree::Null);
                 }
                 match items.get_mut(i) {

@@ -7,6 +7,7 @@
 //! # Invariants
 //! 1. No argument makes a function panic, loop without end or wrap around silently; it fails and says why.
 //! 2. What a function makes is at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes long, or not much longer than its arguments.
+//!    Before it makes more than [`UNASKED_BYTES`] it asks for them ([`Ambient::ask`]), or [`Function::compute`] has asked for it.
 //! 3. The same arguments give the same value, unless [`Function::deterministic`] is false.
 //! 4. What makes or sorts long lists asks now and then whether to go on.
 //! 5. Of the meet aggregates, [`Aggregate::meet`] says that a value changed exactly where it did.
@@ -14,6 +15,7 @@
 mod aggregate;
 mod arithmetic;
 mod bits;
+mod budget;
 mod call;
 mod comparison;
 mod control;
@@ -35,6 +37,7 @@ mod testing;
 mod tests;
 
 pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates};
+pub use budget::{Makes, UNASKED_BYTES, bytes_of};
 pub use comparison::{compare, equal};
 pub use json::{json_of, scalar_of_json};
 pub use list::copied;
@@ -43,6 +46,7 @@ pub use time::parse_time_us;
 
 use model::Value;
 use std::fmt;
+use std::sync::Arc;
 
 /// Most items in a list that a function makes out of less: ranges, windows, bits.
 pub const ITEMS_MAX: usize = 1 << 24;
@@ -67,6 +71,13 @@ pub trait Ambient: Sync {
     fn go_on(&self) -> Result<(), Failure> {
         Ok(())
     }
+    /// Asked before a function makes something of so many bytes, and whether to go on with it.
+    ///
+    /// # Errors
+    /// [`Failure::limit`] where the query may not hold as much; those of [`Ambient::go_on`].
+    fn ask(&self, _bytes: u64) -> Result<(), Failure> {
+        self.go_on()
+    }
 }
 
 /// Why a function has no value.
@@ -78,17 +89,58 @@ pub struct Failure {
     pub hint: Option<String>,
     /// Whether it was told to stop, and would have had one.
     pub is_stopped: bool,
+    /// Whether the value would have taken more memory than the query may hold.
+    pub is_limit: bool,
+    /// What failed below, where the values are not to blame. The script then ends with this error, and keeps its kind.
+    pub cause: Option<Cause>,
 }
+
+/// An error that a [`Failure`] carries along.
+#[derive(Clone, Debug)]
+pub struct Cause(Arc<dyn std::error::Error + Send + Sync>);
+
+impl Cause {
+    /// The error, where it is of type `E`.
+    #[must_use]
+    pub fn get<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for Cause {}
 
 impl Failure {
     /// Without a hint.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, is_stopped: false }
+        Self {
+            message: message.into(),
+            hint: None,
+            is_stopped: false,
+            is_limit: false,
+            cause: None,
+        }
+    }
+
+    /// Of an error below that the values are not to blame for: a failed read of the database, say.
+    pub fn caused(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let message = cause.to_string();
+        Self { cause: Some(Cause(Arc::new(cause))), ..Self::new(message) }
     }
 
     /// Told to stop, for this reason.
     pub fn stopped(why: impl Into<String>) -> Self {
         Self { is_stopped: true, ..Self::new(why) }
+    }
+
+    /// More memory was asked for than may be held.
+    pub fn limit(why: impl Into<String>) -> Self {
+        Self { is_limit: true, ..Self::new(why) }
     }
 
     /// With a hint.
@@ -120,7 +172,9 @@ pub struct Function {
     pub args_max: Option<usize>,
     /// Whether the same arguments always give the same value, so that a call of constants is one.
     pub deterministic: bool,
-    /// Computes it. The number of arguments was checked before: [`Function::apply`] does both.
+    /// How many bytes it may make of its arguments.
+    pub makes: Makes,
+    /// Computes it. The number of arguments was checked before, and [`Function::makes`] was asked for: [`Function::apply`] does all three.
     pub call: fn(&[Value], &dyn Ambient) -> Result<Value, Failure>,
 }
 
@@ -150,6 +204,15 @@ impl Function {
     /// Where it has no value for these arguments.
     pub fn apply(&self, args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
         self.check_arity(args.len())?;
+        self.compute(args, ambient)
+    }
+
+    /// Asks for the memory that it may need, and computes it. The number of arguments was checked before.
+    ///
+    /// # Errors
+    /// Where it has no value for these arguments; those of `ambient`.
+    pub fn compute(&self, args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+        self.makes.ask(args, ambient)?;
         (self.call)(args, ambient)
     }
 }

@@ -1,7 +1,8 @@
 //! Lists.
 
+use crate::budget::{Growing, ask, bytes_of, reserve};
 use crate::call::Call;
-use crate::{Ambient, Failure};
+use crate::{Ambient, Failure, Makes};
 use base::{STEPS, sort_in_pieces};
 use model::Value;
 
@@ -72,20 +73,29 @@ pub(crate) fn concat(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fai
     let call = Call::new("concat", args);
     match call.value(0) {
         Value::Str(_) => {
-            let mut text = String::new();
+            let mut text = Growing::new(ambient);
+            let texts = args.iter().filter_map(|arg| match arg {
+                Value::Str(text) => Some(text.len()),
+                _ => None,
+            });
+            text.expect(texts.sum())?;
             for i in 0..args.len() {
-                text.push_str(call.text(i)?);
+                text.push_str(call.text(i)?)?;
             }
-            Ok(Value::Str(text))
+            Ok(Value::Str(text.finish()))
         }
         Value::List(_) => {
+            ask(args.iter().map(bytes_of).sum(), ambient)?;
             let mut items = Vec::new();
             for i in 0..args.len() {
                 extend(&mut items, call.list(i)?, ambient)?;
             }
             Ok(Value::List(items))
         }
-        Value::Json(_) => crate::json::merge(call),
+        Value::Json(_) => {
+            Makes::Tree.ask(args, ambient)?;
+            crate::json::merge(call)
+        }
         _ => Err(call
             .refuse(0, "a string, a list or JSON")
             .hint("to_string(…) makes a string of any value")),
@@ -163,6 +173,10 @@ pub(crate) fn windows(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fa
     let (items, len) = (call.list(0)?, length_from_1(call)?);
     let windows = (items.len() + 1).saturating_sub(len);
     call.check_items(windows as u128 * len as u128)?;
+    // An item is in as many windows as they are long, at most, and in no more than there are.
+    let times = windows.min(len) as u64;
+    let of_items: u64 = items.iter().map(bytes_of).sum();
+    ask(of_items.saturating_mul(times) + 64 * windows as u64, ambient)?;
     lists(items.windows(len), len, ambient)
 }
 
@@ -270,7 +284,8 @@ pub(crate) fn int_range(args: &[Value], ambient: &dyn Ambient) -> Result<Value, 
     call.check_items(steps)?;
     // Below the end, so that nothing here overflows.
     let mut rest = (0..steps as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step))));
-    let mut items = Vec::with_capacity(steps as usize);
+    let mut items = Vec::new();
+    reserve(&mut items, steps as usize, ambient)?;
     items.extend(rest.by_ref().take(STEPS));
     while (items.len() as u128) < steps {
         ambient.go_on()?;
@@ -296,6 +311,10 @@ mod tests {
 
         fn random(&self) -> u64 {
             0
+        }
+
+        fn ask(&self, _: u64) -> Result<(), Failure> {
+            Ok(())
         }
 
         fn go_on(&self) -> Result<(), Failure> {

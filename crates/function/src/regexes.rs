@@ -4,14 +4,19 @@
 //! A value cannot hold a compiled expression, and compiling costs thousands of times what matching a short string does. Each thread
 //! keeps the few last used; one pattern of a query over a million rows is compiled once.
 
+use crate::budget::{Growing, bytes_of, reserve};
 use crate::call::Call;
-use crate::{Failure, TEXT_BYTES_MAX};
+use crate::{Ambient, Failure, TEXT_BYTES_MAX};
+use base::STEPS;
 use model::Value;
 use regex::Regex;
 use std::cell::RefCell;
 
 /// Compiled expressions that a thread keeps.
 const KEPT_MAX: usize = 16;
+
+/// Matches that are taken between two questions for memory.
+const PART_ITEMS: usize = 1024;
 
 /// Most bytes of one compiled expression.
 const COMPILED_BYTES_MAX: usize = 4 << 20;
@@ -46,24 +51,27 @@ pub(crate) fn regex_matches(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Bool(compiled(call)?.is_match(text)))
 }
 
-pub(crate) fn regex_replace(args: &[Value]) -> Result<Value, Failure> {
-    replace(Call::new("regex_replace", args), 1)
+pub(crate) fn regex_replace(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    replace(Call::new("regex_replace", args), 1, ambient)
 }
 
-pub(crate) fn regex_replace_all(args: &[Value]) -> Result<Value, Failure> {
-    replace(Call::new("regex_replace_all", args), usize::MAX)
+pub(crate) fn regex_replace_all(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    replace(Call::new("regex_replace_all", args), usize::MAX, ambient)
 }
 
 /// Replaces up to `count` matches; `$1`, `${1}` and `${name}` stand for groups.
-fn replace(call: Call<'_>, count: usize) -> Result<Value, Failure> {
+fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value, Failure> {
     let (text, replacement) = (call.text(0)?, call.text(2)?);
     let regex = compiled(call)?;
     let groups = replacement.matches('$').count();
-    let mut found = String::new();
+    let mut found = Growing::new(ambient);
     let mut copied = 0;
-    for captures in regex.captures_iter(text).take(count) {
+    for (number, captures) in regex.captures_iter(text).take(count).enumerate() {
+        if number % STEPS == STEPS - 1 {
+            ambient.go_on()?;
+        }
         let Some(whole) = captures.get(0) else { continue };
-        found.push_str(text.get(copied..whole.start()).unwrap_or_default());
+        found.push_str(text.get(copied..whole.start()).unwrap_or_default())?;
         copied = whole.end();
         // No group is longer than the match.
         let longest = replacement.len() as u128 + groups as u128 * whole.len() as u128;
@@ -72,23 +80,37 @@ fn replace(call: Call<'_>, count: usize) -> Result<Value, Failure> {
                 call.fail(format_args!("the result would be longer than {TEXT_BYTES_MAX} bytes"))
             );
         }
-        captures.expand(replacement, &mut found);
+        found.expect(longest as usize)?;
+        captures.expand(replacement, found.text());
     }
-    found.push_str(text.get(copied..).unwrap_or_default());
-    Ok(Value::Str(found))
+    found.push_str(text.get(copied..).unwrap_or_default())?;
+    Ok(Value::Str(found.finish()))
 }
 
 /// Every match, without overlaps.
-pub(crate) fn regex_extract(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_extract", args);
     let text = call.text(0)?;
     let regex = compiled(call)?;
-    let found: Vec<_> = regex
-        .find_iter(text)
-        .take(crate::ITEMS_MAX + 1)
-        .map(|found| Value::Str(found.as_str().to_owned()))
-        .collect();
-    call.check_items(found.len() as u128)?;
+    let mut matches = regex.find_iter(text).peekable();
+    let mut found = Vec::new();
+    while matches.peek().is_some() {
+        // A part at a time: the matches are not counted beforehand.
+        let part: Vec<Value> = matches
+            .by_ref()
+            .take(PART_ITEMS)
+            .map(|found| Value::Str(found.as_str().to_owned()))
+            .collect();
+        call.check_items((found.len() + part.len()) as u128)?;
+        ambient.ask(part.iter().map(bytes_of).sum())?;
+        let more = if found.capacity() - found.len() < part.len() {
+            part.len().max(found.capacity())
+        } else {
+            0
+        };
+        reserve(&mut found, more, ambient)?;
+        found.extend(part);
+    }
     Ok(Value::List(found))
 }
 

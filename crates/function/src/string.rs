@@ -1,9 +1,13 @@
 //! Strings. Positions and lengths count characters.
 
-use crate::Failure;
+use crate::budget::{Growing, UNASKED_BYTES, reserve};
 use crate::call::Call;
+use crate::{Ambient, Failure};
 use model::Value;
 use unicode_normalization::UnicodeNormalization;
+
+/// What the allocator takes for a text of one character.
+const CHAR_BYTES: u64 = 32;
 
 /// One string made of another.
 pub(crate) fn changed(
@@ -40,35 +44,53 @@ fn edge(call: Call<'_>, holds: fn(&[u8], &[u8]) -> bool) -> Result<Value, Failur
     }
 }
 
-pub(crate) fn unicode_normalize(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn unicode_normalize(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("unicode_normalize", args);
     let text = call.text(0)?;
-    Ok(Value::Str(match call.text(1)? {
-        "nfc" => text.nfc().collect(),
-        "nfd" => text.nfd().collect(),
-        "nfkc" => text.nfkc().collect(),
-        "nfkd" => text.nfkd().collect(),
-        _ => return Err(call.refuse(1, "\"nfc\", \"nfd\", \"nfkc\" or \"nfkd\"")),
-    }))
+    match call.text(1)? {
+        "nfc" => gathered(text.nfc(), ambient),
+        "nfd" => gathered(text.nfd(), ambient),
+        "nfkc" => gathered(text.nfkc(), ambient),
+        "nfkd" => gathered(text.nfkd(), ambient),
+        _ => Err(call.refuse(1, "\"nfc\", \"nfd\", \"nfkc\" or \"nfkd\"")),
+    }
 }
 
-pub(crate) fn chars(args: &[Value]) -> Result<Value, Failure> {
+/// A text of characters, of which nobody knows how many there are.
+fn gathered(chars: impl Iterator<Item = char>, ambient: &dyn Ambient) -> Result<Value, Failure> {
+    let mut chars = chars.peekable();
+    let mut text = Growing::new(ambient);
+    while chars.peek().is_some() {
+        let some = (UNASKED_BYTES / 4) as usize;
+        text.expect(4 * some)?;
+        text.text().extend(chars.by_ref().take(some));
+    }
+    Ok(Value::Str(text.finish()))
+}
+
+pub(crate) fn chars(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("chars", args);
     let text = call.text(0)?;
-    call.check_items(text.chars().count() as u128)?;
-    Ok(Value::List(text.chars().map(|c| Value::Str(c.to_string())).collect()))
+    let count = text.chars().count();
+    call.check_items(count as u128)?;
+    let mut chars = Vec::new();
+    // Beside itself each takes an allocation.
+    crate::budget::ask(CHAR_BYTES * count as u64, ambient)?;
+    reserve(&mut chars, count, ambient)?;
+    chars.extend(text.chars().map(|c| Value::Str(c.to_string())));
+    Ok(Value::List(chars))
 }
 
-pub(crate) fn from_substrings(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn from_substrings(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("from_substrings", args);
-    let mut text = String::new();
+    let mut text = Growing::new(ambient);
     for part in call.list(0)? {
         match part {
-            Value::Str(part) => text.push_str(part),
+            Value::Str(part) => text.push_str(part)?,
             other => return Err(call.refuse_operand(other, "a list of strings")),
         }
     }
-    Ok(Value::Str(text))
+    Ok(Value::Str(text.finish()))
 }
 
 /// From one character to before another; what lies past the end is left out.
@@ -78,7 +100,11 @@ pub(crate) fn slice_string(args: &[Value]) -> Result<Value, Failure> {
     let from = usize::try_from(call.int(1)?).map_err(|_| call.refuse(1, "an integer from 0"))?;
     let to = usize::try_from(call.int(2)?).ok().filter(|&to| to >= from);
     let to = to.ok_or_else(|| call.refuse(2, "an integer not below argument 2"))?;
-    Ok(Value::Str(text.chars().skip(from).take(to - from).collect()))
+    // Where the character `at` begins.
+    let place = |text: &str, at: usize| text.char_indices().nth(at).map_or(text.len(), |one| one.0);
+    let (_, rest) = text.split_at(place(text, from));
+    let (found, _) = rest.split_at(place(rest, to - from));
+    Ok(Value::Str(found.to_owned()))
 }
 
 /// Traditional to simplified Chinese, by characters and those beside them.

@@ -156,6 +156,7 @@ pub(crate) fn rand_vec(args: &[Value], ambient: &dyn Ambient) -> Result<Value, F
     let wanted = wanted_kind(call)?;
     let len = usize::try_from(call.int(0)?).map_err(|_| call.refuse(0, "a length from 0"))?;
     call.check_items(len as u128)?;
+    crate::budget::ask(8 * len as u64, ambient)?;
     Ok(Value::Vector(collect(wanted, (0..len).map(|_| random::unit(ambient)))))
 }
 

@@ -10,12 +10,14 @@
 //! - [`image`] is a database's files as bytes, to be changed and opened.
 //! - [`damage`] flips and cuts them, one byte after the other, and sorts what comes of it.
 //! - [`aftermath`] repairs them, and reads them beside a writer.
+//! - [`scripts`] asks them by queries: of one table they ask more, and in more ways, than a reader does.
 //! - [`targets`] are the bodies of the fuzz targets in `fuzz/`; the tests run them over what fuzzing found.
 //! - [`seeds`] makes the inputs that fuzzing starts from.
 
 pub mod aftermath;
 pub mod damage;
 pub mod image;
+pub mod scripts;
 pub mod seeds;
 pub mod specimen;
 pub mod targets;

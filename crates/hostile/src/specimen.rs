@@ -45,7 +45,8 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 6] = ["ordinary", "killed", "names", "merges", "damaged", "apart"];
+pub const SAMPLES: [&str; 7] =
+    ["ordinary", "killed", "names", "merges", "damaged", "apart", "wide"];
 
 /// A database being made.
 #[derive(Debug)]
@@ -177,6 +178,38 @@ fn noise_schema() -> Schema {
     let keys = vec![KeyColumn::new("number", Type::Int)];
     let bytes = ValueColumn { nullable: true, ..ValueColumn::new("bytes", Type::Bytes) };
     Schema { name: "noise".to_owned(), keys, values: vec![bytes] }
+}
+
+/// Columns of a wide relation: more than a word has bits.
+const WIDE_COLUMNS: usize = 150;
+
+fn wide_schema() -> Schema {
+    let value = |i: usize| {
+        let of = if i.is_multiple_of(3) { Type::String } else { Type::Int };
+        ValueColumn { nullable: true, ..ValueColumn::new(format!("c{i}"), of) }
+    };
+    let keys = vec![KeyColumn::new("number", Type::Int)];
+    Schema { name: "wide".to_owned(), keys, values: (0..WIDE_COLUMNS).map(value).collect() }
+}
+
+/// Rows of which each round overwrites some.
+fn wide_rows(round: u64) -> Batch {
+    let mut rows = Batch::new(&wide_schema().shape());
+    for i in 0..6 {
+        rows.keys.push(Key::words(&[round * 2 + i]).as_ref());
+        for (place, column) in (0_u64..).zip(&mut rows.values) {
+            let number = round * 100_000 + i * 1000 + place;
+            let is_there = !number.is_multiple_of(7);
+            match column {
+                Column::Words(words) => words.push(is_there.then_some(number)),
+                Column::Bytes(bytes) => {
+                    bytes.push(is_there.then(|| number.to_string()).as_deref().map(str::as_bytes));
+                }
+            }
+        }
+        rows.rows += 1;
+    }
+    rows
 }
 
 /// Bytes that no compression shrinks.
@@ -389,6 +422,22 @@ impl Specimen {
                 self.store.compact()?;
                 self.noises(1)?;
                 self.store.flush()
+            }
+            "wide" => {
+                let schema = wide_schema();
+                let keyspace = NewKeyspace {
+                    name: schema.name.clone(),
+                    shape: schema.shape(),
+                    definition: Definition::Relation(schema).encode(),
+                };
+                let ids = self.store.create_keyspaces(&[keyspace])?;
+                for (round, &wide) in ids.iter().chain(&ids).chain(&ids).enumerate() {
+                    self.write(wide, wide_rows(round as u64), Kind::Put, Vec::new())?;
+                    if round < 2 {
+                        self.store.flush()?;
+                    }
+                }
+                Ok(())
             }
             other => panic!("no sample is named {other}"),
         }

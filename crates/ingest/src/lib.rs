@@ -50,6 +50,8 @@ mod options;
 pub mod parquet_edges;
 #[cfg(feature = "parquet")]
 pub mod parquet_rows;
+#[cfg(feature = "parquet")]
+mod parquet_sizes;
 mod parse;
 mod scan;
 mod splitter;

@@ -14,7 +14,10 @@ use bytes::Bytes;
 use parquet::{
     arrow::{
         ArrowWriter, ProjectionMask,
-        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+            ParquetRecordBatchReaderBuilder,
+        },
     },
     basic::{Compression, Encoding, ZstdLevel},
     errors::ParquetError,
@@ -31,6 +34,7 @@ use crate::{
     arrow_edges::{self, Rows, positions},
     columns::Positions,
     options::{EdgeOptions, VertexType, WeightType},
+    parquet_sizes,
 };
 
 /// Rows of one chunk that a row group is read into: about 3 MiB with weights.
@@ -194,37 +198,80 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
         guard(&self.file, || self.read_row_group_unguarded(index))
     }
 
+    /// Hands the edges of row group `index` to `each`, in file order, in chunks of some 100,000 rows: fewer where names are long. The first error of
+    /// `each` ends it.
+    ///
+    /// # Errors
+    /// As [`ParquetEdges::read_row_group`], in the outer result; that of `each` in the inner one.
+    pub fn each_chunk<E>(
+        &self,
+        index: usize,
+        each: &mut dyn FnMut(&EdgeChunk) -> Result<(), E>,
+    ) -> Result<Result<(), E>, Error> {
+        let mut reader = guard(&self.file, || self.chunks(index))?;
+        while let Some(chunk) = guard(&self.file, || reader.next_chunk(self))? {
+            if let Err(error) = each(&chunk) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+
     fn read_row_group_unguarded(&self, index: usize) -> Result<Vec<EdgeChunk>, Error> {
+        let mut reader = self.chunks(index)?;
+        let mut chunks = Vec::new();
+        while let Some(chunk) = reader.next_chunk(self)? {
+            chunks.push(chunk);
+        }
+        Ok(chunks)
+    }
+
+    fn chunks(&self, index: usize) -> Result<GroupReader, Error> {
         let Some(&first_row) = self.first_rows.get(index) else {
             let expected = format!("a row group below {}", self.row_group_count());
             return Err(InputError::whole(&self.file, expected, index.to_string()).into());
         };
+        let group = self.metadata.metadata().row_group(index);
+        let shared = Arc::new(Shared(Arc::clone(&self.reader)));
+        let is_read = |leaf| self.mask.leaf_included(leaf);
+        let rows_at_once = parquet_sizes::rows_at_once(&shared, group, is_read, BATCH_ROWS)
+            .map_err(|error| wrong(&self.file, error))?;
         let shared = Shared(Arc::clone(&self.reader));
-        let reader =
+        let batches =
             ParquetRecordBatchReaderBuilder::new_with_metadata(shared, self.metadata.clone())
                 .with_row_groups(vec![index])
                 .with_projection(self.mask.clone())
-                .with_batch_size(BATCH_ROWS)
+                .with_batch_size(rows_at_once)
                 .build()
                 .map_err(|error| wrong(&self.file, error))?;
-        let (mut chunks, mut first_row) = (Vec::new(), first_row);
-        for batch in reader {
-            let batch = batch.map_err(|error| wrong(&self.file, error.into()))?;
-            let column = |position: usize| {
-                let found = self.wanted.iter().position(|&wanted| wanted == position);
-                let array = found.and_then(|i| batch.columns().get(i));
-                array.map(|array| array.as_ref()).ok_or_else(|| {
-                    InputError::whole(&self.file, format!("a column {}", position + 1), "none")
-                })
-            };
-            let weight = self.at.weight.map(column).transpose()?;
-            let rows = Rows { file: &self.file, first_row, options: &self.options, at: self.at };
-            let mut chunk = EdgeChunk::default();
-            rows.read(column(self.at.source)?, column(self.at.target)?, weight, &mut chunk)?;
-            first_row = first_row.saturating_add(batch.num_rows() as u64);
-            chunks.push(chunk);
-        }
-        Ok(chunks)
+        Ok(GroupReader { batches, first_row })
+    }
+}
+
+/// The rest of a row group.
+struct GroupReader {
+    batches: ParquetRecordBatchReader,
+    first_row: u64,
+}
+
+impl GroupReader {
+    fn next_chunk<R>(&mut self, of: &ParquetEdges<R>) -> Result<Option<EdgeChunk>, Error> {
+        let Some(batch) = self.batches.next() else { return Ok(None) };
+        let batch = batch.map_err(|error| wrong(&of.file, error.into()))?;
+        let column = |position: usize| {
+            let found = of.wanted.iter().position(|&wanted| wanted == position);
+            let array = found.and_then(|i| batch.columns().get(i));
+            array.map(|array| array.as_ref()).ok_or_else(|| {
+                InputError::whole(&of.file, format!("a column {}", position + 1), "none")
+            })
+        };
+        let weight = of.at.weight.map(column).transpose()?;
+        let (file, first_row) = (&of.file, self.first_row);
+        let rows = Rows { file, first_row, options: &of.options, at: of.at };
+        let mut chunk = EdgeChunk::default();
+        rows.read(column(of.at.source)?, column(of.at.target)?, weight, &mut chunk)?;
+        self.first_row = first_row.saturating_add(batch.num_rows() as u64);
+        Ok(Some(chunk))
     }
 }
 

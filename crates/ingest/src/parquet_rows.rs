@@ -3,7 +3,7 @@
 //! The Arrow schema that some writers embed is ignored, as for edges: the Parquet types say enough.
 
 use crate::parquet_edges::{guard, is_inside, unsound, wrong};
-use crate::{Error, InputError};
+use crate::{Error, InputError, parquet_sizes};
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
@@ -11,8 +11,9 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
+use std::sync::Arc;
 
-/// Rows of a batch.
+/// Rows of a batch, at most: fewer where texts are long (`parquet_sizes.rs`).
 const BATCH_ROWS: usize = 8192;
 
 /// A Parquet file that is read from its begin to its end.
@@ -59,9 +60,16 @@ impl ParquetRows {
         let place = |one: &usize| read.binary_search(one).unwrap_or_default();
         let order = wanted.iter().map(place).collect();
         let mask = ProjectionMask::roots(metadata.parquet_schema(), read.iter().copied());
+        let mut rows_at_once = BATCH_ROWS;
+        let shared = Arc::new(bytes.clone());
+        for group in metadata.metadata().row_groups() {
+            let is_read = |leaf| mask.leaf_included(leaf);
+            rows_at_once = parquet_sizes::rows_at_once(&shared, group, is_read, rows_at_once)
+                .map_err(|error| wrong(file, error))?;
+        }
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, metadata)
             .with_projection(mask)
-            .with_batch_size(BATCH_ROWS)
+            .with_batch_size(rows_at_once)
             .build()
             .map_err(|error| wrong(file, error))?;
         Ok(Self { reader, file: file.to_owned(), names, order })
@@ -94,7 +102,6 @@ mod tests {
     use arrow_array::{Int64Array, StringArray, cast::AsArray, types::Int64Type};
     use parquet::arrow::ArrowWriter;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     fn file() -> Vec<u8> {
         let id = Arc::new(Int64Array::from_iter(0..20_000)) as _;
@@ -119,6 +126,26 @@ mod tests {
             ids.extend_from_slice(batch.column(1).as_primitive::<Int64Type>().values());
         }
         assert_eq!(ids, (0..20_000).collect::<Vec<i64>>());
+    }
+
+    /// Found by an audit: two gigabytes of a file of one kilobyte.
+    #[test]
+    fn a_long_text_of_a_dictionary_comes_row_by_row() {
+        let text = "long ".repeat(2 << 20);
+        let texts = StringArray::from_iter_values(std::iter::repeat_n(&text, 20));
+        let batch = RecordBatch::try_from_iter([("text", Arc::new(texts) as _)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let mut rows = ParquetRows::open(bytes, "f", None).unwrap();
+        let mut found = 0;
+        while let Some(batch) = rows.next_batch().unwrap() {
+            assert_eq!(batch.num_rows(), 1);
+            assert_eq!(batch.column(0).as_string::<i32>().value(0), text);
+            found += 1;
+        }
+        assert_eq!(found, 20);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::arguments::Arguments;
 use crate::backup::Backups;
 use crate::ops::{Columns, Op, STREAMS, weight_of};
 use crate::values::Work;
-use crate::{Outcome, files, full};
+use crate::{Outcome, files, forks, full};
 use quipu::{
     Database, Durability, Graph, GraphOptions, Isolation, Options, VertexList, WeightType,
     WeightsRef,
@@ -21,12 +21,15 @@ pub(crate) enum Message {
     Begins { stream: usize, number: u32 },
     /// It has returned.
     Done { stream: usize, number: u32 },
+    /// A child of this process has done its worst and ended.
+    Forked,
 }
 
 impl Message {
     pub(crate) fn encode(self) -> [u8; 4] {
         let word = match self {
             Self::Opened => 3,
+            Self::Forked => 2,
             Self::Begins { stream, number } => number << 3 | (stream as u32) << 2,
             Self::Done { stream, number } => number << 3 | (stream as u32) << 2 | 1,
         };
@@ -38,14 +41,17 @@ impl Message {
         let (stream, number) = ((word >> 2 & 1) as usize, word >> 3);
         match word & 3 {
             3 => Self::Opened,
+            2 => Self::Forked,
             1 => Self::Done { stream, number },
             _ => Self::Begins { stream, number },
         }
     }
 
-    fn say(self) -> Outcome<()> {
-        std::io::stdout().lock().write_all(&self.encode()).map_err(|error| error.to_string())?;
-        std::io::stdout().lock().flush().map_err(|error| error.to_string())
+    pub(crate) fn say(self) -> Outcome<()> {
+        // One lock for both: a child of a `fork` in between would have half a message to say.
+        let mut out = std::io::stdout().lock();
+        out.write_all(&self.encode()).map_err(|error| error.to_string())?;
+        out.flush().map_err(|error| error.to_string())
     }
 }
 
@@ -88,6 +94,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     Message::Opened.say()?;
     if arguments.text("only") == Some("open") {
         return wait_for_the_end();
+    }
+    if arguments.number("forking", 0)? > 0 {
+        let db = db.clone();
+        std::thread::spawn(move || {
+            if let Err(message) = forks::run(&db, seed) {
+                eprintln!("{message}");
+                std::process::abort();
+            }
+        });
     }
     let count = arguments.number("operations", u64::MAX)?;
     let mut threads = Vec::new();

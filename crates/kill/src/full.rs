@@ -79,7 +79,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
         let root = disk.as_ref().map_or(inputs.as_path(), |disk| &disk.folder);
         let database = root.join("database");
         let mut series = Series::new(seed, &inputs, &database)?;
-        let mut filler = Filler { series: &mut series, disk: disk.as_ref(), tally: &mut tally };
+        let (disk, tally) = (disk.as_ref(), &mut tally);
+        let mut filler = Filler { series: &mut series, disk, tally, had_reserve: false };
         for _ in 0..ROUNDS_A_FOLDER.min(rounds - done) {
             filler.round(&mut report).map_err(|error| {
                 format!(
@@ -123,6 +124,8 @@ struct Filler<'a> {
     series: &'a mut Series,
     disk: Option<&'a Mount>,
     tally: &'a mut Tally,
+    /// Before the disk became full the database had space of its own for that.
+    had_reserve: bool,
 }
 
 impl Filler<'_> {
@@ -131,7 +134,8 @@ impl Filler<'_> {
         let durability = if self.series.random.below(2) == 0 { "os" } else { "sync" };
         let span = FREE_BYTES.end - FREE_BYTES.start;
         let free = FREE_BYTES.start + self.series.random.below(span);
-        let ballast = self.disk.map(|disk| disk.ballast(free)).transpose()?;
+        let ballast = self.disk.map(|disk| disk.ballast("ballast", free)).transpose()?;
+        self.had_reserve = self.series.database.join("RESERVE").exists();
         let mut child = self.command(durability)?.spawn().map_err(|error| error.to_string())?;
         let kills = self.series.random.below(4) == 0;
         if kills {
@@ -158,16 +162,21 @@ impl Filler<'_> {
         }
         // While the disk is full: to read, nothing needs to be written.
         self.series.verify(Look::ReadOnly, durability, report)?;
-        if self.disk.is_some() {
+        if let Some(disk) = self.disk {
+            // To the last byte. What the database keeps for this lets it open all the same.
+            let rest = disk.ballast("rest", 0)?;
             let options = crate::child::tiny_options(files::durability(durability)?);
             match Database::open(&self.series.database, options) {
                 Ok(_) => self.tally.opened_full += 1,
-                Err(error) => {
+                // What the child was refused before it had a reserve.
+                Err(error) if !self.had_reserve => {
                     check_message(&error.to_string(), &self.series.database)?;
                     self.tally.refused += 1;
                 }
+                Err(error) => return Err(format!("WRONG: not opened on a full disk: {error}")),
             }
             self.series.verify(Look::ReadOnly, durability, report)?;
+            std::fs::remove_file(rest).map_err(text)?;
         }
         if let Some(ballast) = ballast {
             std::fs::remove_file(ballast).map_err(text)?;
@@ -311,8 +320,8 @@ impl Mount {
     }
 
     /// Takes all space but `free` bytes.
-    fn ballast(&self, free: u64) -> Outcome<PathBuf> {
-        let path = self.folder.join("ballast");
+    fn ballast(&self, name: &str, free: u64) -> Outcome<PathBuf> {
+        let path = self.folder.join(name);
         let mut file = std::fs::File::create(&path).map_err(|error| error.to_string())?;
         let page = vec![1_u8; 4096];
         // To the last page, then back: so nobody needs to be asked how much is free.

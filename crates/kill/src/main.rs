@@ -5,7 +5,7 @@
 //! simulated: real processes, the kernel's own file systems, the kernel's own accounts.
 //!
 //! ```text
-//! quipu-kill run [--work graphs|blobs|counters] [--count N] [--seed N] [--seconds N] [--folder PATH] [--json FILE]
+//! quipu-kill run [--work graphs|blobs|counters] [--count N] [--seed N] [--seconds N] [--forking 0|1] [--folder PATH] [--json FILE]
 //! quipu-kill full [--variant tmpfs|file-limit] [--rounds N] [--seed N] [--json FILE]
 //! quipu-kill memory [--edges N] [--limit SIZE] [--cache SIZE] [--folder PATH] [--json FILE]
 //! ```
@@ -23,6 +23,7 @@ mod blobs;
 mod child;
 mod counters;
 mod files;
+mod forks;
 mod full;
 mod memory;
 mod ops;

@@ -26,6 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     let work = Work::of(arguments)?;
     let seed = arguments.number("seed", 1)?;
     let count = arguments.number("count", 200)?;
+    let forking = arguments.number("forking", 0)? > 0;
     let seconds = arguments.number("seconds", u64::MAX / 4)?;
     let deadline = Instant::now().checked_add(Duration::from_secs(seconds.min(1 << 30)));
     let base = base_folder(arguments)?;
@@ -39,9 +40,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
         let kills = KILLS_A_FOLDER.min(count - report.kills);
         let ran = match work {
             Work::Graphs => {
-                Series::new(seed, &path, &path.join("database"))?.run(kills, &mut report)
+                let mut series = Series::new(seed, &path, &path.join("database"))?;
+                series.forking = forking;
+                series.run(kills, &mut report)
             }
-            work => values::Series::new(work, seed, &path)?.run(kills, &mut report),
+            work => {
+                let mut series = values::Series::new(work, seed, &path)?;
+                series.forking = forking;
+                series.run(kills, &mut report)
+            }
         };
         if let Err(message) = ran {
             let of = format!("of seed {}, {}", report.seed, report.work);
@@ -91,6 +98,8 @@ pub(crate) struct Series {
     pub(crate) next: [u32; STREAMS],
     /// Backups of the last child.
     backups: Vec<Begun>,
+    /// Whether writers fork.
+    pub(crate) forking: bool,
 }
 
 /// What a child said before it was killed.
@@ -127,6 +136,7 @@ impl Series {
             states: Default::default(),
             next: [0; STREAMS],
             backups: Vec::new(),
+            forking: false,
         })
     }
 
@@ -225,6 +235,7 @@ impl Series {
         command.arg("child").arg("--folder").arg(&self.database).arg("--inputs").arg(&self.base);
         command.args(["--durability", durability, "--only", only]);
         command.args(["--seed", &self.seed.to_string()]);
+        command.args(["--forking", if self.forking { "1" } else { "0" }]);
         for (stream, next) in self.next.iter().enumerate() {
             command.args([&format!("--first{stream}"), &next.to_string()]);
         }
@@ -245,6 +256,7 @@ impl Series {
         for message in heard.as_chunks::<4>().0 {
             match Message::decode(*message) {
                 Message::Opened => said.opened = true,
+                Message::Forked => report.forked += 1,
                 Message::Begins { stream, number } => {
                     said.began[stream] = Some(number);
                     if matches!(Op::of(self.seed, stream, number), Op::Backup) {

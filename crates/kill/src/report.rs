@@ -32,6 +32,8 @@ pub(crate) struct Report {
     pub(crate) verifications: u64,
     pub(crate) rows_verified: u64,
     pub(crate) folders: u64,
+    /// Children that the writers made by `fork`, and that ended before the kill.
+    pub(crate) forked: u64,
     pub(crate) started: Instant,
 }
 
@@ -55,6 +57,7 @@ impl Report {
             verifications: 0,
             rows_verified: 0,
             folders: 0,
+            forked: 0,
             started: Instant::now(),
         }
     }
@@ -81,6 +84,7 @@ impl Report {
              left an unfinished table: {}\nleft sorted runs of an import: {}\nleft chunks of an unfinished value: {}\n\
              cost what was not flushed, under none: {}\n\
              backups restored and compared: {}, interrupted and refused: {}\n\
+             children that tried what was not theirs: {}\n\
              commits acknowledged: {}\nin flight and there after all: {}\nverifications: {}\n{}",
             self.line(),
             self.started.elapsed().as_secs_f64(),
@@ -95,6 +99,7 @@ impl Report {
             self.lost_unflushed,
             self.backups_restored,
             self.backups_refused,
+            self.forked,
             self.commits,
             self.in_flight_kept,
             self.verifications,
@@ -109,6 +114,7 @@ impl Report {
             "kills": self.kills,
             "seconds": self.started.elapsed().as_secs_f64(),
             "folders": self.folders,
+            "forked": self.forked,
             "kills_by_phase": self.by_phase,
             "kills_by_durability": self.by_durability,
             "left_unfinished_tables": self.left_tables,

@@ -138,6 +138,8 @@ pub(crate) struct Series {
     judge: Box<dyn Judge>,
     /// Each stream's next operation.
     next: [u32; STREAMS],
+    /// Whether writers fork.
+    pub(crate) forking: bool,
 }
 
 /// What a child said before it was killed.
@@ -151,7 +153,9 @@ impl Series {
     pub(crate) fn new(work: Work, seed: u64, base: &Path) -> Outcome<Self> {
         std::fs::create_dir_all(base).map_err(|error| error.to_string())?;
         let (random, judge) = (Random::new(!seed), work.judge(seed)?);
-        Ok(Self { work, seed, random, database: base.join("database"), judge, next: [0; STREAMS] })
+        let database = base.join("database");
+        let next = [0; STREAMS];
+        Ok(Self { work, seed, random, database, judge, next, forking: false })
     }
 
     pub(crate) fn run(&mut self, kills: u64, report: &mut Report) -> Outcome<()> {
@@ -223,6 +227,7 @@ impl Series {
         let mut command = Command::new(program);
         command.args(["child", "--work", self.work.name(), "--durability", durability]);
         command.args(["--only", only, "--seed", &self.seed.to_string()]);
+        command.args(["--forking", if self.forking { "1" } else { "0" }]);
         command.arg("--folder").arg(&self.database);
         for (stream, next) in self.next.iter().enumerate() {
             command.args([&format!("--first{stream}"), &next.to_string()]);
@@ -237,6 +242,7 @@ impl Series {
         for message in heard.as_chunks::<4>().0 {
             match Message::decode(*message) {
                 Message::Opened => opened = true,
+                Message::Forked => report.forked += 1,
                 Message::Begins { stream, number } => {
                     began[stream] = Some(number);
                     self.judge.begins(stream, number);

@@ -11,7 +11,7 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::open::{TABLES, WAL, missing, table_folder_names};
+use crate::open::{TABLES, WAL, missing, table_folder_names, table_folders};
 use crate::record;
 use crate::wal::{self, Wal, WalError, WalOptions};
 use base::Corruption;
@@ -81,6 +81,11 @@ pub fn check_folder(
     progress: Progress<'_>,
 ) -> Result<CheckReport> {
     let start = env.monotonic_us();
+    let folder = &env.resolved(folder).map_err(env_error)?;
+    if !env.exists(folder) {
+        return Err(missing(folder));
+    }
+    let _held = env.hold(folder).map_err(env_error)?;
     let mut attempt = 0;
     loop {
         let mut report = CheckReport::default();
@@ -158,8 +163,8 @@ fn check_named(
 
 /// What tables are read through when the database is not open.
 pub(crate) fn files_of(env: &Arc<dyn Env>, folder: &Path, state: &State) -> Result<Arc<Context>> {
-    let folders: Vec<PathBuf> =
-        table_folder_names(state, folder, &[])?.iter().map(|name| folder.join(name)).collect();
+    let names = table_folder_names(state, state.identity().unwrap_or(0), &[])?;
+    let folders = table_folders(&**env, folder, &names)?;
     let cache = Arc::new(BlockCache::new(1 << 20));
     let next = state.next_table_id();
     let options = TreeOptions::default();

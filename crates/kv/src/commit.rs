@@ -8,6 +8,7 @@
 //! before (`existence.rs`).
 
 use crate::inner::{Inner, Writer};
+use crate::maintenance::ToldOfPanic;
 use crate::normalise::normalise;
 use crate::record;
 use crate::trees::{Entry, Trees};
@@ -107,6 +108,7 @@ impl Inner {
             }
         }
         let seq = writer.last_seq + 1;
+        let _told = ToldOfPanic::of(self, "a commit");
         self.apply(writer, &trees, &tables, seq)?;
         Ok(seq)
     }
@@ -188,7 +190,7 @@ impl Inner {
         } else if active >= self.options.memtable_bytes {
             let true_bytes: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
             self.active_bytes.store(true_bytes, Ordering::Relaxed);
-            if true_bytes >= self.options.memtable_bytes {
+            if true_bytes >= self.options.memtable_bytes && self.reserve.may_flush(true_bytes) {
                 self.seal(writer)?;
                 self.queue_flush();
             }
@@ -199,6 +201,7 @@ impl Inner {
     /// Returns once the log is synced up to `seq`, and publishes it. Whoever waits for the lock
     /// while another thread syncs usually finds its own commit synced too.
     pub(crate) fn sync_to(&self, seq: u64) -> Result<()> {
+        let _told = ToldOfPanic::of(self, "a sync");
         let mut synced = self.synced.lock();
         if *synced >= seq {
             hit(Mark::SyncShared);

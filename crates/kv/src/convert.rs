@@ -36,6 +36,7 @@ pub(crate) fn tree_error(error: lsm::Error) -> Error {
 pub(crate) fn env_error(error: EnvError) -> Error {
     match &error {
         EnvError::Locked { .. } => Error::caused(ErrorKind::Locked, error),
+        EnvError::Forked { .. } => Error::caused(ErrorKind::Forked, error),
         _ => Error::caused(ErrorKind::Io, error),
     }
 }

@@ -8,10 +8,11 @@
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::open::{
-    Replayed, TABLES, WAL, assemble, context, missing, missing_table, open_trees, replay,
-    table_folder_names,
+    Replayed, TABLES, WAL, assemble, context, hold_within, missing, missing_table, open_trees,
+    replay, table_folder_names, table_folders,
 };
 use crate::options::KvOptions;
+use crate::reserve::Reserve;
 use crate::trees::Trees;
 use crate::wal::{Follow, WalReader};
 use base::Corruption;
@@ -38,11 +39,17 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     if !env.exists(&folder.join(CURRENT)) {
         return Err(no_manifest(&*env, folder));
     }
+    let mut held = vec![env.hold(folder).map_err(env_error)?];
     let state = read_manifest(&*env, folder)?;
-    let names = table_folder_names(&state, folder, &[])?;
-    let folders = names.iter().map(|name| folder.join(name)).collect();
+    let names = table_folder_names(&state, state.identity().unwrap_or(0), &[])?;
+    let folders = table_folders(&*env, folder, &names)?;
+    for outer in folders.iter().skip(1).filter(|outer| env.exists(outer)) {
+        held.push(hold_within(&*env, outer)?);
+    }
     let context = context(&env, &options, folders, &state);
-    let inner = assemble(env, folder, options, context, Trees::default(), None, None);
+    let reserve = Reserve::of(&env, folder, &options, false);
+    let inner = assemble(env, folder, options, context, Trees::default(), None, None, reserve);
+    *inner.held.lock() = held;
     refresh(&inner)?;
     Ok(inner)
 }
@@ -64,7 +71,8 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
         now_us < *end_us.get_or_insert(now_us.saturating_add(PATIENCE_US))
     };
     for _ in (0..).take_while(patient) {
-        let state = read_manifest(&*inner.env, &inner.folder)?;
+        let state =
+            read_manifest(&*inner.env, &inner.folder).map_err(|error| moved_or(inner, error))?;
         if let Some(now) = position.as_mut().filter(|now| now.state == state) {
             let trees = inner.trees.load_full();
             match follow(&trees, now, &inner.folder)? {
@@ -135,6 +143,12 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
             "the writer replaces its files faster than they can be opened\nhint: try again",
         )
     }))
+}
+
+/// Why a folder that was a database is none any more: it may have been removed, with another one at its path.
+fn moved_or(inner: &Inner, error: Error) -> Error {
+    let moved = inner.held.lock().first().and_then(|folder| folder.check().err());
+    moved.map_or(error, env_error)
 }
 
 fn read_manifest(env: &dyn Env, folder: &Path) -> Result<State> {

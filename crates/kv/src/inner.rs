@@ -9,6 +9,8 @@
 //! 4. `manifest`: inside one of the above.
 //! 5. `snapshots`: a leaf.
 //!
+//! A process that inherited all this by `fork` takes none of them ([`Inner::check_process`]): who holds one may not be there.
+//!
 //! Readers take none of them but the last, and that only to hold a moment.
 //!
 //! # Invariants
@@ -31,7 +33,7 @@ use base::KeyspaceId;
 use env::sync::ArcSwap;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, RwLock};
-use env::{Env, FolderLock, Signal};
+use env::{Env, FolderLock, HeldFolder, Owner, Signal};
 use lsm::context::Context;
 use lsm::manifest::Manifest;
 use std::path::PathBuf;
@@ -51,6 +53,8 @@ pub(crate) struct Writer {
 
 /// See the module's header.
 pub(crate) struct Inner {
+    /// The process that opened it.
+    pub(crate) owner: Owner,
     pub(crate) env: Arc<dyn Env>,
     pub(crate) folder: PathBuf,
     pub(crate) options: KvOptions,
@@ -97,8 +101,12 @@ pub(crate) struct Inner {
     /// Why compaction stopped, if it did; writes go on.
     pub(crate) compaction_error: Mutex<Option<Error>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
+    /// The database's folder and those of its tables, until it is closed: all its files are reached from them.
+    pub(crate) held: Mutex<Vec<Arc<dyn HeldFolder>>>,
     /// Where a follower stands; `None` in a writer.
     pub(crate) follower: Mutex<Option<crate::follower::Position>>,
+    /// Space for when the disk is full.
+    pub(crate) reserve: crate::reserve::Reserve,
     /// Trees of dropped keyspaces whose files wait for their last reader.
     pub(crate) obsolete: Mutex<lsm::tree::ObsoleteFiles>,
 }
@@ -110,8 +118,15 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
+    /// Fails in a process that inherited the store by `fork`. Asked first wherever the store is entered.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.owner.check().map_err(env_error)
+    }
+
     /// Fails unless the store may write.
     pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_process()?;
         if self.options.read_only {
             return Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"));
         }

@@ -25,6 +25,7 @@ mod read_flush;
 mod reader;
 mod record;
 mod repair;
+mod reserve;
 mod restore;
 mod snapshots;
 mod transaction;
@@ -36,7 +37,7 @@ pub use backup::{BackupOptions, BackupReport};
 pub use check::check_folder;
 pub use options::KvOptions;
 pub use repair::{Doubts, LostRange, Salvaged, SalvagedKeyspace, salvage};
-pub use restore::{RestoreOptions, RestoreReport, restore};
+pub use restore::{RestoreOptions, RestoreReport, remove, restore};
 
 use base::{KeyspaceId, SeqNo};
 use bulk::KvBulk;
@@ -85,11 +86,21 @@ impl Kv {
 
 impl Drop for Kv {
     fn drop(&mut self) {
+        if !self.inner.owner.is_surely_here() {
+            // What it is made of is the parent's: no file is closed, no thread joined, no lock taken.
+            std::mem::forget(Arc::clone(&self.inner));
+            return;
+        }
         let _ = self.close();
     }
 }
 
 impl Store for Kv {
+    #[inline]
+    fn check_process(&self) -> Result<()> {
+        self.inner.check_process()
+    }
+
     fn create_keyspaces(&self, new: &[NewKeyspace]) -> Result<Vec<KeyspaceId>> {
         let inner = &self.inner;
         inner.check_writable()?;
@@ -205,6 +216,7 @@ impl Store for Kv {
     }
 
     fn wait_for_room(&self) -> Result<()> {
+        self.inner.check_process()?;
         self.inner.wait_for_room()
     }
 
@@ -213,7 +225,7 @@ impl Store for Kv {
     }
 
     fn commits_at_once(&self) -> bool {
-        self.inner.commits_at_once()
+        self.inner.owner.is_here() && self.inner.commits_at_once()
     }
 
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
@@ -229,6 +241,7 @@ impl Store for Kv {
     }
 
     fn settle(&self) -> Result<()> {
+        self.inner.check_process()?;
         match self.inner.options.durability {
             Durability::Sync => Ok(()),
             Durability::None | Durability::Os if self.inner.env.is_volatile() => Ok(()),
@@ -237,11 +250,15 @@ impl Store for Kv {
     }
 
     fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
+        self.inner.check_process()?;
         self.inner.compact_everything(go_on)
     }
 
     fn stats(&self) -> StoreStats {
         let inner = &self.inner;
+        if !inner.owner.is_here() {
+            return StoreStats::default();
+        }
         let trees = inner.trees.load();
         let keyspaces = trees.iter().map(|entry| {
             let stats = entry.tree.stats();
@@ -274,15 +291,24 @@ impl Store for Kv {
     }
 
     fn check(&self, progress: Progress<'_>) -> Result<CheckReport> {
+        self.inner.check_process()?;
         check::check(&self.inner, progress)
     }
 
     fn refresh(&self) -> Result<()> {
+        self.inner.check_process()?;
         if self.inner.options.read_only { follower::refresh(&self.inner) } else { Ok(()) }
     }
 
     fn is_read_only(&self) -> bool {
         self.inner.options.read_only
+    }
+
+    fn check_open(&self) -> Result<()> {
+        match self.inner.closing.load(Ordering::Relaxed) {
+            true => Err(reader::closed()),
+            false => Ok(()),
+        }
     }
 
     fn lend_cache(&self, bytes: u64) -> Box<dyn Send> {
@@ -291,12 +317,16 @@ impl Store for Kv {
 
     fn close(&self) -> Result<()> {
         let inner = &self.inner;
+        if !inner.owner.is_surely_here() {
+            return Ok(());
+        }
         let mut closed = self.closed.lock();
         if std::mem::replace(&mut *closed, true) {
             return Ok(());
         }
         if inner.options.read_only {
             inner.closing.store(true, Ordering::Release);
+            inner.held.lock().clear();
             return Ok(());
         }
         {
@@ -309,7 +339,12 @@ impl Store for Kv {
         drop(inner.loading.write());
         drop(inner.compacting.lock());
         // What is in tables needs no replay at the next opening; under `none` it is kept only so.
-        let flushed = inner.poison.check().and_then(|()| inner.flush_all());
+        let has_log = inner.writer.lock().wal.is_some();
+        let flushed = match inner.check_room() {
+            // The log keeps it.
+            Err(_) if has_log => inner.poison.check(),
+            _ => inner.poison.check().and_then(|()| inner.flush_all()),
+        };
         drop(inner.maintenance.lock());
         let wal = inner.writer.lock().wal.take();
         let logged =
@@ -318,7 +353,14 @@ impl Store for Kv {
         inner.collect_obsolete();
         // Whatever failed: the folder is free for the next one, who reads what is really there.
         inner.lock.lock().take();
+        inner.held.lock().clear();
         flushed.and(logged)
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        let inner = &self.inner;
+        let mut folders = std::iter::once(&inner.folder).chain(&inner.context.folders);
+        !inner.env.is_volatile() && folders.any(|folder| inner.env.is_within(path, folder))
     }
 }
 

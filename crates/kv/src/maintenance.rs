@@ -10,14 +10,27 @@ use lsm::manifest::VersionEdit;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Result};
 
-/// A flush that panics leaves its generation sealed: writers would wait for it for ever.
-pub(crate) struct ToldOfPanic<'a>(pub(crate) &'a Inner);
+/// Poisons the store where something ends in a panic that nobody else could go on behind. A flush leaves its generation
+/// sealed, and writers would wait for it for ever; a commit may be in the log and not in memory, or there in part.
+pub(crate) struct ToldOfPanic<'a> {
+    inner: &'a Inner,
+    what: &'static str,
+    /// There was one already: what panicked is a caller's, and this runs in its destructors.
+    before: bool,
+}
+
+impl<'a> ToldOfPanic<'a> {
+    pub(crate) fn of(inner: &'a Inner, what: &'static str) -> Self {
+        Self { inner, what, before: std::thread::panicking() }
+    }
+}
 
 impl Drop for ToldOfPanic<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.poisoned(Error::new(ErrorKind::Poisoned, "a flush ended in a panic"));
-            self.0.progress.notify();
+        if std::thread::panicking() && !self.before {
+            let message = format!("{} ended in a panic", self.what);
+            self.inner.poisoned(Error::new(ErrorKind::Poisoned, message));
+            self.inner.progress.notify();
         }
     }
 }
@@ -60,7 +73,7 @@ impl Inner {
         if !self.flush_queued.swap(true, Ordering::AcqRel) {
             let inner = Arc::clone(self);
             let job = move || {
-                let _told = ToldOfPanic(&inner);
+                let _told = ToldOfPanic::of(&inner, "a flush");
                 inner.flush_queued.store(false, Ordering::Release);
                 let guard = inner.maintenance.lock();
                 // A failure has poisoned the store, and the next writer is told.
@@ -87,6 +100,7 @@ impl Inner {
         then: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let guard = self.maintenance.lock();
+        self.check_room()?;
         self.flush_sealed()?;
         let newest;
         {
@@ -111,6 +125,22 @@ impl Inner {
         self.progress.notify();
         self.queue_compaction();
         done
+    }
+
+    /// Fails where tables of what is in memory would fill the disk once more that was full when the database was
+    /// opened. A flush that begins and fails would end all writing.
+    pub(crate) fn check_room(&self) -> Result<()> {
+        let bytes = self.trees.load().iter().map(|entry| entry.tree.active_bytes()).sum();
+        if self.reserve.may_flush(bytes) {
+            return Ok(());
+        }
+        let folder = self.folder.display();
+        let what =
+            format!("the disk of {folder} is full: {bytes} bytes of memory cannot become tables");
+        Err(Error::new(
+            ErrorKind::Io,
+            format!("{what}\nhint: drop a relation, or remove other files"),
+        ))
     }
 
     /// Writes the sealed generation, if there is one, into tables and lets its log go. The caller
@@ -199,6 +229,10 @@ impl Inner {
             entry.tree.collect_obsolete();
         }
         self.obsolete.lock().collect(&*self.env);
+        if self.reserve.fill() {
+            // There is room again to merge without being asked.
+            *self.compaction_error.lock() = None;
+        }
     }
 
     /// Queues compaction until nothing is due, unless it is queued or switched off.

@@ -6,14 +6,15 @@ use crate::inner::{Inner, Writer};
 use crate::options::KvOptions;
 use crate::poison::Poison;
 use crate::record;
+use crate::reserve::{Reserve, frugal_segment_bytes};
 use crate::snapshots::Snapshots;
 use crate::trees::{Entry, Trees};
 use crate::wal::{Wal, WalOptions};
 use base::sabotage::{Switch, is_on};
-use base::{Corruption, KeyspaceId, TableId, checksum};
+use base::{Corruption, KeyspaceId, TableId};
 use env::sync::ArcSwap;
 use env::sync::{Mutex, RwLock};
-use env::{Env, EnvError, LogMode};
+use env::{Env, EnvError, HeldFolder, LogMode};
 use lsm::context::Context;
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
 use lsm::table::BlockCache;
@@ -34,10 +35,43 @@ const FILTER_SHARE: u64 = 4;
 
 /// Opens or creates the database in `folder`.
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
+    let folder = &env.resolved(folder).map_err(env_error)?;
     if options.read_only {
         return crate::follower::open(env, folder, options);
     }
     crate::restore::finish_interrupted(&*env, folder)?;
+    let mut frugal = crate::reserve::is_needed(&*env, folder, &options)?;
+    let mut opened = open_here(&env, folder, &options, frugal);
+    while let Err(error) = &opened {
+        if !crate::reserve::is_disk_full(error) {
+            break;
+        }
+        // First with what there is, then with ever more of the reserve.
+        if frugal && !crate::reserve::give_up_part(&*env, folder, &options)? {
+            break;
+        }
+        frugal = true;
+        opened = open_here(&env, folder, &options, frugal);
+    }
+    opened
+}
+
+/// Opens or creates the database in a folder that is reached by no link. `frugal`: with little room on the disk.
+fn open_here(
+    env: &Arc<dyn Env>,
+    folder: &Path,
+    options: &KvOptions,
+    frugal: bool,
+) -> Result<Arc<Inner>> {
+    let (env, options) = (Arc::clone(env), options.clone());
+    let was_there = env.exists(folder);
+    if !was_there {
+        if !options.create {
+            return Err(missing(folder));
+        }
+        create_folder(&*env, folder)?;
+    }
+    let mut held = vec![env.hold(folder).map_err(env_error)?];
     let exists = env.exists(&folder.join(CURRENT));
     if exists && let Some(parent) = folder.parent() {
         // A restore may have been killed between its last renaming and the sync of it.
@@ -47,33 +81,13 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         if !options.create {
             return Err(missing(folder));
         }
-        create_folder(&*env, folder)?;
-        let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
-            name != LOCK
-                && name != TABLES
-                && name != WAL
-                && !name.starts_with("MANIFEST-")
-                && !name.starts_with(CURRENT)
-        });
-        // Both folders come after `CURRENT`: without it, what is in them would be given up.
-        for folder_within in [TABLES, WAL].map(|name| folder.join(name)) {
-            if env.list(&folder_within).is_ok_and(|names| !names.is_empty()) {
-                let what = format!("it is missing, but {} is not empty", folder_within.display());
-                return Err(tree_error(Corruption::new(&folder.join(CURRENT), 0, what).into()));
-            }
+        if was_there {
+            create_folder(&*env, folder)?;
         }
-        if let Some(name) = stranger {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!(
-                    "{} is no Quipu database and not empty: it holds \"{name}\"\n\
-                     hint: name an empty or a new folder",
-                    folder.display()
-                ),
-            ));
-        }
+        check_is_free(&*env, folder)?;
     }
     let lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
+    crate::restore::unmark(&*env, folder)?;
     let (mut manifest, state) = if exists {
         Manifest::open(Arc::clone(&env), folder).map_err(tree_error)?
     } else {
@@ -81,8 +95,9 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         let state = manifest.state().clone();
         (manifest, state)
     };
-    let names = table_folder_names(&state, folder, &options.table_folders)?;
-    let folders: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
+    let identity = state.identity().unwrap_or_else(|| new_identity(&*env));
+    let names = table_folder_names(&state, identity, &options.table_folders)?;
+    let folders = table_folders(&*env, folder, &names)?;
     for (at, folder) in folders.iter().enumerate() {
         // One that the manifest knows was durable before it did, unless somebody removed it.
         if at < state.folders().len() && env.exists(folder) {
@@ -90,19 +105,51 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         } else {
             create_folder(&*env, folder)?;
         }
+        if at > 0 {
+            held.push(hold_within(&*env, folder)?);
+        }
     }
     if names != state.folders() || state.identity().is_none() {
         // Before any table lies in a new one.
-        let identity = state.identity().is_none().then(|| new_identity(&*env));
+        let identity = state.identity().is_none().then_some(identity);
         let edit = VersionEdit { folders: Some(names), identity, ..VersionEdit::default() };
         manifest.append(&edit).map_err(tree_error)?;
     }
     let context = context(&env, &options, folders, &state);
     remove_strays(&*env, &context, &|id| named(&state).contains(&id))?;
     let trees = open_trees(&context, &state).map_err(missing_table)?;
-    let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock));
+    let reserve = Reserve::of(&env, folder, &options, frugal);
+    let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock), reserve);
+    *inner.held.lock() = held;
     recover(&inner, &state)?;
     Ok(inner)
+}
+
+/// Fails where something is in the folder that a database without `CURRENT` does not have.
+fn check_is_free(env: &dyn Env, folder: &Path) -> Result<()> {
+    let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
+        name != LOCK
+            && name != TABLES
+            && name != WAL
+            && !name.starts_with("MANIFEST-")
+            && !name.starts_with(CURRENT)
+    });
+    // Both folders come after `CURRENT`: without it, what is in them would be given up.
+    for folder_within in [TABLES, WAL].map(|name| folder.join(name)) {
+        if env.list(&folder_within).is_ok_and(|names| !names.is_empty()) {
+            let what = format!("it is missing, but {} is not empty", folder_within.display());
+            return Err(tree_error(Corruption::new(&folder.join(CURRENT), 0, what).into()));
+        }
+    }
+    let Some(name) = stranger else { return Ok(()) };
+    Err(Error::new(
+        ErrorKind::InvalidInput,
+        format!(
+            "{} is no Quipu database and not empty: it holds \"{name}\"\n\
+             hint: name an empty or a new folder",
+            folder.display()
+        ),
+    ))
 }
 
 /// A table that the manifest names and that is not there is damage: nobody else removes files of a folder
@@ -171,14 +218,18 @@ pub(crate) fn missing(folder: &Path) -> Error {
     )
 }
 
+/// What the names of folders for tables begin with that lie outside of the database's own folder.
+const OUTER: &str = "quipu-";
+
 /// What the manifest calls the folders that hold tables: the database's own first, those it knows, and
 /// the new ones, in this order for ever, because a table is found by the position of its folder.
 ///
 /// In a folder that the user names, each database has one of its own: opening removes tables that the
-/// manifest does not name, and they must never be another database's.
+/// manifest does not name, and they must never be another database's. So its name is not made of the database's path:
+/// when the database was moved, another one may come to that path.
 pub(crate) fn table_folder_names(
     state: &State,
-    database: &Path,
+    identity: u128,
     new: &[PathBuf],
 ) -> Result<Vec<String>> {
     let mut names = state.folders().to_vec();
@@ -186,18 +237,48 @@ pub(crate) fn table_folder_names(
         names.push(TABLES.to_owned());
     }
     for path in new {
-        let own = format!("quipu-{:016x}", checksum(database.as_os_str().as_encoded_bytes()));
-        let own = path.join(own);
+        let own = path.join(format!("{OUTER}{:016x}", (identity >> 64) as u64));
         let name = own.to_str().ok_or_else(|| {
             let message = format!("the table folder {} is not UTF-8", path.display());
             Error::new(ErrorKind::InvalidInput, message)
         })?;
-        // One that is known keeps its name, also when the database was moved since.
+        // One that is known keeps its name.
         if !names.iter().any(|known| Path::new(known).parent() == Some(path)) {
             names.push(name.to_owned());
         }
     }
     Ok(names)
+}
+
+/// Paths of the folders of these names. Of what the user named as a table folder links are followed, and of nothing below.
+pub(crate) fn table_folders(
+    env: &dyn Env,
+    database: &Path,
+    names: &[String],
+) -> Result<Vec<PathBuf>> {
+    let path = |name: &String| {
+        let path = Path::new(name);
+        let own = path.file_name().and_then(|own| own.to_str());
+        match (path.parent(), own) {
+            _ if name == TABLES => Ok(database.join(TABLES)),
+            (Some(above), Some(own)) if path.is_absolute() && own.starts_with(OUTER) => {
+                Ok(env.resolved(above).map_err(env_error)?.join(own))
+            }
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "the manifest names {name:?} as a folder of tables, which is none of a database"
+                ),
+            )),
+        }
+    };
+    names.iter().map(path).collect()
+}
+
+/// Holds a folder that must be one itself, and no link to one.
+pub(crate) fn hold_within(env: &dyn Env, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
+    let _above = env.hold(crate::restore::parent(folder)).map_err(env_error)?;
+    env.hold(folder).map_err(env_error)
 }
 
 pub(crate) fn context(
@@ -253,6 +334,7 @@ pub(crate) fn open_trees(context: &Arc<Context>, state: &State) -> Result<Trees>
     Ok(trees)
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parts of an open database, each once")]
 pub(crate) fn assemble(
     env: Arc<dyn Env>,
     folder: &Path,
@@ -261,8 +343,10 @@ pub(crate) fn assemble(
     trees: Trees,
     manifest: Option<Manifest>,
     lock: Option<Box<dyn env::FolderLock>>,
+    reserve: Reserve,
 ) -> Arc<Inner> {
     Arc::new(Inner {
+        owner: env::Owner::here(),
         progress: env.signal(),
         env,
         folder: folder.to_owned(),
@@ -292,6 +376,8 @@ pub(crate) fn assemble(
         released_at: 0.into(),
         compaction_error: Mutex::new(None),
         lock: Mutex::new(lock),
+        held: Mutex::default(),
+        reserve,
         follower: Mutex::new(None),
         obsolete: Mutex::default(),
     })
@@ -309,13 +395,17 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
             Durability::Sync => LogMode::Write,
             Durability::Os | Durability::None => LogMode::Mapped,
         },
+        first_segment_bytes: match inner.reserve.is_frugal() {
+            true => frugal_segment_bytes(&inner.options),
+            false => WalOptions::default().first_segment_bytes,
+        },
         ..WalOptions::default()
     };
     let trees = inner.trees.load_full();
     let mut last_seq = state.last_seq();
     let flushed = last_seq;
     let mut held_back = Vec::new();
-    let wal = Wal::open(
+    let mut wal = Wal::open(
         Arc::clone(&inner.env),
         &wal_folder,
         state.wal_first_live(),
@@ -349,6 +439,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
             Ok(())
         },
     )?;
+    wal.be_frugal(inner.reserve.frugal())?;
     if state.wal_first_live() == 0 {
         // From now on a log that is gone is missed.
         let edit = VersionEdit { wal_first_live: Some(wal.first_segment()), ..Default::default() };
@@ -362,7 +453,9 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     writer.wal = Some(wal);
     let replayed: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
     inner.active_bytes.store(replayed, env::sync::atomic::Ordering::Relaxed);
-    if none || replayed >= inner.options.memtable_bytes {
+    // On a full disk what the log holds becomes tables as soon as it may, so that the log's space comes back.
+    let due = replayed >= inner.options.memtable_bytes || inner.reserve.is_frugal() && replayed > 0;
+    if none || due && inner.reserve.may_flush(replayed) {
         base::mark::hit(base::mark::Mark::ReplayFlushed);
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
@@ -377,6 +470,13 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
         wal.close().map_err(|error| inner.poisoned(error.into()))?;
     }
     drop(writer);
+    if inner.reserve.is_frugal() {
+        *inner.compaction_error.lock() = Some(Error::new(
+            ErrorKind::Io,
+            "the disk was full when the database was opened\n\
+             hint: remove rows or relations, and compact",
+        ));
+    }
     inner.after_install();
     inner.queue_compaction();
     Ok(())

@@ -62,7 +62,7 @@ impl Inner {
         hit(Mark::FlushedForScans);
         let (inner, keyspace) = (Arc::clone(self), entry.info.id);
         let job = move || {
-            let _told = ToldOfPanic(&inner);
+            let _told = ToldOfPanic::of(&inner, "a flush");
             // A failure has poisoned the store, and the next writer is told.
             let _ = inner.flush_for_scans(keyspace, in_memory > 0);
             inner.read_flush_queued.store(false, Ordering::Release);

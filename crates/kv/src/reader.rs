@@ -1,10 +1,11 @@
 //! Reading: the newest state, a held moment, and a moment under a transaction's own writes.
 
-use crate::convert::tree_error;
+use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::trees::{Entry, Trees};
 use base::sabotage::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
+use env::Owner;
 use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
 use lsm::view::{Cursor, ReadAt, SuperVersion};
@@ -24,10 +25,14 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// In a process that inherited the store it holds nothing, and every read through it fails.
     pub(crate) fn new(inner: &Arc<Inner>) -> Self {
         // The keyspaces first: one created after this moment is then empty at it, never half there.
         let trees = inner.trees.load_full();
-        let seq = inner.snapshots.acquire();
+        let seq = match inner.owner.is_here() {
+            true => inner.snapshots.acquire(),
+            false => 0,
+        };
         Self { inner: Arc::clone(inner), trees, seq }
     }
 
@@ -42,7 +47,9 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.inner.snapshots.release(self.seq);
+        if self.inner.owner.is_here() {
+            self.inner.snapshots.release(self.seq);
+        }
     }
 }
 
@@ -84,6 +91,20 @@ impl At<'_> {
         self.view.scan_into(range, self.read_at(), p, limit, out).map_err(tree_error)
     }
 
+    pub(crate) fn scan_some_into(
+        &self,
+        range: &KeyRange,
+        p: Projection,
+        limit: usize,
+        bytes_max: usize,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let (before, bytes) = (out.rows, out.heap_bytes());
+        let most = lsm::view::Most { rows: limit, bytes: bytes_max };
+        self.view.scan_within(range, self.read_at(), p, most, out).map_err(tree_error)?;
+        Ok(out.rows - before >= limit || out.heap_bytes() - bytes >= bytes_max)
+    }
+
     pub(crate) fn scan_back_into(
         &self,
         range: &KeyRange,
@@ -108,7 +129,7 @@ impl At<'_> {
         self.inner.flush_if_passed_often(self.entry, self.view);
         let overlay = self.overlay.cloned();
         let cursor = self.view.cursor(self.entry.tree.context(), range, self.seq, overlay, p);
-        Ok(Box::new(Stream { cursor }))
+        Ok(Box::new(Stream { owner: self.inner.owner, cursor }))
     }
 
     pub(crate) fn count(&self) -> Result<u64> {
@@ -148,11 +169,13 @@ impl At<'_> {
 
 /// A cursor holds its tables and memtables, so it needs no registered moment.
 struct Stream {
+    owner: Owner,
     cursor: Cursor,
 }
 
 impl Scan for Stream {
     fn next_batch(&mut self, rows_max: usize, out: &mut Batch) -> Result<bool> {
+        self.owner.check().map_err(env_error)?;
         self.cursor.next_batch(rows_max, out).map_err(tree_error)
     }
 }
@@ -168,6 +191,7 @@ impl Inner {
         keyspace: KeyspaceId,
         f: impl FnOnce(&At<'_>) -> Result<R>,
     ) -> Result<R> {
+        self.check_process()?;
         if self.closing.load(Ordering::Relaxed) {
             return Err(closed());
         }
@@ -218,6 +242,20 @@ macro_rules! read_through {
                 out: &mut Batch,
             ) -> Result<()> {
                 self.$with(keyspace, |at| at.scan_into(range, projection, limit, out))
+            }
+
+            fn scan_some_into(
+                &self,
+                keyspace: KeyspaceId,
+                range: &KeyRange,
+                projection: Projection,
+                limit: usize,
+                bytes_max: usize,
+                out: &mut Batch,
+            ) -> Result<bool> {
+                self.$with(keyspace, |at| {
+                    at.scan_some_into(range, projection, limit, bytes_max, out)
+                })
             }
 
             fn scan_back_into(
@@ -303,6 +341,7 @@ impl Held {
         keyspace: KeyspaceId,
         f: impl FnOnce(&At<'_>) -> Result<R>,
     ) -> Result<R> {
+        self.inner.check_process()?;
         if self.inner.closing.load(Ordering::Relaxed) {
             return Err(closed());
         }
@@ -320,6 +359,7 @@ impl Snapshot for Held {
     }
 
     fn changed_at(&self, keyspace: KeyspaceId) -> Result<SeqNo> {
+        self.inner.check_process()?;
         let newest = self.trees.get(keyspace)?.tree.newest_change();
         let moment = self.moment();
         // Newer changes hide which were the last that are seen here.
@@ -327,6 +367,7 @@ impl Snapshot for Held {
     }
 
     fn changed_since(&self, keyspace: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>> {
+        self.inner.check_process()?;
         Ok(self.trees.get(keyspace)?.tree.changed_between(since.0, self.moment()))
     }
 }

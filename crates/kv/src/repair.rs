@@ -170,10 +170,14 @@ pub fn salvage(
     memtable_bytes: u64,
     progress: Progress<'_>,
 ) -> Result<Salvaged> {
+    let source = &env.resolved(source).map_err(env_error)?;
+    let target = &env.resolved(target).map_err(env_error)?;
     if !env.exists(source) {
         return Err(missing(source));
     }
     prepare_target(&**env, source, target)?;
+    let _source_held = env.hold(source).map_err(env_error)?;
+    let _target_held = env.hold(target).map_err(env_error)?;
     let manifest = Manifest::salvage(&**env, source).map_err(tree_error)?;
     let SalvagedManifest { state, damages, is_newest, .. } = manifest;
     let mut salvaged = Salvaged { damages, manifest_whole: is_newest, ..Salvaged::default() };
@@ -226,7 +230,7 @@ pub fn salvage(
 
 fn prepare_target(env: &dyn Env, source: &Path, target: &Path) -> Result<()> {
     let invalid = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
-    if target.starts_with(source) {
+    if env.is_within(target, source) {
         return invalid(format!("{} lies in the database itself", target.display()));
     }
     if env.exists(target) && !env.list(target).map_err(env_error)?.is_empty() {

@@ -15,6 +15,11 @@
 //! | `TARGET.restore-new` | not finished | removed |
 //! | `TARGET.restore-ready` | sound, to replace the target | becomes the target |
 //! | `TARGET.restore-old` | the database that was replaced | becomes the target if there is no `restore-ready` |
+//!
+//! # What is removed
+//! A folder under one of these names may be somebody else's, and a database in use. Only one that holds the file
+//! [`MARK`], with the target's name in it, is a restore's: it is put there before anything else, or before the old
+//! database is renamed, and is the last file to go. No link is followed: the target's are, once, at the beginning.
 
 use crate::Kv;
 use crate::KvOptions;
@@ -22,10 +27,12 @@ use crate::backup::archive::{Reader, is_archive_name};
 use crate::backup::list::{Entry, LIST, List, UNFINISHED};
 use crate::backup::{misfit, read_all};
 use crate::convert::{env_error, tree_error};
-use crate::open::{LOCK, TABLES, WAL, create_folder, create_folder_within};
+use crate::open::{
+    LOCK, TABLES, WAL, create_folder, create_folder_within, hold_within, table_folders,
+};
 use base::mark::{self, Mark};
 use base::{Checksummer, SeqNo};
-use env::{AppendFile, Env, FolderLock, ReadOptions};
+use env::{AppendFile, Env, FolderLock, HeldFolder, ReadOptions};
 use lsm::context::table_file_name;
 use lsm::manifest::{CURRENT, Manifest};
 use lsm::table::Table;
@@ -35,6 +42,9 @@ use store::{Error, ErrorKind, Progress, Result};
 
 /// Where imports of the layers above spill; removed with the rest of a database.
 const SPILL: &str = "tmp";
+
+/// Says that a restore may remove the folder in which it lies.
+pub(crate) const MARK: &str = "RESTORING";
 
 /// What a restore may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,8 +86,10 @@ pub fn restore(
     progress: Progress<'_>,
 ) -> Result<RestoreReport> {
     let began_us = env.monotonic_us();
+    let backup = &env.resolved(backup).map_err(env_error)?;
+    let target = &env.resolved(target).map_err(env_error)?;
     let source = Source::open(env, backup)?;
-    if target.starts_with(backup) || backup.starts_with(target) {
+    if env.is_within(target, backup) || env.is_within(backup, target) {
         return Err(invalid(format!(
             "{} and {} lie in each other",
             backup.display(),
@@ -85,27 +97,30 @@ pub fn restore(
         )));
     }
     create_folder(&**env, parent(target))?;
+    let held = env.hold(parent(target)).map_err(env_error)?;
     let places = Places::of(target);
     let lock = places.lock(&**env)?;
-    places.finish(&**env)?;
+    places.finish(&**env, false)?;
+    places.check_free(&**env)?;
     let old = old_database(&**env, target, options)?;
-    let made = make(env, source, &places.new, progress);
+    let made = make(env, source, &places, progress);
     let swapped = made.and_then(|report| {
         places.swap(&**env, old.is_some())?;
         Ok(report)
     });
     if swapped.is_err() {
         // The caller is told that nothing was restored, so the old one comes back if it still can.
-        if !env.exists(target) && env.exists(&places.old) {
+        if !env.exists(target) && places.is_ours(&**env, &places.old) {
             mark::hit(Mark::RestoreUndone);
             let _ = places.rename(&**env, &places.old, target);
         }
         // Best effort, as is all cleaning up: the next opening for writing or restore tries again.
-        let _ = places.finish(&**env);
+        let _ = places.finish(&**env, old.is_some());
     }
     drop(old);
     drop(lock);
     let _ = env.remove(&places.lock);
+    drop(held);
     let mut report = swapped?;
     // It is made: who is told so can no longer stop it.
     let _ = progress(2 * report.bytes, 2 * report.bytes);
@@ -116,18 +131,46 @@ pub fn restore(
 /// Ends what a restore to `target` that was cut short began; usually there is nothing to do.
 ///
 /// # Errors
-/// `Locked` where a restore is running; a failed renaming.
+/// `Locked` where a restore is running; a failed renaming; no target, and a database at one of the names beside it
+/// that may be the one.
 pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
     let places = Places::of(target);
     if !places.all().iter().any(|place| env.exists(place)) {
         return Ok(());
     }
+    let _held = env.hold(parent(target)).map_err(env_error)?;
+    let is_some_ours = places.all().iter().any(|place| places.is_ours(env, place));
+    if !is_some_ours && env.exists(target) {
+        return Ok(());
+    }
     mark::hit(Mark::RestoreFound);
     let lock = places.lock(env)?;
-    let finished = places.finish(env);
+    let finished = places.finish(env, false);
     drop(lock);
     let _ = env.remove(&places.lock);
     finished
+}
+
+/// Removes what says that a restore may remove the database in `folder`, which its opener has locked.
+pub(crate) fn unmark(env: &dyn Env, folder: &Path) -> Result<()> {
+    let mark = folder.join(MARK);
+    if !env.exists(&mark) {
+        return Ok(());
+    }
+    env.remove(&mark).map_err(env_error)?;
+    env.sync_folder(folder).map_err(env_error)
+}
+
+/// Removes a database that is not open; its folder too, unless something else is in it.
+///
+/// # Errors
+/// `Locked` where a process has it open; a folder that cannot be opened.
+pub fn remove(env: &dyn Env, folder: &Path) -> Result<()> {
+    let folder = env.resolved(folder).map_err(env_error)?;
+    let _held = env.hold(parent(&folder)).map_err(env_error)?;
+    let _lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
+    remove_database(env, &folder, false);
+    Ok(())
 }
 
 /// The list of the backup in a folder.
@@ -208,43 +251,110 @@ impl Places {
         env.sync_folder(parent(&self.target)).map_err(env_error)
     }
 
+    /// What the mark says in a folder that a restore to this target may remove.
+    fn words(&self) -> String {
+        let target = self.target.file_name().unwrap_or_default();
+        format!("a restore to {} may remove this folder\n", target.to_string_lossy())
+    }
+
+    /// Makes a folder one that a restore to this target may remove.
+    fn put_mark(&self, env: &dyn Env, folder: &Path) -> Result<()> {
+        let mark = folder.join(MARK);
+        if env.exists(&mark) {
+            // Cut short perhaps, by a power cut.
+            env.remove(&mark).map_err(env_error)?;
+        }
+        let mut file = env.create(&mark).map_err(env_error)?;
+        file.append(self.words().as_bytes()).map_err(env_error)?;
+        file.sync().map_err(env_error)?;
+        env.sync_folder(folder).map_err(env_error)
+    }
+
+    /// Whether a restore made what is at `place`, or moved it there. An empty folder is nobody's.
+    fn is_ours(&self, env: &dyn Env, place: &Path) -> bool {
+        match env.list(place) {
+            // The mark is first to come and last to go; beside it, while it is written, is nothing.
+            Ok(names) if names.is_empty() || names == [MARK] => true,
+            Ok(_) => {
+                env.read_file(&place.join(MARK)).is_ok_and(|words| words == self.words().as_bytes())
+            }
+            Err(_) => false,
+        }
+    }
+
     /// Puts the finished new database in place of the target.
     fn swap(&self, env: &dyn Env, replaces: bool) -> Result<()> {
-        if !replaces {
-            return self.rename(env, &self.new, &self.target);
+        if replaces {
+            self.rename(env, &self.new, &self.ready)?;
+            self.put_mark(env, &self.target)?;
+            self.rename(env, &self.target, &self.old)?;
+            self.rename(env, &self.ready, &self.target)?;
+            mark::hit(Mark::RestoreReplaced);
+            self.remove_left(env, true);
+        } else {
+            self.rename(env, &self.new, &self.target)?;
         }
-        self.rename(env, &self.new, &self.ready)?;
-        self.rename(env, &self.target, &self.old)?;
-        self.rename(env, &self.ready, &self.target)?;
-        mark::hit(Mark::RestoreReplaced);
-        self.remove_left(env);
+        // The next opening for writing does it where this fails.
+        let _ = unmark(env, &self.target);
         Ok(())
     }
 
-    /// Leaves the target, whole, if one of the names has it, and none of the others.
-    fn finish(&self, env: &dyn Env) -> Result<()> {
+    /// Fails where something is at the names that a restore needs.
+    fn check_free(&self, env: &dyn Env) -> Result<()> {
+        match self.all().into_iter().find(|place| env.exists(place)) {
+            None => Ok(()),
+            Some(place) => Err(invalid(format!(
+                "{} is in the way, and was not made by a restore to {}\nhint: rename it, or move it elsewhere",
+                place.display(),
+                self.target.display()
+            ))),
+        }
+    }
+
+    /// Leaves the target, whole, if one of the names has it, and none of the others. `locked`: the old database's lock
+    /// is held by the caller.
+    fn finish(&self, env: &dyn Env, locked: bool) -> Result<()> {
         if !env.exists(&self.target) {
             let ways = [(&self.ready, Mark::RestoreCarriedOn), (&self.old, Mark::RestoreUndone)];
             for (whole, mark) in ways {
-                if env.exists(whole) {
-                    self.rename(env, whole, &self.target)?;
-                    mark::hit(mark);
-                    break;
+                if !env.exists(&whole.join(CURRENT)) {
+                    continue;
                 }
+                if !self.is_ours(env, whole) {
+                    return Err(invalid(format!(
+                        "there is nothing at {}, and {} may be the database that was there\n\
+                         hint: rename it to that, or to another name",
+                        self.target.display(),
+                        whole.display()
+                    )));
+                }
+                self.rename(env, whole, &self.target)?;
+                mark::hit(mark);
+                break;
             }
         }
-        self.remove_left(env);
+        self.remove_left(env, locked);
         Ok(())
     }
 
-    fn remove_left(&self, env: &dyn Env) {
+    fn remove_left(&self, env: &dyn Env, locked: bool) {
         for place in self.all() {
-            if env.exists(place) {
-                if place == self.old {
-                    remove_outer_tables(env, place, &self.target);
-                }
-                remove_database(env, place, false);
+            if !env.exists(place) || !self.is_ours(env, place) {
+                continue;
             }
+            // Somebody may have opened it where it is.
+            let lock_file = place.join(LOCK);
+            let lock = match !locked && env.exists(&lock_file) {
+                true => Some(env.lock(&lock_file, &env.process_line())),
+                false => None,
+            };
+            if matches!(lock, Some(Err(_))) {
+                continue;
+            }
+            if place == self.old {
+                remove_outer_tables(env, place, &self.target);
+            }
+            remove_database(env, place, false);
         }
         // Whatever comes back after a power cut is removed then.
         let _ = env.sync_folder(parent(&self.target));
@@ -286,7 +396,7 @@ fn old_database(
 fn make(
     env: &Arc<dyn Env>,
     mut source: Source,
-    to: &Path,
+    places: &Places,
     progress: Progress<'_>,
 ) -> Result<RestoreReport> {
     let list = source.list().clone();
@@ -298,10 +408,13 @@ fn make(
         if progress(done, total) { Ok(()) } else { Err(stopped) }
     };
     go_on(0)?;
-    create_folder(&**env, &to.join(TABLES))?;
+    let to = &*places.new;
+    create_folder(&**env, to)?;
+    places.put_mark(&**env, to)?;
+    create_folder_within(&**env, &to.join(TABLES))?;
     create_folder_within(&**env, &to.join(WAL))?;
     match &mut source {
-        Source::Folder(from, _) => {
+        Source::Folder { from, .. } => {
             for some in list.files.chunks(env.parallelism()) {
                 let job =
                     |entry: &Entry| (Arc::clone(env), from.clone(), to.to_owned(), entry.clone());
@@ -357,7 +470,12 @@ fn all_tables(kv: &Kv) -> Vec<Arc<Table>> {
 
 /// Where the files come from.
 enum Source {
-    Folder(PathBuf, List),
+    /// Held, so that nothing of it is read through a link.
+    Folder {
+        from: PathBuf,
+        list: List,
+        _held: Arc<dyn HeldFolder>,
+    },
     Archive(Box<Reader>),
 }
 
@@ -373,14 +491,16 @@ impl Source {
             return Err(invalid(format!("there is no backup {}{hint}", backup.display())));
         }
         if env.list(backup).is_ok() {
-            return Ok(Self::Folder(backup.to_owned(), read_list(&**env, backup)?));
+            let _held = env.hold(backup).map_err(env_error)?;
+            let list = read_list(&**env, backup)?;
+            return Ok(Self::Folder { from: backup.to_owned(), list, _held });
         }
         Ok(Self::Archive(Box::new(Reader::open(env, backup)?)))
     }
 
     fn list(&self) -> &List {
         match self {
-            Self::Folder(_, list) => list,
+            Self::Folder { list, .. } => list,
             Self::Archive(reader) => &reader.list,
         }
     }
@@ -464,8 +584,11 @@ impl New {
 
 /// Whether a file or folder of this name belongs to a database or a backup.
 fn is_of_database(name: &str) -> bool {
-    const NAMES: [&str; 7] = [LOCK, CURRENT, TABLES, WAL, SPILL, LIST, UNFINISHED];
-    NAMES.contains(&name) || name.starts_with("MANIFEST-") || name == "CURRENT.new"
+    const NAMES: [&str; 8] = [LOCK, CURRENT, TABLES, WAL, SPILL, LIST, UNFINISHED, MARK];
+    NAMES.contains(&name)
+        || name.starts_with("MANIFEST-")
+        || name == "CURRENT.new"
+        || crate::reserve::is_reserve(name)
 }
 
 /// Removes a database or a backup with all its files, as far as it can; what is of neither stays, and the
@@ -481,8 +604,15 @@ pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
     // Last: what tells an unfinished backup, and the lock.
     let mut names = env.list(folder).unwrap_or_default();
     names.sort_by_key(|name| (name == UNFINISHED, name == LOCK));
-    for name in names.iter().filter(|name| is_of_database(name)) {
+    for name in names.iter().filter(|name| is_of_database(name) && *name != MARK) {
         let _ = env.remove(&folder.join(name));
+    }
+    if names.iter().any(|name| name == MARK) {
+        // What is left of it must stay marked.
+        let rest = env.list(folder).unwrap_or_default();
+        if rest == [MARK] && env.sync_folder(folder).is_ok() {
+            let _ = env.remove(&folder.join(MARK));
+        }
     }
     if !keep_folder {
         let _ = env.remove_folder(folder);
@@ -495,14 +625,16 @@ pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
 fn remove_outer_tables(env: &dyn Env, folder: &Path, target: &Path) {
     let Ok(old) = Manifest::read(env, folder) else { return };
     let Ok(new) = Manifest::read(env, target) else { return };
-    for (i, name) in old.folders().iter().enumerate() {
-        let outer = Path::new(name);
-        if !outer.is_absolute() || new.folders().contains(name) {
+    let Ok(folders) = table_folders(env, folder, old.folders()) else { return };
+    for (i, outer) in folders.iter().enumerate().skip(1) {
+        if new.folders().contains(&old.folders()[i]) {
             continue;
         }
+        let Ok(held) = hold_within(env, outer) else { continue };
         for table in old.tables().filter(|table| usize::from(table.meta.folder) == i) {
             let _ = env.remove(&outer.join(table_file_name(table.meta.id)));
         }
+        drop(held);
         let _ = env.remove_folder(outer);
     }
 }

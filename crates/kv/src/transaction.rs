@@ -171,6 +171,7 @@ impl KvTransaction {
     }
 
     fn with<R>(&self, keyspace: KeyspaceId, f: impl FnOnce(&At<'_>) -> Result<R>) -> Result<R> {
+        self.held.inner.check_process()?;
         if self.held.inner.closing.load(Ordering::Relaxed) {
             return Err(closed());
         }
@@ -205,7 +206,7 @@ impl KvTransaction {
     }
 
     fn note(&self, keyspace: KeyspaceId, range: impl FnOnce() -> KeyRange) {
-        if self.isolation == Isolation::Serializable {
+        if self.isolation == Isolation::Serializable && self.held.inner.owner.is_here() {
             self.reads.write().push((keyspace, range()));
         }
     }
@@ -297,6 +298,19 @@ impl Read for KvTransaction {
     ) -> Result<()> {
         self.note(keyspace, || range.clone());
         Unrecorded(self).scan_into(keyspace, range, projection, limit, out)
+    }
+
+    fn scan_some_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        bytes_max: usize,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        self.note(keyspace, || range.clone());
+        Unrecorded(self).scan_some_into(keyspace, range, projection, limit, bytes_max, out)
     }
 
     fn scan_back_into(
@@ -395,14 +409,20 @@ impl Transaction for KvTransaction {
     }
 
     fn savepoint(&self) -> Savepoint {
-        Savepoint(self.overlays.read().newest)
+        match self.held.inner.owner.is_here() {
+            true => Savepoint(self.overlays.read().newest),
+            false => Savepoint(0),
+        }
     }
 
     fn roll_back_to(&self, savepoint: Savepoint) {
-        self.overlays.write().roll_back_to(savepoint.0);
+        if self.held.inner.owner.is_here() {
+            self.overlays.write().roll_back_to(savepoint.0);
+        }
     }
 
     fn commit(self: Box<Self>) -> Result<SeqNo> {
+        self.held.inner.check_process()?;
         let batch = self.take_batch()?;
         if batch.is_empty() {
             return Ok(SeqNo(self.held.seq));

@@ -2,6 +2,7 @@
 
 use crate::{Type, Value};
 use base::{BytesColumn, Validity};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Named columns of one length.
@@ -161,9 +162,9 @@ impl Frame {
 }
 
 fn check_names(names: &[String]) -> Result<(), FrameError> {
-    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
-    match twice {
-        Some((_, name)) => Err(FrameError(format!("two columns are named `{name}`"))),
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(FrameError(format!("two columns are named `{name}`"))),
         None => Ok(()),
     }
 }

@@ -8,41 +8,15 @@ use model::{Type, Value};
 #[must_use]
 pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
     let mut known = vec![Known::Unasked; rule.variables.len()];
-    let types = Types { rule, infos, said: said(rule) };
+    let types = Types { rule, infos };
     let of = |&var: &Var| types.of_var(var, &mut known);
     rule.head.iter().map(of).collect()
-}
-
-/// Which variables have values that are known before a row is read: a number is looked for as the column's kind of number, and stays what it is.
-fn said(rule: &Rule) -> Vec<bool> {
-    let mut said = vec![false; rule.variables.len()];
-    loop {
-        let before = said.clone();
-        for literal in &rule.body {
-            match literal {
-                Literal::Assign { var, value, .. } => {
-                    let mut is_said = !value.is_drawn();
-                    value.each_var(&mut |var| is_said &= said[var]);
-                    said[*var] |= is_said;
-                }
-                Literal::Same(a, b) => {
-                    let is_said = said[*a] || said[*b];
-                    (said[*a], said[*b]) = (is_said, is_said);
-                }
-                _ => {}
-            }
-        }
-        if said == before {
-            return said;
-        }
-    }
 }
 
 /// What types are found in.
 struct Types<'r> {
     rule: &'r Rule,
     infos: &'r [RelationInfo],
-    said: Vec<bool>,
 }
 
 /// What is known of a variable's type.
@@ -68,7 +42,6 @@ impl Types<'_> {
                 let of = &self.infos[*stored].columns.get(place)?.column_type;
                 match of.without_null() {
                     Type::Any => None,
-                    Type::Int | Type::Id | Type::Float if self.said[var] => None,
                     _ => Some(of.clone()),
                 }
             }

@@ -42,6 +42,8 @@ pub struct Predicate {
     pub span: Span,
     /// Whether it holds what is asked of a rule, and is small therefore.
     pub is_asked: bool,
+    /// Whether its rows are read in the order of their columns.
+    pub is_sorted: bool,
 }
 
 impl Predicate {

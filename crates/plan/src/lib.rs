@@ -14,6 +14,7 @@
 mod bounds;
 mod catalog;
 mod check;
+mod constants;
 mod frontier;
 mod head;
 mod inline;
@@ -30,6 +31,7 @@ mod unequal;
 
 pub use bounds::RangeHint;
 pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};
+pub use constants::{Constant, Wanted};
 pub use head::head_types;
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
@@ -56,6 +58,8 @@ pub struct Plan {
     pub infos: Vec<RelationInfo>,
     /// What is computed together, in order.
     pub groups: Vec<GroupPlan>,
+    /// What is computed before any row is read.
+    pub constants: Vec<Constant>,
 }
 
 /// How predicates are computed together.
@@ -92,6 +96,8 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         check::program("push", Heads::Unknown, &program, &infos);
     }
     let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
+    let is_read = |predicate| groups.iter().any(|group| group.predicates.contains(&predicate));
+    let constants = constants::find(&program, &is_read);
     let (groups, whole_rows) = plan_groups(&program, &infos, groups)?;
     if !magic::is_disabled(query)
         && program.rules.iter().any(|rule| rule.body.iter().any(is_derived))
@@ -101,9 +107,9 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
     {
         check::program("magic", Heads::Bound, &program, &infos);
-        return Ok(Plan { program, infos, groups });
+        return Ok(Plan { program, infos, groups, constants });
     }
-    Ok(Plan { program, infos, groups })
+    Ok(Plan { program, infos, groups, constants })
 }
 
 fn is_derived(literal: &Literal) -> bool {

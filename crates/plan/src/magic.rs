@@ -113,6 +113,7 @@ impl Rewriter<'_> {
             columns,
             span: original.span,
             is_asked: true,
+            is_sorted: false,
         });
         self.copies.insert((of, bound.clone()), (copy, asked));
         self.work.push(Task::Copy { of, bound, copy, asked });

@@ -104,8 +104,6 @@ pub enum Step {
         own_range: Option<Box<RangeHint>>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,
-        /// Variables of the prefix and the checks that are known values, and therefore looked for as the column's kind of number.
-        known: Vec<Var>,
         /// Columns that bind variables.
         outputs: Vec<(usize, Var)>,
         /// As of when.
@@ -449,12 +447,19 @@ impl<'a> Orderer<'a> {
     }
 
     /// Whether an atom may be taken now where only what is bound is looked for: the first by a look-up, others if anything of them is bound.
-    fn may_look(&self, source: Source, args: &[Option<Var>], is_at: bool, version: Version) -> bool {
+    fn may_look(
+        &self,
+        source: Source,
+        args: &[Option<Var>],
+        is_at: bool,
+        version: Version,
+    ) -> bool {
         let Some(program) = self.looks else { return true };
         let is_bound = args.iter().flatten().any(|&var| self.bound[var]);
-        let is_first = !self.steps.iter().any(|planned| {
-            matches!(planned.step, Step::Stored { .. } | Step::Derived { .. })
-        });
+        let is_first = !self
+            .steps
+            .iter()
+            .any(|planned| matches!(planned.step, Step::Stored { .. } | Step::Derived { .. }));
         match source {
             Source::Derived(predicate) => {
                 let is_few = version == Version::Delta || program.predicates[predicate].is_asked;
@@ -665,8 +670,6 @@ impl<'a> Orderer<'a> {
                 checks.retain(|(column, _)| !keys[..prefix].contains(column));
                 let prefix: Vec<Var> =
                     keys[..prefix].iter().filter_map(|&column| args[column]).collect();
-                let asked = prefix.iter().chain(checks.iter().map(|(_, var)| var));
-                let known = asked.copied().filter(|&var| self.known[var]).collect();
                 self.rows *= if *negated { 0.5 } else { fanout };
                 Step::Stored {
                     stored: *stored,
@@ -675,7 +678,6 @@ impl<'a> Orderer<'a> {
                     range,
                     own_range,
                     checks,
-                    known,
                     outputs,
                     at: at.clone(),
                     negated: *negated,

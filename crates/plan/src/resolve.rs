@@ -7,6 +7,7 @@
 
 mod expression;
 mod flatten;
+mod in_order;
 mod spelled;
 
 pub(crate) use expression::call;
@@ -78,12 +79,14 @@ impl Resolver<'_> {
                     (name, columns, PredicateKind::Inline { aggregates }, *span)
                 }
                 syntax::Rule::Constant { name, head, data, span } => {
+                    let named = parameter_names(data);
                     let data = resolve_expression(data, &mut self.program.parameters);
                     let Some(data) = self.keep(data) else { continue };
                     let columns: Vec<String> =
                         head.iter().map(|ident| ident.text.clone()).collect();
-                    let columns = match (columns.is_empty(), first_row_len(&data)) {
-                        (true, Some(len)) => (0..len).map(|i| format!("_{i}")).collect(),
+                    let columns = match (columns.is_empty(), named, first_row_len(&data)) {
+                        (true, Some(named), _) => named,
+                        (true, None, Some(len)) => (0..len).map(|i| format!("_{i}")).collect(),
                         _ => columns,
                     };
                     (name, columns, PredicateKind::Constant(data), *span)
@@ -141,7 +144,14 @@ impl Resolver<'_> {
         let Some(&place) = self.by_name.get(&name.text) else {
             self.by_name.insert(name.text.clone(), self.program.predicates.len());
             let name = name.text.clone();
-            self.program.predicates.push(Predicate { name, columns, kind, span, is_asked: false });
+            self.program.predicates.push(Predicate {
+                name,
+                columns,
+                kind,
+                span,
+                is_asked: false,
+                is_sorted: false,
+            });
             return;
         };
         let known = &self.program.predicates[place];
@@ -248,6 +258,10 @@ impl Resolver<'_> {
     ) -> Result<Rule, Diagnostic> {
         let mut scope = Scope::default();
         let mut body = Vec::new();
+        let in_order = self.tells_order(predicate);
+        if in_order && self.needs_rows(atoms)? {
+            scope.rows = Some(Vec::new());
+        }
         for &(atom, negated) in atoms {
             self.literal(atom, negated, &mut scope, &mut body)?;
         }
@@ -275,6 +289,12 @@ impl Resolver<'_> {
                 }
             })
             .collect::<Result<_, _>>()?;
+        if scope.rows.is_some() {
+            return Ok(self.over_rows(predicate, &head, scope, body, span));
+        }
+        if in_order {
+            self.read_in_order(&body);
+        }
         scope.drop_unread(&head, &mut body);
         Ok(Rule { predicate, head, variables: scope.names, body, span })
     }
@@ -302,6 +322,9 @@ impl Resolver<'_> {
                 }
                 let args = args.iter().map(|arg| self.place(arg, scope, body));
                 let mut args: Vec<_> = args.collect::<Result<_, _>>()?;
+                if !negated {
+                    scope.note_row(&mut args);
+                }
                 distinct_places(&mut args, negated, scope, body);
                 let source = Source::Derived(predicate);
                 body.push(Literal::Atom { source, args, negated, at: None, span: *span });
@@ -320,6 +343,9 @@ impl Resolver<'_> {
                 }
                 let at = at.as_ref().map(|at| self.scoped(at, scope)).transpose()?;
                 self.check_at(stored, name, at.is_some(), *span)?;
+                if !negated {
+                    scope.note_row(&mut vars);
+                }
                 if let Some(atom) = self.spelled(stored, &vars, *span)? {
                     match negated {
                         true => scope.negated.push(atom),
@@ -540,17 +566,16 @@ impl Resolver<'_> {
         match atom {
             Atom::Rule { name, args, span } => {
                 let predicate = self.predicate(name)?;
-                self.close(predicate, args.len());
                 let known = self.program.predicates[predicate].columns.len();
-                let names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
-                if !names.is_empty() && names.len() != known {
-                    let message = format!(
-                        "rule `{}` has {}, {} given here",
-                        name.text,
-                        columns_text(known),
-                        were(args.len())
-                    );
-                    return Err(error(message, *span));
+                let mut names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
+                // What its rows tell of a rule's columns is known when they are there.
+                if known > 0 {
+                    names = padded(names, known).map_err(|given| {
+                        let what = (columns_text(known), were(given));
+                        let message =
+                            format!("rule `{}` has {}, {} given here", name.text, what.0, what.1);
+                        error(message, *span)
+                    })?;
                 }
                 let columns = (0..known).collect();
                 let source = Source::Derived(predicate);
@@ -558,19 +583,23 @@ impl Resolver<'_> {
             }
             Atom::Stored { name, index, args, at, span } => {
                 let mut stored = self.stored(name, index.as_ref())?;
-                let places = match args {
-                    Args::Positional(args) if args.is_empty() => Vec::new(),
-                    args => self.columns_of(stored, name, args, *span)?,
-                };
-                let all = 0..self.infos[stored].columns.len();
-                let (mut columns, names): (Vec<usize>, _) = match places.is_empty() {
-                    true => (all.collect(), Vec::new()),
-                    false => {
-                        let names =
-                            places.iter().map(|(_, arg)| name_of(arg)).collect::<Result<_, _>>()?;
+                let known = self.infos[stored].columns.len();
+                let (mut columns, names): (Vec<usize>, Vec<String>) = match args {
+                    Args::Positional(args) if args.len() <= known => {
+                        let names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
+                        ((0..known).collect(), padded(names, known).unwrap_or_default())
+                    }
+                    args => {
+                        let places = self.columns_of(stored, name, args, *span)?;
+                        let names = places.iter().map(|(_, arg)| name_of(arg));
+                        let names = names.collect::<Result<Vec<_>, _>>()?;
                         (places.iter().map(|(column, _)| *column).collect(), names)
                     }
                 };
+                if columns.is_empty() {
+                    // Empty braces mean all columns, as empty brackets do.
+                    columns = (0..known).collect();
+                }
                 if index.is_some() && at.is_some() {
                     let in_relation;
                     (stored, in_relation) = self.behind(stored, name)?;
@@ -600,6 +629,21 @@ impl Resolver<'_> {
     }
 }
 
+/// Names of the first columns of an input with wildcards for the others, so that each of its `known` columns has one.
+/// No names stay none: then the columns have their own.
+///
+/// # Errors
+/// How many names are given, where there are more than columns.
+fn padded(mut names: Vec<String>, known: usize) -> Result<Vec<String>, usize> {
+    if names.len() > known {
+        return Err(names.len());
+    }
+    if !names.is_empty() {
+        names.resize(known, String::new());
+    }
+    Ok(names)
+}
+
 /// That a variable is not this very value: the opposite of `=`, to which `1` and `1.0` are two.
 fn other_than(var: Var, value: Expr, span: Span) -> Expr {
     let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_));
@@ -620,6 +664,8 @@ struct Scope {
     by_name: HashMap<String, Var>,
     /// Of texts: the stored relation that spells them and the text's variable, to that of the number.
     numbers: HashMap<(usize, Var), Var>,
+    /// Where the order of rows is asked for: what stands in the columns of the body's atoms, as they are written.
+    rows: Option<Vec<Var>>,
     /// Atoms that may not hold, whose texts are looked at when all others are known.
     negated: Vec<SpelledAtom>,
 }
@@ -666,6 +712,17 @@ fn column_name(item: &HeadItem) -> String {
         Some((aggregate, _)) => format!("{}({})", aggregate.text, item.variable.text),
         None => item.variable.text.clone(),
     }
+}
+
+/// The columns of `[[$x, $y]]`: a single row that is made of parameters alone is named by them.
+fn parameter_names(data: &syntax::Expr) -> Option<Vec<String>> {
+    let syntax::Expr::List(rows, _) = data else { return None };
+    let [syntax::Expr::List(items, _)] = rows.as_slice() else { return None };
+    let name = |item: &syntax::Expr| match item {
+        syntax::Expr::Parameter(ident) => Some(ident.text.clone()),
+        _ => None,
+    };
+    items.iter().map(name).collect()
 }
 
 fn first_row_len(data: &Expr) -> Option<usize> {

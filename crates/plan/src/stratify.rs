@@ -90,7 +90,9 @@ fn reads_of(program: &Program) -> Vec<Vec<(usize, Reads)>> {
 }
 
 fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Diagnostic {
-    let [reader_name, read_name] = [reader, read].map(|p| &program.predicates[p].name);
+    // Without what `resolve` adds to the name of a rule for its rows.
+    let name = |predicate: usize| program.predicates[predicate].name.split('#').next();
+    let [reader_name, read_name] = [reader, read].map(|one| name(one).unwrap_or_default());
     let (through, hint) = match how {
         Reads::Negated => ("negation", "let the negated rule depend on stored relations only"),
         Reads::Whole => ("an algorithm", "an algorithm needs its whole input first"),
@@ -99,7 +101,7 @@ fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Di
             "in recursion only min, max, and other meet aggregates are possible, as the last columns of a rule that reads only itself",
         ),
     };
-    let message = match reader == read {
+    let message = match reader_name == read_name {
         true => format!("rule `{reader_name}` depends on itself through {through}"),
         false => format!(
             "rules `{reader_name}` and `{read_name}` depend on each other through {through}"

@@ -2,6 +2,7 @@
 
 use crate::import::interruptible;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use quipu::{BackupOptions, RestoreOptions};
 use std::io::{IsTerminal, Write};
@@ -25,6 +26,7 @@ pub(crate) struct BackupReport {
     seconds: f64,
 }
 
+#[guarded]
 #[pymethods]
 impl BackupReport {
     fn __repr__(&self) -> String {
@@ -52,6 +54,7 @@ pub(crate) struct RestoreReport {
     seconds: f64,
 }
 
+#[guarded]
 #[pymethods]
 impl RestoreReport {
     fn __repr__(&self) -> String {
@@ -83,6 +86,7 @@ pub(crate) fn back_up(
     })
 }
 
+#[guarded]
 #[pyfunction]
 #[pyo3(signature = (path, target, *, replace=false, progress=None))]
 pub(crate) fn restore(

@@ -4,8 +4,10 @@
 //! A table holds its rows in memory of its own, and each value is copied from there once more. A loop looks at a pair at a time: here rows are read
 //! into memory that is used again.
 
-use crate::error::OrRaise;
+use crate::error::{OrRaise, here};
+use env::Own;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use quipu::{BlobRows, BlobScan, VertexColumn};
@@ -17,7 +19,7 @@ const BYTES: usize = 1 << 20;
 
 /// An iterator over pairs of keys and values, as of the moment it was made.
 #[pyclass(module = "quipu", frozen)]
-pub(crate) struct BlobItems(Mutex<Items>);
+pub(crate) struct BlobItems(Own<Mutex<Items>>);
 
 struct Items {
     /// Nothing at the end.
@@ -34,7 +36,8 @@ impl BlobItems {
     pub(crate) fn new(scan: BlobScan) -> Self {
         let rows = BlobRows::new(scan.key_type());
         let keys = VertexColumn::U64(Vec::new());
-        Self(Mutex::new(Items { scan: Some(scan), rows, keys, at: 0, wanted: 4 }))
+        let items = Items { scan: Some(scan), rows, keys, at: 0, wanted: 4 };
+        Self(Own::new(Mutex::new(items)))
     }
 }
 
@@ -68,6 +71,7 @@ impl Items {
 
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyBytes>);
 
+#[guarded]
 #[pymethods]
 impl BlobItems {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -75,15 +79,16 @@ impl BlobItems {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Pair<'py>>> {
-        let mut items = self.0.lock();
+        let all = here(&self.0)?;
+        let mut items = all.lock();
         while items.at == items.rows.len() {
             if items.scan.is_none() {
                 return Ok(None);
             }
             drop(items);
             // Without the interpreter's lock while this one is held for long: who waits for it here may have that one.
-            py.detach(|| self.0.lock().fill()).or_raise()?;
-            items = self.0.lock();
+            py.detach(|| all.lock().fill()).or_raise()?;
+            items = all.lock();
         }
         let at = items.at;
         items.at += 1;

@@ -1,7 +1,9 @@
 //! Long values in pieces, with the methods of Python's binary files.
 
-use crate::error::{OrRaise, invalid};
+use crate::error::{OrRaise, here, invalid};
+use env::Own;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::io::{Seek, SeekFrom};
@@ -9,19 +11,20 @@ use std::io::{Seek, SeekFrom};
 /// Reads one value.
 #[pyclass(module = "quipu", frozen)]
 pub(crate) struct BlobReader {
-    reader: Mutex<Option<quipu::BlobReader>>,
+    reader: Own<Mutex<Option<quipu::BlobReader>>>,
 }
 
 impl BlobReader {
     pub(crate) fn new(reader: quipu::BlobReader) -> Self {
-        Self { reader: Mutex::new(Some(reader)) }
+        Self { reader: Own::new(Mutex::new(Some(reader))) }
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut quipu::BlobReader) -> PyResult<R>) -> PyResult<R> {
-        f(self.reader.lock().as_mut().ok_or_else(|| invalid("the reader is closed"))?)
+        f(here(&self.reader)?.lock().as_mut().ok_or_else(|| invalid("the reader is closed"))?)
     }
 }
 
+#[guarded]
 #[pymethods]
 impl BlobReader {
     #[pyo3(signature = (size=-1))]
@@ -52,7 +55,9 @@ impl BlobReader {
     }
 
     fn close(&self) {
-        *self.reader.lock() = None;
+        if let Ok(reader) = self.reader.get() {
+            *reader.lock() = None;
+        }
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -60,29 +65,31 @@ impl BlobReader {
     }
 
     #[pyo3(signature = (*_args))]
-    fn __exit__(&self, _args: &Bound<'_, PyTuple>) {
-        self.close();
+    fn __exit__(&self, _args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close()
     }
 }
 
 /// Writes one value.
 #[pyclass(module = "quipu", frozen)]
 pub(crate) struct BlobWriter {
-    writer: Mutex<Option<quipu::BlobWriter>>,
+    writer: Own<Mutex<Option<quipu::BlobWriter>>>,
 }
 
 impl BlobWriter {
     pub(crate) fn new(writer: quipu::BlobWriter) -> Self {
-        Self { writer: Mutex::new(Some(writer)) }
+        Self { writer: Own::new(Mutex::new(Some(writer))) }
     }
 }
 
+#[guarded]
 #[pymethods]
 impl BlobWriter {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let writer = here(&self.writer)?;
         crate::keys::with_bytes(data, |bytes| {
             py.detach(|| {
-                let mut writer = self.writer.lock();
+                let mut writer = writer.lock();
                 let writer = writer.as_mut().ok_or_else(|| invalid("the writer is closed"))?;
                 writer.append(bytes).or_raise()
             })?;
@@ -91,14 +98,17 @@ impl BlobWriter {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = here(&self.writer)?;
         py.detach(|| {
-            let writer = self.writer.lock().take();
+            let writer = writer.lock().take();
             writer.map_or(Ok(()), |writer| writer.finish().or_raise())
         })
     }
 
-    fn abort(&self, py: Python<'_>) {
-        py.detach(|| drop(self.writer.lock().take()));
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = here(&self.writer)?;
+        py.detach(|| drop(writer.lock().take()));
+        Ok(())
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -107,8 +117,12 @@ impl BlobWriter {
 
     #[pyo3(signature = (*args))]
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        if self.writer.get().is_err() {
+            // The value is written, or not, by the parent.
+            return Ok(false);
+        }
         if args.get_item(0).is_ok_and(|kind| !kind.is_none()) {
-            self.abort(py);
+            self.abort(py)?;
         } else {
             self.close(py)?;
         }

@@ -4,13 +4,15 @@ use crate::arrays;
 use crate::blob_items::BlobItems;
 use crate::blob_stream::{BlobReader, BlobWriter};
 use crate::columns::{KEY, column};
-use crate::error::OrRaise;
+use crate::error::{OrRaise, here};
 use crate::gate;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
+use env::Own;
 use numpy::PyArray1;
+use py_guard::guarded;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -26,8 +28,18 @@ const QUICK_BYTES_MAX: usize = 1 << 16;
 /// Blobs, seen through the database or a transaction.
 #[pyclass(module = "quipu", frozen, mapping)]
 pub(crate) struct Blobs {
-    pub(crate) blobs: quipu::Blobs,
+    blobs: Own<quipu::Blobs>,
     pub(crate) database: quipu::Database,
+}
+
+impl Blobs {
+    pub(crate) fn new(blobs: quipu::Blobs, database: quipu::Database) -> Self {
+        Self { blobs: Own::new(blobs), database }
+    }
+
+    pub(crate) fn blobs(&self) -> PyResult<&quipu::Blobs> {
+        here(&self.blobs)
+    }
 }
 
 impl Blobs {
@@ -36,13 +48,14 @@ impl Blobs {
         py: Python<'py>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        with_key(self.blobs.def().key, key, |key| {
+        let blobs = self.blobs()?;
+        with_key(blobs.def().key, key, |key| {
             let bytes = |value: Option<&[u8]>| value.map(|value| PyBytes::new(py, value));
-            if let Some(found) = gate::at_once(|| self.blobs.with_value(key, bytes)) {
+            if let Some(found) = gate::at_once(|| blobs.with_value(key, bytes)) {
                 return found.or_raise();
             }
             let copied = |value: Option<&[u8]>| value.map(<[u8]>::to_vec);
-            let found = gate::detached(py, || self.blobs.with_value(key, copied)).or_raise()?;
+            let found = gate::detached(py, || blobs.with_value(key, copied)).or_raise()?;
             Ok(bytes(found.as_deref()))
         })
     }
@@ -52,9 +65,10 @@ impl Blobs {
         py: Python<'_>,
         read: impl FnOnce(&quipu::Blobs, &mut BlobRows) -> quipu::Result<()> + Send,
     ) -> PyResult<Table> {
+        let blobs = self.blobs()?;
         let batch = py.detach(|| {
-            let mut rows = BlobRows::new(self.blobs.def().key);
-            read(&self.blobs, &mut rows)?;
+            let mut rows = BlobRows::new(blobs.def().key);
+            read(blobs, &mut rows)?;
             record_batch(rows)
         });
         Ok(Table::of_batch(batch.or_raise()?))
@@ -71,16 +85,17 @@ fn record_batch(rows: BlobRows) -> quipu::Result<RecordBatch> {
     .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
 }
 
+#[guarded]
 #[pymethods]
 impl Blobs {
     #[getter]
     fn name(&self) -> &str {
-        self.blobs.name()
+        self.blobs.anywhere().name()
     }
 
     #[getter]
     fn key(&self) -> &'static str {
-        crate::arrays::key_type(self.blobs.def().key)
+        crate::arrays::key_type(self.blobs.anywhere().def().key)
     }
 
     fn __getitem__<'py>(
@@ -102,10 +117,9 @@ impl Blobs {
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let blobs = self.blobs()?;
         let py = key.py();
-        with_key(self.blobs.def().key, key, |key| {
-            gate::look(py, || self.blobs.contains(key)).or_raise()
-        })
+        with_key(blobs.def().key, key, |key| gate::look(py, || blobs.contains(key)).or_raise())
     }
 
     fn contains_many<'py>(
@@ -113,10 +127,10 @@ impl Blobs {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let blobs = self.blobs()?;
+        let keys = column(blobs.def().key, KEY, keys)?;
         let mut present = Vec::new();
-        keys.with_list(|keys| py.detach(|| self.blobs.contains_many(keys, &mut present)))?
-            .or_raise()?;
+        keys.with_list(|keys| py.detach(|| blobs.contains_many(keys, &mut present)))?.or_raise()?;
         Ok(arrays::flags(py, &present))
     }
 
@@ -125,20 +139,22 @@ impl Blobs {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let blobs = self.blobs()?;
+        let keys = column(blobs.def().key, KEY, keys)?;
         let (mut present, mut values) = (Vec::new(), BytesColumn::default());
-        keys.with_list(|keys| py.detach(|| self.blobs.get_many(keys, &mut present, &mut values)))?
+        keys.with_list(|keys| py.detach(|| blobs.get_many(keys, &mut present, &mut values)))?
             .or_raise()?;
         let value = |i: usize| present[i].then(|| PyBytes::new(py, values.get(i)));
         PyList::new(py, (0..present.len()).map(value))
     }
 
     fn get_many_arrow(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Table> {
-        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let blobs = self.blobs()?;
+        let keys = column(blobs.def().key, KEY, keys)?;
         let batch = keys.with_list(|keys| {
             py.detach(|| {
                 let (mut present, mut values) = (Vec::new(), BytesColumn::default());
-                self.blobs.get_many(keys, &mut present, &mut values)?;
+                blobs.get_many(keys, &mut present, &mut values)?;
                 for (i, &present) in present.iter().enumerate() {
                     values.validity.push(i, present);
                 }
@@ -165,12 +181,13 @@ impl Blobs {
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        with_key(self.blobs.def().key, key, |key| {
+        let blobs = self.blobs()?;
+        with_key(blobs.def().key, key, |key| {
             with_bytes(value, |value| {
                 if value.len() < QUICK_BYTES_MAX {
-                    return gate::write(py, &self.database, || self.blobs.put(key, value));
+                    return gate::write(py, &self.database, || blobs.put(key, value));
                 }
-                py.detach(|| self.blobs.put(key, value)).or_raise()
+                py.detach(|| blobs.put(key, value)).or_raise()
             })
         })
     }
@@ -181,13 +198,15 @@ impl Blobs {
         keys: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let blobs = self.blobs()?;
+        let keys = column(blobs.def().key, KEY, keys)?;
         let values = self::values(values)?;
-        keys.with_list(|keys| py.detach(|| self.blobs.put_many(keys, &values)))?.or_raise()
+        keys.with_list(|keys| py.detach(|| blobs.put_many(keys, &values)))?.or_raise()
     }
 
     fn load(&self, py: Python<'_>, batches: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let key = self.blobs.def().key;
+        let blobs = self.blobs()?;
+        let key = blobs.def().key;
         let batches = batches.try_iter()?.unbind();
         // What Python raised stops the load, and is raised again behind it.
         let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
@@ -206,7 +225,7 @@ impl Blobs {
                 quipu::Error::new(quipu::ErrorKind::InvalidInput, what)
             })
         };
-        let loaded = py.detach(|| self.blobs.load(next));
+        let loaded = py.detach(|| blobs.load(next));
         match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
             None => Ok(loaded.or_raise()?.rows),
@@ -221,9 +240,8 @@ impl Blobs {
     }
 
     fn delete(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        with_key(self.blobs.def().key, key, |key| {
-            gate::write(py, &self.database, || self.blobs.delete(key))
-        })
+        let blobs = self.blobs()?;
+        with_key(blobs.def().key, key, |key| gate::write(py, &self.database, || blobs.delete(key)))
     }
 
     fn delete_many<'py>(
@@ -231,26 +249,27 @@ impl Blobs {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let keys = column(self.blobs.def().key, KEY, keys)?;
+        let blobs = self.blobs()?;
+        let keys = column(blobs.def().key, KEY, keys)?;
         let mut deleted = Vec::new();
-        keys.with_list(|keys| py.detach(|| self.blobs.delete_many(keys, &mut deleted)))?
-            .or_raise()?;
+        keys.with_list(|keys| py.detach(|| blobs.delete_many(keys, &mut deleted)))?.or_raise()?;
         Ok(arrays::flags(py, &deleted))
     }
 
     fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        with_key(self.blobs.def().key, key, |key| {
-            gate::write(py, &self.database, || self.blobs.discard(key))
-        })
+        let blobs = self.blobs()?;
+        with_key(blobs.def().key, key, |key| gate::write(py, &self.database, || blobs.discard(key)))
     }
 
     fn discard_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-        let keys = column(self.blobs.def().key, KEY, keys)?;
-        keys.with_list(|keys| py.detach(|| self.blobs.discard_many(keys)))?.or_raise()
+        let blobs = self.blobs()?;
+        let keys = column(blobs.def().key, KEY, keys)?;
+        keys.with_list(|keys| py.detach(|| blobs.discard_many(keys)))?.or_raise()
     }
 
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.blobs.clear()).or_raise()
+        let blobs = self.blobs()?;
+        py.detach(|| blobs.clear()).or_raise()
     }
 
     #[pyo3(signature = (start=None, count=100, *, backward=false))]
@@ -261,7 +280,8 @@ impl Blobs {
         count: usize,
         backward: bool,
     ) -> PyResult<Table> {
-        with_bound(self.blobs.def().key, start, |start| {
+        let blobs = self.blobs()?;
+        with_bound(blobs.def().key, start, |start| {
             self.rows(py, |blobs, rows| match backward {
                 false => blobs.scan(start, count, rows),
                 true => blobs.scan_back(start, count, rows),
@@ -276,9 +296,10 @@ impl Blobs {
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<TableStream> {
-        let of = self.blobs.def().key;
+        let blobs = self.blobs()?;
+        let of = blobs.def().key;
         let mut scan = with_range(of, start, stop, |start, stop| {
-            py.detach(|| self.blobs.range(start, stop)).or_raise()
+            py.detach(|| blobs.range(start, stop)).or_raise()
         })?;
         let empty = record_batch(BlobRows::new(of)).or_raise()?.schema();
         let next = move || -> quipu::Result<Option<RecordBatch>> {
@@ -296,8 +317,9 @@ impl Blobs {
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<BlobItems> {
-        let scan = with_range(self.blobs.def().key, start, stop, |start, stop| {
-            py.detach(|| self.blobs.range(start, stop)).or_raise()
+        let blobs = self.blobs()?;
+        let scan = with_range(blobs.def().key, start, stop, |start, stop| {
+            py.detach(|| blobs.range(start, stop)).or_raise()
         })?;
         Ok(BlobItems::new(scan))
     }
@@ -315,8 +337,9 @@ impl Blobs {
         start: Option<&Bound<'py, PyAny>>,
         stop: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let measure = with_range(self.blobs.def().key, start, stop, |start, stop| {
-            py.detach(|| self.blobs.measure(start, stop)).or_raise()
+        let blobs = self.blobs()?;
+        let measure = with_range(blobs.def().key, start, stop, |start, stop| {
+            py.detach(|| blobs.measure(start, stop)).or_raise()
         })?;
         let out = PyDict::new(py);
         out.set_item("rows", measure.rows)?;
@@ -331,8 +354,9 @@ impl Blobs {
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<KeyIterator> {
-        let mut keys = with_range(self.blobs.def().key, start, stop, |start, stop| {
-            py.detach(|| self.blobs.keys(start, stop)).or_raise()
+        let blobs = self.blobs()?;
+        let mut keys = with_range(blobs.def().key, start, stop, |start, stop| {
+            py.detach(|| blobs.keys(start, stop)).or_raise()
         })?;
         Ok(KeyIterator::new(Box::new(move |count| keys.next_keys(count))))
     }
@@ -342,7 +366,8 @@ impl Blobs {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(py.detach(|| self.blobs.len()).or_raise()? as usize)
+        let blobs = self.blobs()?;
+        Ok(py.detach(|| blobs.len()).or_raise()? as usize)
     }
 
     /// Without it Python would count them.
@@ -351,18 +376,18 @@ impl Blobs {
     }
 
     fn reader(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<BlobReader> {
-        let reader = with_key(self.blobs.def().key, key, |key| {
-            gate::look(py, || self.blobs.reader(key)).or_raise()
-        })?;
+        let blobs = self.blobs()?;
+        let reader =
+            with_key(blobs.def().key, key, |key| gate::look(py, || blobs.reader(key)).or_raise())?;
         reader.map(BlobReader::new).ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 
     fn writer(&self, key: &Bound<'_, PyAny>) -> PyResult<BlobWriter> {
-        with_key(self.blobs.def().key, key, |key| self.blobs.writer(key).or_raise())
-            .map(BlobWriter::new)
+        let blobs = self.blobs()?;
+        with_key(blobs.def().key, key, |key| blobs.writer(key).or_raise()).map(BlobWriter::new)
     }
 
-    fn __repr__(&self) -> String {
-        format!("<quipu.Blobs {:?}, keys {}>", self.blobs.name(), self.key())
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("<quipu.Blobs {:?}, keys {}>", self.blobs.anywhere().name(), self.key()?))
     }
 }

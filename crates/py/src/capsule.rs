@@ -13,6 +13,8 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
+use quipu::{Error, ErrorKind};
+use std::io;
 use std::sync::Arc;
 
 /// What hands out the next batch.
@@ -35,11 +37,21 @@ pub(crate) fn stream_capsule<'py>(
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let batches = std::iter::from_fn(move || {
         let batch = next().transpose()?;
-        Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+        Some(batch.map_err(stream_error))
     });
     let reader: Box<dyn RecordBatchReader + Send> =
         Box::new(RecordBatchIterator::new(batches, Arc::clone(schema)));
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
+}
+
+/// An error for a stream's reader, who gets a number and a text: mistakes are `EINVAL` (a `ValueError` of pyarrow's), too little
+/// memory `ENOMEM`, anything else `EIO` (an `OSError`).
+fn stream_error(error: Error) -> ArrowError {
+    match error.kind() {
+        ErrorKind::InvalidInput | ErrorKind::ReadOnly => ArrowError::ExternalError(Box::new(error)),
+        ErrorKind::Limit => ArrowError::MemoryError(error.to_string()),
+        _ => ArrowError::IoError(error.to_string(), io::Error::other(error)),
+    }
 }
 
 pub(crate) fn arrow_error(error: ArrowError) -> PyErr {

@@ -1,13 +1,15 @@
 //! `Counters`: numbers by key that grow without being read, for Python.
 
 use crate::columns::{Column, KEY, NUMBER, column, floats, ints, slice};
-use crate::error::OrRaise;
+use crate::error::{OrRaise, here};
 use crate::gate;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{number_array, with_bound, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
+use env::Own;
 use numpy::PyArray1;
+use py_guard::guarded;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use quipu::{
@@ -20,23 +22,34 @@ const ROWS_A_BATCH: usize = 1 << 16;
 /// Counters, seen through the database or a transaction.
 #[pyclass(module = "quipu", frozen, mapping)]
 pub(crate) struct Counters {
-    pub(crate) counters: quipu::Counters,
+    counters: Own<quipu::Counters>,
     pub(crate) database: quipu::Database,
 }
 
 impl Counters {
+    pub(crate) fn new(counters: quipu::Counters, database: quipu::Database) -> Self {
+        Self { counters: Own::new(counters), database }
+    }
+
+    pub(crate) fn counters(&self) -> PyResult<&quipu::Counters> {
+        here(&self.counters)
+    }
+}
+
+impl Counters {
     fn key_type(&self) -> KeyType {
-        self.counters.def().key
+        self.counters.anywhere().def().key
     }
 
     fn number(&self, value: &Bound<'_, PyAny>) -> PyResult<Number> {
+        let counters = self.counters()?;
         let wrong = |what: &str| {
             PyTypeError::new_err(format!(
                 "these counters hold {what}, {} was given",
                 value.get_type()
             ))
         };
-        Ok(match self.counters.def().number {
+        Ok(match counters.def().number {
             NumberType::Int => Number::Int(value.extract().map_err(|error| {
                 crate::columns::explain(
                     value,
@@ -63,11 +76,12 @@ fn plain<'py>(py: Python<'py>, number: Number) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
+#[guarded]
 #[pymethods]
 impl Counters {
     #[getter]
     fn name(&self) -> &str {
-        self.counters.name()
+        self.counters.anywhere().name()
     }
 
     #[getter]
@@ -77,7 +91,7 @@ impl Counters {
 
     #[getter]
     fn number_type(&self) -> &'static str {
-        match self.counters.def().number {
+        match self.counters.anywhere().def().number {
             NumberType::Int => "int64",
             NumberType::Float => "float64",
         }
@@ -85,7 +99,7 @@ impl Counters {
 
     #[getter]
     fn combine(&self) -> &'static str {
-        match self.counters.def().combine {
+        match self.counters.anywhere().def().combine {
             Combine::Sum => "sum",
             Combine::Min => "min",
             Combine::Max => "max",
@@ -99,9 +113,10 @@ impl Counters {
         key: &Bound<'_, PyAny>,
         number: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let counters = self.counters()?;
         let number = number.map_or(Ok(Number::Int(1)), |number| self.number(number))?;
         with_key(self.key_type(), key, |key| {
-            gate::write(py, &self.database, || self.counters.add(key, number))
+            gate::write(py, &self.database, || counters.add(key, number))
         })
     }
 
@@ -112,14 +127,15 @@ impl Counters {
         keys: &Bound<'_, PyAny>,
         numbers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let counters = self.counters()?;
         let keys = column(self.key_type(), KEY, keys)?;
         let add = |numbers: NumberList<'_>| {
-            keys.with_list(|keys| py.detach(|| self.counters.add_many(keys, numbers)))?.or_raise()
+            keys.with_list(|keys| py.detach(|| counters.add_many(keys, numbers)))?.or_raise()
         };
         let Some(numbers) = numbers.filter(|numbers| !numbers.is_none()) else {
             return add(NumberList::Ones);
         };
-        match self.counters.def().number {
+        match counters.def().number {
             NumberType::Int => add(NumberList::Int(ints(NUMBER, numbers)?.as_slice()?)),
             NumberType::Float => add(NumberList::Float(slice(&floats(NUMBER, numbers)?)?)),
         }
@@ -130,9 +146,9 @@ impl Counters {
         py: Python<'py>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let number = with_key(self.key_type(), key, |key| {
-            gate::look(py, || self.counters.get(key)).or_raise()
-        })?;
+        let counters = self.counters()?;
+        let number =
+            with_key(self.key_type(), key, |key| gate::look(py, || counters.get(key)).or_raise())?;
         plain(py, number)
     }
 
@@ -143,9 +159,9 @@ impl Counters {
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let number = with_key(self.key_type(), key, |key| {
-            gate::look(py, || self.counters.find(key)).or_raise()
-        })?;
+        let counters = self.counters()?;
+        let number =
+            with_key(self.key_type(), key, |key| gate::look(py, || counters.find(key)).or_raise())?;
         Ok(number.map(|number| plain(py, number)).transpose()?.or(default))
     }
 
@@ -154,9 +170,9 @@ impl Counters {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let counters = self.counters()?;
         let keys: Column<'_> = column(self.key_type(), KEY, keys)?;
-        let numbers =
-            keys.with_list(|keys| py.detach(|| self.counters.get_many(keys)))?.or_raise()?;
+        let numbers = keys.with_list(|keys| py.detach(|| counters.get_many(keys)))?.or_raise()?;
         Ok(match numbers {
             NumberColumn::Int(numbers) => PyArray1::from_vec(py, numbers).into_any(),
             NumberColumn::Float(numbers) => PyArray1::from_vec(py, numbers).into_any(),
@@ -164,10 +180,10 @@ impl Counters {
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let counters = self.counters()?;
         let py = key.py();
-        let number = with_key(self.key_type(), key, |key| {
-            gate::look(py, || self.counters.find(key)).or_raise()
-        })?;
+        let number =
+            with_key(self.key_type(), key, |key| gate::look(py, || counters.find(key)).or_raise())?;
         Ok(number.is_some())
     }
 
@@ -186,9 +202,10 @@ impl Counters {
         key: &Bound<'_, PyAny>,
         number: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        let counters = self.counters()?;
         let number = self.number(number)?;
         with_key(self.key_type(), key, |key| {
-            gate::write(py, &self.database, || self.counters.set(key, number))
+            gate::write(py, &self.database, || counters.set(key, number))
         })
     }
 
@@ -200,22 +217,26 @@ impl Counters {
     }
 
     fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let counters = self.counters()?;
         with_key(self.key_type(), key, |key| {
-            gate::write(py, &self.database, || self.counters.remove(key))
+            gate::write(py, &self.database, || counters.remove(key))
         })
     }
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.counters.reset()).or_raise()
+        let counters = self.counters()?;
+        py.detach(|| counters.reset()).or_raise()
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.counters.flush()).or_raise()
+        let counters = self.counters()?;
+        py.detach(|| counters.flush()).or_raise()
     }
 
     #[pyo3(signature = (count=10))]
     fn top(&self, py: Python<'_>, count: usize) -> PyResult<Table> {
-        let batch = py.detach(|| record_batch(self.counters.top(count)?));
+        let counters = self.counters()?;
+        let batch = py.detach(|| record_batch(counters.top(count)?));
         Ok(Table::of_batch(batch.or_raise()?))
     }
 
@@ -227,11 +248,12 @@ impl Counters {
         count: usize,
         backward: bool,
     ) -> PyResult<Table> {
+        let counters = self.counters()?;
         let batch = with_bound(self.key_type(), start, |start| {
             py.detach(|| {
                 record_batch(match backward {
-                    false => self.counters.scan(start, count)?,
-                    true => self.counters.scan_back(start, count)?,
+                    false => counters.scan(start, count)?,
+                    true => counters.scan_back(start, count)?,
                 })
             })
             .or_raise()
@@ -246,16 +268,17 @@ impl Counters {
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<TableStream> {
+        let counters = self.counters()?;
         let of = self.key_type();
         let mut scan = with_range(of, start, stop, |start, stop| {
-            py.detach(|| self.counters.range(start, stop)).or_raise()
+            py.detach(|| counters.range(start, stop)).or_raise()
         })?;
         let keys = match of {
             KeyType::U64 => KeyColumn::U64(Vec::new()),
             KeyType::I64 => KeyColumn::I64(Vec::new()),
             KeyType::Str => KeyColumn::Str(quipu::BytesColumn::default()),
         };
-        let numbers = match self.counters.def().number {
+        let numbers = match counters.def().number {
             NumberType::Int => NumberColumn::Int(Vec::new()),
             NumberType::Float => NumberColumn::Float(Vec::new()),
         };
@@ -271,8 +294,9 @@ impl Counters {
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<KeyIterator> {
+        let counters = self.counters()?;
         let mut rows = with_range(self.key_type(), start, stop, |start, stop| {
-            py.detach(|| self.counters.range(start, stop)).or_raise()
+            py.detach(|| counters.range(start, stop)).or_raise()
         })?;
         let next = move |count| Ok(rows.next_rows(count)?.map(|rows| rows.keys));
         Ok(KeyIterator::new(Box::new(next)))
@@ -283,7 +307,8 @@ impl Counters {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(py.detach(|| self.counters.len()).or_raise()? as usize)
+        let counters = self.counters()?;
+        Ok(py.detach(|| counters.len()).or_raise()? as usize)
     }
 
     /// Without it Python would count them.
@@ -291,12 +316,9 @@ impl Counters {
         true
     }
 
-    fn __repr__(&self) -> String {
-        let (name, key) = (self.counters.name(), self.key());
-        format!(
-            "<quipu.Counters {name:?}, keys {key}, {} of {}>",
-            self.combine(),
-            self.number_type()
-        )
+    fn __repr__(&self) -> PyResult<String> {
+        let (name, key) = (self.counters.anywhere().name(), self.key()?);
+        let (combine, number_type) = (self.combine()?, self.number_type()?);
+        Ok(format!("<quipu.Counters {name:?}, keys {key}, {combine} of {number_type}>"))
     }
 }

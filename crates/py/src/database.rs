@@ -2,19 +2,21 @@
 
 use crate::blobs::Blobs;
 use crate::counters::Counters;
-use crate::error::{OrRaise, invalid};
+use crate::error::{OrRaise, here, invalid};
 use crate::graph::Graph;
 use crate::own::{Aggregate, Rule, number};
 use crate::relation::Relation;
 use crate::result::{Answer, run_options};
 use crate::result_stream::ResultStream;
 use crate::transaction::Transaction;
+use env::Own;
+use py_guard::guarded;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quipu::{
-    BlobOptions, Combine, CounterOptions, Durability, GraphOptions, Isolation, KeyType, NumberType,
-    Options, WeightType,
+    BlobOptions, Combine, CounterOptions, Durability, Files, GraphOptions, Isolation, KeyType,
+    NumberType, Options, RunOptions, WeightType,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,12 +24,19 @@ use std::sync::Arc;
 /// An open database.
 #[pyclass(module = "quipu", frozen)]
 pub(crate) struct Database {
-    pub(crate) database: quipu::Database,
+    database: Own<quipu::Database>,
 }
 
+impl Database {
+    fn db(&self) -> PyResult<&quipu::Database> {
+        here(&self.database)
+    }
+}
+
+#[guarded]
 #[pyfunction]
 #[pyo3(signature = (path=None, *, durability="sync", cache=None, memory_limit=None, threads=0,
-                    read_only=false, create=true, table_folders=None, direct_io=false))]
+                    read_only=false, create=true, table_folders=None, direct_io=false, files=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
 pub(crate) fn open(
     py: Python<'_>,
@@ -40,6 +49,7 @@ pub(crate) fn open(
     create: bool,
     table_folders: Option<Vec<PathBuf>>,
     direct_io: bool,
+    files: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Database> {
     let mut options = Options {
         durability: match durability {
@@ -57,6 +67,7 @@ pub(crate) fn open(
         create,
         table_folders: table_folders.unwrap_or_default(),
         direct_io,
+        files: files_of(files)?.unwrap_or_default(),
         ..Options::default()
     };
     if let Some(cache) = cache {
@@ -71,7 +82,20 @@ pub(crate) fn open(
             None => quipu::Database::in_memory(options),
         })
         .or_raise()?;
-    Ok(Database { database })
+    Ok(Database { database: Own::new(database) })
+}
+
+/// Which files scripts may read: "none", "any", or those below a folder.
+pub(crate) fn files_of(files: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Files>> {
+    let Some(files) = files else { return Ok(None) };
+    let wrong = |_| invalid("files is \"none\", \"any\" or the path of a folder");
+    let path: PathBuf = files.extract().map_err(wrong)?;
+    Ok(Some(match path.to_str() {
+        Some("none") => Files::None,
+        Some("any") => Files::Any,
+        Some("") => return Err(invalid("files is \"none\", \"any\" or the path of a folder")),
+        _ => Files::Below(path),
+    }))
 }
 
 /// The type of vertices or keys that a keyword argument names.
@@ -110,11 +134,12 @@ pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     quipu::parse_bytes(&text).or_raise()
 }
 
+#[guarded]
 #[pymethods]
 impl Database {
     #[getter]
     fn path(&self) -> Option<PathBuf> {
-        self.database.folder().map(PathBuf::from)
+        self.database.anywhere().folder().map(PathBuf::from)
     }
 
     #[pyo3(signature = (name, *, weight=None, vertex=None))]
@@ -125,6 +150,7 @@ impl Database {
         weight: Option<&str>,
         vertex: Option<&str>,
     ) -> PyResult<Graph> {
+        let database = self.db()?;
         let weight = match weight {
             None => None,
             Some("float64" | "float") => Some(WeightType::Float),
@@ -136,32 +162,33 @@ impl Database {
         let vertex = key_type("vertex", vertex)?;
         let graph = py.detach(|| {
             // What is not said is as it is in a graph that exists.
-            let found = self.database.existing_graph(name)?;
+            let found = database.existing_graph(name)?;
             let there = found.as_ref().map(|graph| (graph.def().vertex, graph.def().weight));
             let options = GraphOptions {
                 vertex: vertex.or(there.map(|types| types.0)).unwrap_or_default(),
                 weight: weight.or(there.map(|types| types.1)).unwrap_or_default(),
             };
-            self.database.graph(name, options)
+            database.graph(name, options)
         });
-        Ok(Graph { graph: graph.or_raise()?, database: self.database.clone() })
+        Ok(Graph::new(graph.or_raise()?, database.clone()))
     }
 
     #[pyo3(signature = (name, *, key=None))]
     fn blobs(&self, py: Python<'_>, name: &str, key: Option<&str>) -> PyResult<Blobs> {
+        let database = self.db()?;
         let key = key_type("key", key)?;
         let blobs = py.detach(|| {
             // What is not said is as it is in blobs that exist.
             let there = match key {
-                None => self.database.existing_blobs(name)?,
+                None => database.existing_blobs(name)?,
                 Some(_) => None,
             };
             match there {
                 Some(blobs) => Ok(blobs),
-                None => self.database.blobs(name, BlobOptions { key: key.unwrap_or_default() }),
+                None => database.blobs(name, BlobOptions { key: key.unwrap_or_default() }),
             }
         });
-        Ok(Blobs { blobs: blobs.or_raise()?, database: self.database.clone() })
+        Ok(Blobs::new(blobs.or_raise()?, database.clone()))
     }
 
     #[pyo3(signature = (name, *, key=None, number=None, combine=None))]
@@ -173,6 +200,7 @@ impl Database {
         number: Option<&str>,
         combine: Option<&str>,
     ) -> PyResult<Counters> {
+        let database = self.db()?;
         let key = key_type("key", key)?;
         let number = match number {
             None => None,
@@ -195,19 +223,20 @@ impl Database {
         };
         let counters = py.detach(|| {
             // What is not said is as it is in counters that exist.
-            let there = self.database.existing_counters(name)?;
+            let there = database.existing_counters(name)?;
             let there = there.as_ref().map(quipu::Counters::def);
             let options = CounterOptions {
                 key: key.or(there.map(|def| def.key)).unwrap_or_default(),
                 number: number.or(there.map(|def| def.number)).unwrap_or_default(),
                 combine: combine.or(there.map(|def| def.combine)).unwrap_or_default(),
             };
-            self.database.counters(name, options)
+            database.counters(name, options)
         });
-        Ok(Counters { counters: counters.or_raise()?, database: self.database.clone() })
+        Ok(Counters::new(counters.or_raise()?, database.clone()))
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false, files=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn run(
         &self,
         py: Python<'_>,
@@ -216,17 +245,22 @@ impl Database {
         timeout: Option<f64>,
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
+        files: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Answer> {
+        let database = self.db()?;
+        let files = files_of(files)?;
+        let options = run_options(timeout, memory_limit, read_only)?;
         crate::result::run(
             py,
             params,
-            run_options(timeout, memory_limit, read_only)?,
-            |parameters, options| self.database.run_briefly(script, parameters, options),
-            |parameters, options| self.database.run_with(script, parameters, options),
+            RunOptions { files: files.as_ref(), ..options },
+            |parameters, options| database.run_briefly(script, parameters, options),
+            |parameters, options| database.run_with(script, parameters, options),
         )
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false, files=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn stream(
         &self,
         py: Python<'_>,
@@ -235,9 +269,12 @@ impl Database {
         timeout: Option<f64>,
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
+        files: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ResultStream> {
+        let database = self.db()?;
+        let files = files_of(files)?;
         let options = run_options(timeout, memory_limit, read_only)?;
-        crate::result_stream::stream(py, &self.database, script, params, options)
+        crate::result_stream::stream(py, database, script, params, options, files)
     }
 
     #[pyo3(signature = (name, *, create=None, keys=None))]
@@ -248,7 +285,8 @@ impl Database {
         create: Option<&Bound<'_, PyAny>>,
         keys: Option<Vec<String>>,
     ) -> PyResult<Relation> {
-        crate::relation::open(py, &self.database, name, create, keys)
+        let database = self.db()?;
+        crate::relation::open(py, database, name, create, keys)
     }
 
     fn export_relations<'py>(
@@ -256,20 +294,23 @@ impl Database {
         py: Python<'py>,
         names: Vec<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        crate::relations::export(py, names, |names| self.database.export_relations(names))
+        let database = self.db()?;
+        crate::relations::export(py, names, |names| database.export_relations(names))
     }
 
     fn import_relations(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let columns = |name: &str| crate::relations::column_names(&self.database, name);
+        let database = self.db()?;
+        let columns = |name: &str| crate::relations::column_names(database, name);
         crate::relations::import(py, data, columns, |frames, options| {
-            self.database.import_relations_with(frames, options)
+            database.import_relations_with(frames, options)
         })
     }
 
     fn register_callback(&self, relation: &str, callback: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let database = self.db()?;
         callable(callback)?;
         let told = crate::callback::told(callback.clone().unbind());
-        Ok(self.database.register_callback(relation, told))
+        database.register_callback(relation, told).or_raise()
     }
 
     fn register_fixed_rule(
@@ -278,13 +319,15 @@ impl Database {
         arity: isize,
         function: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        let database = self.db()?;
         callable(function)?;
         let (columns, function) = (number("arity", arity)?, function.clone().unbind());
-        self.database.register_fixed_rule(name, Rule { columns, function }).or_raise()
+        database.register_fixed_rule(name, Rule { columns, function }).or_raise()
     }
 
     fn unregister_fixed_rule(&self, name: &str) -> PyResult<bool> {
-        self.database.unregister_fixed_rule(name).or_raise()
+        let database = self.db()?;
+        database.unregister_fixed_rule(name).or_raise()
     }
 
     #[pyo3(signature = (name, init, step, finish=None, *, args=0))]
@@ -296,6 +339,7 @@ impl Database {
         finish: Option<&Bound<'_, PyAny>>,
         args: isize,
     ) -> PyResult<()> {
+        let database = self.db()?;
         [init, step].into_iter().chain(finish).try_for_each(callable)?;
         let aggregate = Arc::new(Aggregate {
             init: init.clone().unbind(),
@@ -303,31 +347,36 @@ impl Database {
             finish: finish.map(|finish| finish.clone().unbind()),
         });
         let args = number("args", args)?;
-        self.database.register_aggregate(name, args, move |args| aggregate.begin(args)).or_raise()
+        database.register_aggregate(name, args, move |args| aggregate.begin(args)).or_raise()
     }
 
     fn unregister_aggregate(&self, name: &str) -> PyResult<bool> {
-        self.database.unregister_aggregate(name).or_raise()
+        let database = self.db()?;
+        database.unregister_aggregate(name).or_raise()
     }
 
-    fn unregister_callback(&self, id: u64) -> bool {
-        self.database.unregister_callback(id)
+    fn unregister_callback(&self, id: u64) -> PyResult<bool> {
+        self.db()?.unregister_callback(id).or_raise()
     }
 
     fn drop(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        py.detach(|| self.database.drop_entry(name)).or_raise()
+        let database = self.db()?;
+        py.detach(|| database.drop_entry(name)).or_raise()
     }
 
     fn graphs(&self) -> PyResult<Vec<String>> {
-        Ok(self.database.graphs().or_raise()?.into_iter().map(|def| def.name).collect())
+        let database = self.db()?;
+        Ok(database.graphs().or_raise()?.into_iter().map(|def| def.name).collect())
     }
 
     fn drop_graph(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        py.detach(|| self.database.drop_graph(name)).or_raise()
+        let database = self.db()?;
+        py.detach(|| database.drop_graph(name)).or_raise()
     }
 
     #[pyo3(signature = (isolation="snapshot"))]
     fn transaction(&self, py: Python<'_>, isolation: &str) -> PyResult<Transaction> {
+        let database = self.db()?;
         let isolation = match isolation {
             "snapshot" => Isolation::Snapshot,
             "serializable" => Isolation::Serializable,
@@ -337,25 +386,30 @@ impl Database {
                 )));
             }
         };
+        database.check_open().or_raise()?;
         // Increments that wait are written first.
-        let transaction = crate::gate::detached(py, || self.database.transaction(isolation));
-        Ok(Transaction { transaction, database: self.database.clone() })
+        let transaction = crate::gate::detached(py, || database.transaction(isolation));
+        Ok(Transaction::new(transaction, database.clone()))
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.database.flush()).or_raise()
+        let database = self.db()?;
+        py.detach(|| database.flush()).or_raise()
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        crate::import::interruptible(py, |go_on| self.database.compact_while(go_on))
+        let database = self.db()?;
+        crate::import::interruptible(py, |go_on| database.compact_while(go_on))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.database.refresh()).or_raise()
+        let database = self.db()?;
+        py.detach(|| database.refresh()).or_raise()
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| self.database.stats()).or_raise()?;
+        let database = self.db()?;
+        let stats = py.detach(|| database.stats()).or_raise()?;
         let out = PyDict::new(py);
         out.set_item("disk_bytes", stats.disk_bytes)?;
         out.set_item("log_bytes", stats.log_bytes)?;
@@ -396,7 +450,8 @@ impl Database {
     }
 
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let check = crate::import::interruptible(py, |go_on| self.database.check(&|_, _| go_on()))?;
+        let database = self.db()?;
+        let check = crate::import::interruptible(py, |go_on| database.check(&|_, _| go_on()))?;
         crate::repair::check_dict(py, &check)
     }
 
@@ -408,11 +463,14 @@ impl Database {
         earlier: Option<PathBuf>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<crate::backup::BackupReport> {
-        crate::backup::back_up(py, &self.database, path, earlier, progress)
+        let database = self.db()?;
+        crate::backup::back_up(py, database, path, earlier, progress)
     }
 
+    /// In a process that inherited it there is nothing to close.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.database.close()).or_raise()
+        let Ok(database) = self.database.get() else { return Ok(()) };
+        py.detach(|| database.close()).or_raise()
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -425,7 +483,7 @@ impl Database {
     }
 
     fn __repr__(&self) -> String {
-        match self.database.folder() {
+        match self.database.anywhere().folder() {
             Some(folder) => format!("<quipu.Database {:?}>", folder.display().to_string()),
             None => "<quipu.Database in memory>".to_owned(),
         }

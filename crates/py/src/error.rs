@@ -1,9 +1,11 @@
 //! Which exception an error becomes.
 
+use env::Own;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use quipu::{Error, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Name of the class in `quipu.errors`.
 fn class_name(kind: ErrorKind) -> &'static str {
@@ -15,6 +17,8 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::Limit => "LimitError",
         ErrorKind::Locked => "LockedError",
+        ErrorKind::Forked => "ForkedError",
+        ErrorKind::Internal => "InternalError",
         _ => "Error",
     }
 }
@@ -39,21 +43,62 @@ pub(crate) fn raise(error: Error) -> PyErr {
     })
 }
 
+/// The kind of an exception that is one of the database's, or of a class below one.
+pub(crate) fn kind_of(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
+    // The base class comes last.
+    let kinds = [
+        ErrorKind::Conflict,
+        ErrorKind::InvalidInput,
+        ErrorKind::Corruption,
+        ErrorKind::Poisoned,
+        ErrorKind::Cancelled,
+        ErrorKind::Limit,
+        ErrorKind::Locked,
+        ErrorKind::Forked,
+        ErrorKind::Internal,
+        ErrorKind::Io,
+    ];
+    let is_of = |kind: &ErrorKind| {
+        let class = module(py).and_then(|module| module.getattr(class_name(*kind)));
+        class.is_ok_and(|class| error.value(py).is_instance(&class).unwrap_or(false))
+    };
+    kinds.into_iter().find(is_of)
+}
+
+/// What Python calls; a panic in it is an `InternalError`. [`py_guard::guarded`] puts it around each function.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| Err(raise(Error::panicked(&*panic))))
+}
+
 /// An `InvalidInputError` with this message.
 pub(crate) fn invalid(message: &str) -> PyErr {
     raise(Error::new(ErrorKind::InvalidInput, message))
 }
 
-fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) -> PyResult<PyErr> {
+fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("quipu.errors").map(Bound::unbind))?;
-    let class = module.bind(py).getattr(name)?.cast_into::<PyType>()?;
+    Ok(module.bind(py))
+}
+
+fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) -> PyResult<PyErr> {
+    let class = module(py)?.getattr(name)?.cast_into::<PyType>()?;
     let exception = class.call1((message,))?;
     if let Some((line, column)) = place {
         exception.setattr("line", line)?;
         exception.setattr("column", column)?;
     }
     Ok(PyErr::from_value(exception))
+}
+
+/// What belongs to this process. Every method of a class that touches the database gets it so, before anything else.
+///
+/// # Errors
+/// `ForkedError` in a process that inherited it by `fork`.
+#[inline]
+pub(crate) fn here<T>(own: &Own<T>) -> PyResult<&T> {
+    own.get().map_err(|error| raise(Error::caused(ErrorKind::Forked, error)))
 }
 
 /// Turns the database's result into Python's.

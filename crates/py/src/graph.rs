@@ -6,11 +6,13 @@
 //! (`gate.rs`), and every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
-use crate::error::OrRaise;
+use crate::error::{OrRaise, here};
 use crate::gate;
 use crate::table::Table;
 use crate::vertices::{self, vertex};
+use env::Own;
 use numpy::PyArray1;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use quipu::{Edges, Weights};
 use std::cell::RefCell;
@@ -23,8 +25,18 @@ thread_local! {
 /// A graph, seen through the database or a transaction.
 #[pyclass(module = "quipu", frozen)]
 pub(crate) struct Graph {
-    pub(crate) graph: quipu::Graph,
+    graph: Own<quipu::Graph>,
     pub(crate) database: quipu::Database,
+}
+
+impl Graph {
+    pub(crate) fn new(graph: quipu::Graph, database: quipu::Database) -> Self {
+        Self { graph: Own::new(graph), database }
+    }
+
+    pub(crate) fn graph(&self) -> PyResult<&quipu::Graph> {
+        here(&self.graph)
+    }
 }
 
 /// Offsets, then three columns.
@@ -40,10 +52,11 @@ impl Graph {
         v: &Bound<'py, PyAny>,
         read: impl Fn(&quipu::Graph, u64, &mut Edges) -> quipu::Result<()> + Sync,
     ) -> PyResult<EdgeArrays<'py>> {
-        let v = vertex(&self.graph, v)?;
+        let graph = self.graph()?;
+        let v = vertex(graph, v)?;
         EDGES.with_borrow_mut(|(edges, _)| {
-            gate::look(py, || read(&self.graph, v, edges)).or_raise()?;
-            arrays::edges(py, &self.graph, edges)
+            gate::look(py, || read(graph, v, edges)).or_raise()?;
+            arrays::edges(py, graph, edges)
         })
     }
 
@@ -53,10 +66,11 @@ impl Graph {
         v: &Bound<'py, PyAny>,
         read: impl Fn(&quipu::Graph, u64, &mut Vec<u64>) -> quipu::Result<()> + Sync,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let v = vertex(&self.graph, v)?;
+        let graph = self.graph()?;
+        let v = vertex(graph, v)?;
         EDGES.with_borrow_mut(|(_, ids)| {
-            gate::look(py, || read(&self.graph, v, ids)).or_raise()?;
-            arrays::vertices(py, &self.graph, ids)
+            gate::look(py, || read(graph, v, ids)).or_raise()?;
+            arrays::vertices(py, graph, ids)
         })
     }
 
@@ -66,16 +80,17 @@ impl Graph {
         vs: &Bound<'py, PyAny>,
         read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Edges) -> quipu::Result<()> + Send,
     ) -> PyResult<ManyEdges<'py>> {
-        let column = vertices::column(&self.graph, vs)?;
-        let words = column.words(&self.graph)?;
+        let graph = self.graph()?;
+        let column = vertices::column(graph, vs)?;
+        let words = column.words(graph)?;
         let words = &*words;
         let (mut offsets, mut edges) = (Vec::new(), Edges::default());
-        py.detach(|| read(&self.graph, words, &mut offsets, &mut edges)).or_raise()?;
+        py.detach(|| read(graph, words, &mut offsets, &mut edges)).or_raise()?;
         let count = edges.len();
         Ok((
             arrays::offsets(py, &offsets),
-            arrays::moved(py, &self.graph, edges.src)?,
-            arrays::moved(py, &self.graph, edges.dst)?,
+            arrays::moved(py, graph, edges.src)?,
+            arrays::moved(py, graph, edges.dst)?,
             arrays::moved_weights(py, edges.weight, count),
         ))
     }
@@ -87,12 +102,13 @@ impl Graph {
         read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Vec<u64>) -> quipu::Result<()>
         + Send,
     ) -> PyResult<Offsets<'py>> {
-        let column = vertices::column(&self.graph, vs)?;
-        let words = column.words(&self.graph)?;
+        let graph = self.graph()?;
+        let column = vertices::column(graph, vs)?;
+        let words = column.words(graph)?;
         let words = &*words;
         let (mut offsets, mut ids) = (Vec::new(), Vec::new());
-        py.detach(|| read(&self.graph, words, &mut offsets, &mut ids)).or_raise()?;
-        Ok((arrays::offsets(py, &offsets), arrays::moved(py, &self.graph, ids)?))
+        py.detach(|| read(graph, words, &mut offsets, &mut ids)).or_raise()?;
+        Ok((arrays::offsets(py, &offsets), arrays::moved(py, graph, ids)?))
     }
 
     fn degrees_of_many<'py>(
@@ -102,30 +118,32 @@ impl Graph {
         read: impl FnOnce(&quipu::Graph, &[u64], &mut Vec<u64>, &mut Vec<f64>) -> quipu::Result<()>
         + Send,
     ) -> PyResult<Degrees<'py>> {
-        let column = vertices::column(&self.graph, vs)?;
-        let words = column.words(&self.graph)?;
+        let graph = self.graph()?;
+        let column = vertices::column(graph, vs)?;
+        let words = column.words(graph)?;
         let words = &*words;
         let (mut counts, mut sums) = (Vec::new(), Vec::new());
-        py.detach(|| read(&self.graph, words, &mut counts, &mut sums)).or_raise()?;
+        py.detach(|| read(graph, words, &mut counts, &mut sums)).or_raise()?;
         Ok((PyArray1::from_vec(py, counts), PyArray1::from_vec(py, sums)))
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Graph {
     #[getter]
     fn name(&self) -> &str {
-        self.graph.name()
+        self.graph.anywhere().name()
     }
 
     #[getter]
     fn vertex(&self) -> &'static str {
-        arrays::key_type(self.graph.def().vertex)
+        arrays::key_type(self.graph.anywhere().def().vertex)
     }
 
     #[getter]
     fn weight(&self) -> Option<&'static str> {
-        match self.graph.def().weight {
+        match self.graph.anywhere().def().weight {
             quipu::WeightType::None => None,
             quipu::WeightType::Float => Some("float64"),
             quipu::WeightType::Int => Some("int64"),
@@ -140,15 +158,17 @@ impl Graph {
         u: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
-        let found = gate::look(py, || self.graph.edge(u, v)).or_raise()?;
+        let graph = self.graph()?;
+        let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
+        let found = gate::look(py, || graph.edge(u, v)).or_raise()?;
         found.map(|weight| arrays::weight(py, weight)).transpose()
     }
 
     fn has_edge(&self, u: &Bound<'_, PyAny>, v: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let graph = self.graph()?;
         let py = u.py();
-        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
-        gate::look(py, || self.graph.has_edge(u, v)).or_raise()
+        let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
+        gate::look(py, || graph.has_edge(u, v)).or_raise()
     }
 
     fn edge_many<'py>(
@@ -157,11 +177,12 @@ impl Graph {
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>)> {
-        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
-        let (us, vs) = (us.words(&self.graph)?, vs.words(&self.graph)?);
+        let graph = self.graph()?;
+        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
+        let (us, vs) = (us.words(graph)?, vs.words(graph)?);
         let (us, vs) = (&*us, &*vs);
         let (mut present, mut weights) = (Vec::new(), Weights::default());
-        py.detach(|| self.graph.edge_many(us, vs, &mut present, &mut weights)).or_raise()?;
+        py.detach(|| graph.edge_many(us, vs, &mut present, &mut weights)).or_raise()?;
         let count = present.len();
         Ok((arrays::flags(py, &present), arrays::moved_weights(py, weights, count)))
     }
@@ -172,11 +193,12 @@ impl Graph {
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
-        let (us, vs) = (us.words(&self.graph)?, vs.words(&self.graph)?);
+        let graph = self.graph()?;
+        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
+        let (us, vs) = (us.words(graph)?, vs.words(graph)?);
         let (us, vs) = (&*us, &*vs);
         let mut present = Vec::new();
-        py.detach(|| self.graph.has_edge_many(us, vs, &mut present)).or_raise()?;
+        py.detach(|| graph.has_edge_many(us, vs, &mut present)).or_raise()?;
         Ok(arrays::flags(py, &present))
     }
 
@@ -267,18 +289,21 @@ impl Graph {
     // --- degrees -------------------------------------------------------------------------------
 
     fn degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        let word = vertex(&self.graph, v)?;
-        gate::look(v.py(), || self.graph.degree(word)).or_raise()
+        let graph = self.graph()?;
+        let word = vertex(graph, v)?;
+        gate::look(v.py(), || graph.degree(word)).or_raise()
     }
 
     fn out_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        let word = vertex(&self.graph, v)?;
-        gate::look(v.py(), || self.graph.out_degree(word)).or_raise()
+        let graph = self.graph()?;
+        let word = vertex(graph, v)?;
+        gate::look(v.py(), || graph.out_degree(word)).or_raise()
     }
 
     fn in_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
-        let word = vertex(&self.graph, v)?;
-        gate::look(v.py(), || self.graph.in_degree(word)).or_raise()
+        let graph = self.graph()?;
+        let word = vertex(graph, v)?;
+        gate::look(v.py(), || graph.in_degree(word)).or_raise()
     }
 
     fn degree_many<'py>(&self, py: Python<'py>, vs: &Bound<'py, PyAny>) -> PyResult<Degrees<'py>> {
@@ -311,15 +336,16 @@ impl Graph {
         v: &Bound<'py, PyAny>,
         w: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        if self.graph.def().vertex == quipu::VertexType::Str {
+        let graph = self.graph()?;
+        if graph.def().vertex == quipu::VertexType::Str {
             let py_list = |x: &Bound<'py, PyAny>| pyo3::types::PyList::new(py, [x.clone()]);
             let w = w.filter(|w| !w.is_none()).map(py_list).transpose()?;
             let (u, v) = (py_list(u)?, py_list(v)?);
             return self.upsert_many(py, &u, &v, w.as_ref().map(|w| w.as_any()));
         }
-        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
-        let w = vertices::weight(&self.graph, w)?;
-        gate::write(py, &self.database, || self.graph.upsert(u, v, w))
+        let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
+        let w = vertices::weight(graph, w)?;
+        gate::write(py, &self.database, || graph.upsert(u, v, w))
     }
 
     #[pyo3(signature = (us, vs, ws=None))]
@@ -330,11 +356,12 @@ impl Graph {
         vs: &Bound<'py, PyAny>,
         ws: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
-        let ws = vertices::weights(&self.graph, ws)?;
+        let graph = self.graph()?;
+        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
+        let ws = vertices::weights(graph, ws)?;
         let ws = ws.as_ref().map(vertices::WeightColumn::as_ref).transpose()?;
         us.with_list(|us| {
-            vs.with_list(|vs| py.detach(|| self.graph.upsert_list(us, vs, ws)).or_raise())
+            vs.with_list(|vs| py.detach(|| graph.upsert_list(us, vs, ws)).or_raise())
         })??
     }
 
@@ -344,8 +371,9 @@ impl Graph {
         u: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
     ) -> PyResult<bool> {
-        let (u, v) = (vertex(&self.graph, u)?, vertex(&self.graph, v)?);
-        gate::write(py, &self.database, || self.graph.remove(u, v))
+        let graph = self.graph()?;
+        let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
+        gate::write(py, &self.database, || graph.remove(u, v))
     }
 
     fn remove_many<'py>(
@@ -354,46 +382,54 @@ impl Graph {
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let (us, vs) = (vertices::column(&self.graph, us)?, vertices::column(&self.graph, vs)?);
-        let (us, vs) = (us.words(&self.graph)?, vs.words(&self.graph)?);
+        let graph = self.graph()?;
+        let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
+        let (us, vs) = (us.words(graph)?, vs.words(graph)?);
         let (us, vs) = (&*us, &*vs);
         let mut removed = Vec::new();
-        py.detach(|| self.graph.remove_many(us, vs, &mut removed)).or_raise()?;
+        py.detach(|| graph.remove_many(us, vs, &mut removed)).or_raise()?;
         Ok(arrays::flags(py, &removed))
     }
 
     fn remove_vertex(&self, py: Python<'_>, v: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let v = vertex(&self.graph, v)?;
-        py.detach(|| self.graph.remove_vertex(v)).or_raise()
+        let graph = self.graph()?;
+        let v = vertex(graph, v)?;
+        py.detach(|| graph.remove_vertex(v)).or_raise()
     }
 
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.graph.clear()).or_raise()
+        let graph = self.graph()?;
+        py.detach(|| graph.clear()).or_raise()
     }
 
     // --- the whole graph -----------------------------------------------------------------------
 
     fn number_of_edges(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.graph.number_of_edges()).or_raise()
+        let graph = self.graph()?;
+        py.detach(|| graph.number_of_edges()).or_raise()
     }
 
     fn number_of_vertices(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.graph.number_of_vertices()).or_raise()
+        let graph = self.graph()?;
+        py.detach(|| graph.number_of_vertices()).or_raise()
     }
 
     fn has_vertex(&self, v: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let word = vertex(&self.graph, v)?;
-        gate::look(v.py(), || self.graph.has_vertex(word)).or_raise()
+        let graph = self.graph()?;
+        let word = vertex(graph, v)?;
+        gate::look(v.py(), || graph.has_vertex(word)).or_raise()
     }
 
     fn vertices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let graph = self.graph()?;
         let mut words = Vec::new();
-        py.detach(|| self.graph.vertices(&mut |some| words.extend_from_slice(some))).or_raise()?;
-        arrays::moved(py, &self.graph, words)
+        py.detach(|| graph.vertices(&mut |some| words.extend_from_slice(some))).or_raise()?;
+        arrays::moved(py, graph, words)
     }
 
     fn to_table(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::read(py, &self.graph)
+        let graph = self.graph()?;
+        Table::read(py, graph)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -405,24 +441,31 @@ impl Graph {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let edges = self.number_of_edges(py)?;
-        let weight = self.weight().map_or(String::new(), |weight| format!(", weight={weight}"));
-        Ok(format!(
-            "<quipu.Graph {:?}: {edges} edges, vertex={}{weight}>",
-            self.graph.name(),
-            self.vertex()
-        ))
+        let (name, vertex) = (self.name(), self.vertex()?);
+        let weight = self.weight()?.map_or(String::new(), |weight| format!(", weight={weight}"));
+        Ok(match self.graph.get() {
+            // Shown by debuggers and logs also where nothing can be asked.
+            Err(_) => {
+                let owner = self.graph.owner();
+                format!("<quipu.Graph {name:?} of {owner:?}, vertex={vertex}{weight}>")
+            }
+            Ok(_) => {
+                let edges = self.number_of_edges(py)?;
+                format!("<quipu.Graph {name:?}: {edges} edges, vertex={vertex}{weight}>")
+            }
+        })
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let graph = self.graph()?;
         Ok(format!(
             "<table><tr><th>graph</th><th>vertices</th><th>edges</th><th>vertex</th><th>weight</th></tr>\
              <tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></table>",
-            self.graph.name(),
+            graph.name(),
             self.number_of_vertices(py)?,
             self.number_of_edges(py)?,
-            self.vertex(),
-            self.weight().unwrap_or("none"),
+            self.vertex()?,
+            self.weight()?.unwrap_or("none"),
         ))
     }
 
@@ -441,8 +484,8 @@ impl Graph {
         on_error: &str,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<crate::import::ImportReport> {
-        let options =
-            crate::import::text_options(&self.graph, columns, delimiter, header, on_error)?;
+        let graph = self.graph()?;
+        let options = crate::import::text_options(graph, columns, delimiter, header, on_error)?;
         crate::import::csv(py, self, &path, options, progress)
     }
 
@@ -479,14 +522,16 @@ impl Graph {
     }
 
     fn export_parquet(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
+        let graph = self.graph()?;
         crate::import::interruptible(py, |go_on| {
-            quipu::export_file(&self.graph, &path, quipu::ExportFormat::Parquet, &|_| go_on())
+            quipu::export_file(graph, &path, quipu::ExportFormat::Parquet, &|_| go_on())
         })
     }
 
     fn export_csv(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
+        let graph = self.graph()?;
         crate::import::interruptible(py, |go_on| {
-            quipu::export_file(&self.graph, &path, quipu::ExportFormat::Text(b','), &|_| go_on())
+            quipu::export_file(graph, &path, quipu::ExportFormat::Text(b','), &|_| go_on())
         })
     }
 }

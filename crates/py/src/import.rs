@@ -4,6 +4,7 @@ use crate::error::{invalid, raise};
 use crate::graph::Graph;
 use crate::vertices;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use quipu::ingest::{ColumnRef, Columns, OnError, TextOptions};
@@ -29,6 +30,7 @@ pub(crate) struct ImportReport {
     bytes_written: u64,
 }
 
+#[guarded]
 #[pymethods]
 impl ImportReport {
     fn __repr__(&self) -> String {
@@ -223,9 +225,10 @@ pub(crate) fn csv(
     text: TextOptions,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
+    let target = graph.graph()?;
     let options = ImportOptions { text, ..ImportOptions::default() };
     run(py, graph, options, progress, |options, progress| {
-        graph.graph.import_csv(graph.database.env(), path, options, progress)
+        target.import_csv(graph.database.env(), path, options, progress)
     })
 }
 
@@ -235,8 +238,9 @@ pub(crate) fn parquet(
     path: &Path,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
+    let target = graph.graph()?;
     run(py, graph, ImportOptions::default(), progress, |options, progress| {
-        graph.graph.import_parquet(graph.database.env(), path, options, progress)
+        target.import_parquet(graph.database.env(), path, options, progress)
     })
 }
 
@@ -246,10 +250,11 @@ pub(crate) fn arrow(
     table: &Bound<'_, PyAny>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
+    let target = graph.graph()?;
     let mut batches = crate::capsule::batches(table)?
         .map(|batch| batch.map_err(|error| quipu::Error::caused(ErrorKind::InvalidInput, error)));
     run(py, graph, ImportOptions::default(), progress, |options, progress| {
-        graph.graph.import_arrow(graph.database.env(), &mut batches, "the table", options, progress)
+        target.import_arrow(graph.database.env(), &mut batches, "the table", options, progress)
     })
 }
 
@@ -261,16 +266,17 @@ pub(crate) fn arrays(
     ws: Option<&Bound<'_, PyAny>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
-    let (us, vs) = (vertices::column(&graph.graph, us)?, vertices::column(&graph.graph, vs)?);
+    let target = graph.graph()?;
+    let (us, vs) = (vertices::column(target, us)?, vertices::column(target, vs)?);
     if us.len() != vs.len() {
         return Err(invalid(&format!("{} sources, but {} targets", us.len(), vs.len())));
     }
-    let ws = vertices::weights(&graph.graph, ws)?;
+    let ws = vertices::weights(target, ws)?;
     let ws = ws.as_ref().map(vertices::WeightColumn::as_ref).transpose()?;
     us.with_list(|us| {
         vs.with_list(|vs| {
             run(py, graph, ImportOptions::default(), progress, |options, progress| {
-                graph.graph.import_columns(graph.database.env(), us, vs, ws, options, progress)
+                target.import_columns(graph.database.env(), us, vs, ws, options, progress)
             })
         })
     })??

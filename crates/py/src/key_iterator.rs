@@ -1,7 +1,9 @@
 //! Keys one after the other, for Python's loops.
 
-use crate::error::OrRaise;
+use crate::error::{OrRaise, here};
+use env::Own;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use quipu::KeyColumn;
@@ -14,7 +16,7 @@ type Next = Box<dyn FnMut(usize) -> quipu::Result<Option<KeyColumn>> + Send>;
 
 /// An iterator over keys, as of the moment it was made.
 #[pyclass(module = "quipu", frozen)]
-pub(crate) struct KeyIterator(Mutex<Ahead>);
+pub(crate) struct KeyIterator(Own<Mutex<Ahead>>);
 
 struct Ahead {
     /// Nothing at the end.
@@ -29,7 +31,8 @@ struct Ahead {
 impl KeyIterator {
     pub(crate) fn new(next: Next) -> Self {
         let keys = KeyColumn::U64(Vec::new());
-        Self(Mutex::new(Ahead { next: Some(next), keys, at: 0, wanted: 16 }))
+        let ahead = Ahead { next: Some(next), keys, at: 0, wanted: 16 };
+        Self(Own::new(Mutex::new(ahead)))
     }
 }
 
@@ -50,6 +53,7 @@ impl Ahead {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl KeyIterator {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -57,15 +61,16 @@ impl KeyIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut ahead = self.0.lock();
+        let all = here(&self.0)?;
+        let mut ahead = all.lock();
         while ahead.at == ahead.keys.len() {
             if ahead.next.is_none() {
                 return Ok(None);
             }
             drop(ahead);
             // Without the interpreter's lock while this one is held for long: who waits for it here may have that one.
-            py.detach(|| self.0.lock().fill()).or_raise()?;
-            ahead = self.0.lock();
+            py.detach(|| all.lock().fill()).or_raise()?;
+            ahead = all.lock();
         }
         let at = ahead.at;
         ahead.at += 1;

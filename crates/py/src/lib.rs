@@ -37,7 +37,15 @@ mod transaction;
 mod values;
 mod vertices;
 
+use py_guard::guarded;
 use pyo3::prelude::*;
+
+/// Panics, so that tests see what becomes of a panic in any function of the module.
+#[guarded]
+#[pyfunction]
+fn _panic(message: &str) -> PyResult<()> {
+    panic!("{message}")
+}
 
 #[pymodule]
 fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -59,6 +67,7 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<backup::BackupReport>()?;
     module.add_class::<backup::RestoreReport>()?;
     module.add_function(wrap_pyfunction!(database::open, module)?)?;
+    module.add_function(wrap_pyfunction!(_panic, module)?)?;
     module.add_function(wrap_pyfunction!(backup::restore, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     Ok(())

@@ -5,7 +5,7 @@ use crate::relations::rows;
 use crate::values::{Called, object, value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use quipu::{Accumulate, Failure, FixedRule, RuleCall, Value};
+use quipu::{Accumulate, ErrorKind, Failure, FixedRule, RuleCall, Value};
 use std::sync::Arc;
 
 /// What a state of a Python aggregate is taken to hold, in bytes.
@@ -23,8 +23,9 @@ impl FixedRule for Rule {
     }
 
     fn run(&self, call: &RuleCall<'_>) -> Result<Vec<Vec<Value>>, Failure> {
+        let mut refused = None;
         Python::attach(|py| {
-            let run = || -> PyResult<Vec<Vec<Value>>> {
+            let mut run = || -> PyResult<()> {
                 let inputs = call.inputs.iter().map(|input| rows(py, input));
                 let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
                 let options = PyDict::new(py);
@@ -32,20 +33,27 @@ impl FixedRule for Rule {
                     options.set_item(name, object(py, value)?)?;
                 }
                 let answer = self.function.bind(py).call1((inputs, options))?;
-                let mut rows = Vec::new();
                 for row in answer.try_iter()? {
                     // A rule that goes on for ever can be stopped between two rows.
                     if !call.go_on() {
-                        return Ok(Vec::new());
+                        return Ok(());
                     }
                     let row = row?;
                     let items = row.try_iter()?.map(|item| value(&item?, Called::Answer, 0));
-                    rows.push(items.collect::<PyResult<_>>()?);
+                    // One by one: what a generator gives need not be there at once.
+                    if let Err(failure) = call.add(items.collect::<PyResult<_>>()?) {
+                        refused = Some(failure);
+                        return Ok(());
+                    }
                 }
-                Ok(rows)
+                Ok(())
             };
             run().map_err(|error| failure(py, &error))
-        })
+        })?;
+        match refused {
+            Some(failure) => Err(failure),
+            None => Ok(Vec::new()),
+        }
     }
 }
 
@@ -106,15 +114,15 @@ impl Accumulate for State {
     }
 }
 
-/// An exception as a script tells it.
+/// An exception as a script tells it. One of the database's own that is no mistake of the function keeps its class.
 fn failure(py: Python<'_>, error: &PyErr) -> Failure {
-    Failure::new(
-        error
-            .value(py)
-            .get_type()
-            .name()
-            .map_or_else(|_| error.to_string(), |name| format!("{name}: {}", error.value(py))),
-    )
+    let value = error.value(py);
+    let class = value.get_type().name();
+    let message = class.map_or_else(|_| error.to_string(), |name| format!("{name}: {value}"));
+    match crate::error::kind_of(py, error) {
+        None | Some(ErrorKind::InvalidInput) => Failure::new(message),
+        Some(kind) => Failure::caused(quipu::Error::new(kind, message)),
+    }
 }
 
 /// How many columns a rule gives, or arguments an aggregate takes.

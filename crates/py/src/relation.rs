@@ -1,13 +1,15 @@
 //! `Relation`: a relation by its name, from and to columns.
 
 use crate::capsule::{NextBatch, arrow_error, schema_of, speaks_arrow};
-use crate::error::{OrRaise, invalid};
+use crate::error::{OrRaise, here, invalid};
 use crate::frames::frame;
 use crate::libraries;
 use crate::table::{Table, TableStream};
 use crate::values::object;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
+use env::Own;
+use py_guard::guarded;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
@@ -20,7 +22,17 @@ const ROWS_A_BATCH: usize = 1 << 16;
 /// A relation, or as a transaction sees it.
 #[pyclass(module = "quipu", frozen)]
 pub(crate) struct Relation {
-    pub(crate) relation: quipu::Relation,
+    relation: Own<quipu::Relation>,
+}
+
+impl Relation {
+    pub(crate) fn new(relation: quipu::Relation) -> Self {
+        Self { relation: Own::new(relation) }
+    }
+
+    fn relation(&self) -> PyResult<&quipu::Relation> {
+        here(&self.relation)
+    }
 }
 
 /// A column of a relation.
@@ -32,6 +44,7 @@ pub(crate) struct Column {
     default: Option<String>,
 }
 
+#[guarded]
 #[pymethods]
 impl Column {
     fn __repr__(&self) -> String {
@@ -67,7 +80,7 @@ pub(crate) fn open(
             }
         },
     };
-    Ok(Relation { relation })
+    Ok(Relation::new(relation))
 }
 
 /// The columns of a relation for what an Arrow schema describes.
@@ -199,12 +212,13 @@ fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch>
 
 impl Relation {
     fn change(&self, data: &Bound<'_, PyAny>, kind: ChangeKind) -> PyResult<()> {
+        let relation = self.relation()?;
         let names: Vec<String> =
-            self.relation.columns().iter().map(|column| column.name.clone()).collect();
+            relation.columns().iter().map(|column| column.name.clone()).collect();
         let rows = frame(data, &names)?;
         crate::import::interruptible(data.py(), |go_on| {
             let options = RunOptions { go_on: Some(go_on), ..RunOptions::default() };
-            self.relation.change(kind, &rows, &options)
+            relation.change(kind, &rows, &options)
         })
     }
 
@@ -212,22 +226,25 @@ impl Relation {
     fn schema(&self) -> Option<Schema> {
         let field =
             |column: &ColumnOf| arrow_type(&column.column_type).map(|of| field_of(column, of));
-        let fields: Option<Vec<Field>> = self.relation.columns().iter().map(field).collect();
+        let fields: Option<Vec<Field>> =
+            self.relation.anywhere().columns().iter().map(field).collect();
         fields.map(Schema::new)
     }
 
     /// All rows as one table.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
-        let batch = py.detach(|| record_batch(self.relation.columns(), self.relation.to_frame()?));
+        let relation = self.relation()?;
+        let batch = py.detach(|| record_batch(relation.columns(), relation.to_frame()?));
         Ok(Table::of_batch(batch.or_raise()?))
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Relation {
     #[getter]
     fn name(&self) -> &str {
-        self.relation.name()
+        self.relation.anywhere().name()
     }
 
     #[getter]
@@ -238,11 +255,12 @@ impl Relation {
             is_key: column.is_key,
             default: column.default.clone(),
         };
-        self.relation.columns().iter().map(column).collect()
+        self.relation.anywhere().columns().iter().map(column).collect()
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let rows = py.detach(|| self.relation.len()).or_raise()?;
+        let relation = self.relation()?;
+        let rows = py.detach(|| relation.len()).or_raise()?;
         Ok(usize::try_from(rows)?)
     }
 
@@ -252,7 +270,8 @@ impl Relation {
     }
 
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let frame = py.detach(|| self.relation.to_frame()).or_raise()?;
+        let relation = self.relation()?;
+        let frame = py.detach(|| relation.to_frame()).or_raise()?;
         let rows = PyList::empty(py);
         for row in 0..frame.len() {
             let values = frame.columns().iter().map(|column| object(py, &column.value(row)));
@@ -298,11 +317,12 @@ impl Relation {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        let relation = self.relation()?;
         let Some(schema) = self.schema() else {
             return self.table(py)?.__arrow_c_stream__(py, requested_schema);
         };
-        let mut scan = py.detach(|| self.relation.scan()).or_raise()?;
-        let columns = self.relation.columns().to_vec();
+        let mut scan = py.detach(|| relation.scan()).or_raise()?;
+        let columns = relation.columns().to_vec();
         let next: NextBatch = Box::new(move || match scan.next_rows(ROWS_A_BATCH)? {
             Some(rows) => record_batch(&columns, rows).map(Some),
             None => Ok(None),
@@ -316,7 +336,7 @@ impl Relation {
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let columns =
-            slf.get().relation.columns().iter().map(|column| column.name.clone()).collect();
+            slf.get().relation()?.columns().iter().map(|column| column.name.clone()).collect();
         libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 
@@ -327,11 +347,11 @@ impl Relation {
     fn __repr__(&self) -> String {
         let text = |column: &ColumnOf| format!("{}: {}", column.name, column.column_type);
         let (keys, values): (Vec<_>, Vec<_>) =
-            self.relation.columns().iter().partition(|column| column.is_key);
+            self.relation.anywhere().columns().iter().partition(|column| column.is_key);
         let of =
             |columns: Vec<&ColumnOf>| columns.into_iter().map(text).collect::<Vec<_>>().join(", ");
         let (keys, values) = (of(keys), of(values));
         let arrow = if values.is_empty() { "" } else { " => " };
-        format!("<quipu.Relation {} {{{keys}{arrow}{values}}}>", self.relation.name())
+        format!("<quipu.Relation {} {{{keys}{arrow}{values}}}>", self.relation.anywhere().name())
     }
 }

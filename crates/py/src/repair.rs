@@ -1,6 +1,7 @@
 //! Checks and repairs: their reports as dictionaries.
 
 use crate::import::interruptible;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quipu::{Check, Options, RepairReport};
@@ -48,6 +49,7 @@ pub(crate) fn problems<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<'p
     Ok(problems)
 }
 
+#[guarded]
 #[pyfunction]
 pub(crate) fn repair(
     py: Python<'_>,

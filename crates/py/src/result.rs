@@ -8,6 +8,7 @@ use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use env::sync::Mutex;
+use py_guard::guarded;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -214,6 +215,7 @@ impl Answer {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Answer {
     #[getter]
@@ -271,7 +273,7 @@ impl Answer {
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let columns = slf.get().columns();
+        let columns = slf.get().columns()?;
         libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 

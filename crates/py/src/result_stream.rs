@@ -4,14 +4,16 @@
 //! The script runs on a thread of its own, which never touches the interpreter, and waits where parts are not taken: one lies ready at most.
 
 use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
-use crate::error::invalid;
+use crate::error::{here, invalid};
 use crate::result::Answer;
 use crate::values::parameters;
 use arrow_schema::Schema;
 use env::sync::Mutex;
+use env::{Own, Owner};
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
-use quipu::{Error, ErrorKind, GoOn, Parameters, RunOptions};
+use quipu::{Error, ErrorKind, Files, GoOn, Parameters, RunOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -23,6 +25,8 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// A script that runs.
 struct Running {
+    /// Its thread is in this process only.
+    owner: Owner,
     parts: Receiver<quipu::Result<quipu::Answer>>,
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -36,13 +40,14 @@ impl Running {
         script: String,
         parameters: Parameters,
         options: RunOptions<'static>,
+        files: Option<Files>,
     ) -> std::io::Result<Self> {
         let (sender, parts) = sync_channel(1);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&is_stopped);
         let run = move || {
             let go_on = || !stopped.load(Ordering::Relaxed);
-            let options = RunOptions { go_on: Some(&go_on), ..options };
+            let options = RunOptions { go_on: Some(&go_on), files: files.as_ref(), ..options };
             let take = |part| Ok(sender.send(Ok(part)).is_ok());
             if let Err(error) = database.stream(&script, &parameters, &options, take) {
                 // Nobody may be there any more.
@@ -50,11 +55,12 @@ impl Running {
             }
         };
         let thread = std::thread::Builder::new().name("quipu-stream".to_owned()).spawn(run)?;
-        Ok(Self { parts, is_stopped, thread: Some(thread), first: None })
+        Ok(Self { owner: Owner::here(), parts, is_stopped, thread: Some(thread), first: None })
     }
 
     /// The next part; `None` at the end. After that and after an error there are no more.
     fn next(&mut self, go_on: Option<GoOn<'_>>) -> quipu::Result<Option<quipu::Answer>> {
+        self.owner.check().map_err(|error| Error::caused(ErrorKind::Forked, error))?;
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
@@ -80,6 +86,12 @@ impl Running {
 impl Drop for Running {
     /// Stops the script, and waits until it has.
     fn drop(&mut self) {
+        if !self.owner.is_here() {
+            // Nobody sends, and there is nobody to join.
+            std::mem::forget(std::mem::replace(&mut self.parts, sync_channel(0).1));
+            std::mem::forget(self.thread.take());
+            return;
+        }
         self.is_stopped.store(true, Ordering::Relaxed);
         // The thread may wait for its part to be taken: it finds that nobody is there.
         drop(std::mem::replace(&mut self.parts, sync_channel(0).1));
@@ -105,7 +117,7 @@ pub(crate) struct ResultStream {
     columns: Vec<String>,
     schema: Arc<Schema>,
     is_stopped: Arc<AtomicBool>,
-    state: Mutex<State>,
+    state: Own<Mutex<State>>,
 }
 
 /// Begins to run a script. Its mistakes are told here.
@@ -115,11 +127,12 @@ pub(crate) fn stream(
     script: &str,
     given: Option<&Bound<'_, PyAny>>,
     options: RunOptions<'static>,
+    files: Option<Files>,
 ) -> PyResult<ResultStream> {
     let parameters = parameters(given)?;
     let (database, script) = (database.clone(), script.to_owned());
     let (mut running, first) = crate::import::interruptible(py, |go_on| {
-        let running = Running::start(database, script, parameters, options);
+        let running = Running::start(database, script, parameters, options, files);
         let mut running = running.map_err(|error| Error::caused(ErrorKind::Io, error))?;
         let first = running.next(Some(go_on))?;
         Ok((running, first))
@@ -129,13 +142,18 @@ pub(crate) fn stream(
     let columns = first.columns().to_vec();
     running.first = Some(first);
     let is_stopped = Arc::clone(&running.is_stopped);
-    Ok(ResultStream { columns, schema, is_stopped, state: Mutex::new(State::Ready(running)) })
+    Ok(ResultStream {
+        columns,
+        schema,
+        is_stopped,
+        state: Own::new(Mutex::new(State::Ready(running))),
+    })
 }
 
 impl ResultStream {
     /// What runs, which is nobody else's then; `None` at the end. `next`: where the stream stands now.
     fn take(&self, next: State) -> PyResult<Option<Running>> {
-        let mut state = self.state.lock();
+        let mut state = here(&self.state)?.lock();
         match std::mem::replace(&mut *state, next) {
             State::Ready(running) => Ok(Some(running)),
             State::Done => {
@@ -152,7 +170,8 @@ impl ResultStream {
     /// Takes back what runs where `goes_on` says that there may be more, and where nobody has closed the stream meanwhile; otherwise the caller has to drop it, which
     /// waits for a thread.
     fn put_back(&self, running: Running, goes_on: bool) -> Option<Running> {
-        let mut state = self.state.lock();
+        let Ok(state) = self.state.get() else { return Some(running) };
+        let mut state = state.lock();
         match *state {
             State::Busy if goes_on => {
                 *state = State::Ready(running);
@@ -166,6 +185,7 @@ impl ResultStream {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl ResultStream {
     #[getter]
@@ -186,8 +206,9 @@ impl ResultStream {
     }
 
     fn close(&self, py: Python<'_>) {
+        let Ok(state) = self.state.get() else { return Ok(()) };
         self.is_stopped.store(true, Ordering::Relaxed);
-        let state = std::mem::replace(&mut *self.state.lock(), State::Done);
+        let state = std::mem::replace(&mut *state.lock(), State::Done);
         py.detach(|| drop(state));
     }
 
@@ -196,8 +217,8 @@ impl ResultStream {
     }
 
     #[pyo3(signature = (*_args))]
-    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, PyTuple>) {
-        self.close(py);
+    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -1,7 +1,7 @@
 //! Many rows as an object that speaks Arrow.
 
 use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
-use crate::error::{OrRaise, invalid};
+use crate::error::{OrRaise, here, invalid};
 use crate::libraries;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{
@@ -9,6 +9,8 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_schema::{DataType, Schema};
+use env::Own;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 use quipu::{Edges, VertexColumn, Weights};
@@ -100,6 +102,7 @@ pub(crate) fn vertex_array(vertices: VertexColumn) -> ArrayRef {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Table {
     #[getter]
@@ -148,7 +151,7 @@ impl Table {
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let columns = slf.get().columns();
+        let columns = slf.get().columns()?;
         libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 
@@ -156,13 +159,14 @@ impl Table {
         libraries::to_polars(slf)
     }
 
-    fn __repr__(&self) -> String {
-        format!("<quipu.Table: {} rows, columns {}>", self.rows, self.columns().join(", "))
+    fn __repr__(&self) -> PyResult<String> {
+        let columns = self.columns()?.join(", ");
+        Ok(format!("<quipu.Table: {} rows, columns {columns}>", self.rows))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let mut html = String::from("<table><tr>");
-        for name in self.columns() {
+        for name in self.columns()? {
             html.push_str(&format!("<th>{}</th>", escape(&name)));
         }
         html.push_str("</tr>");
@@ -265,6 +269,7 @@ impl RowsLeft {
     }
 }
 
+#[guarded]
 #[pymethods]
 impl TableRows {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -294,20 +299,21 @@ impl TableRows {
 pub(crate) struct TableStream {
     schema: Arc<Schema>,
     /// Nothing once it was handed over to Arrow.
-    next: env::sync::Mutex<Option<NextBatch>>,
+    next: Own<env::sync::Mutex<Option<NextBatch>>>,
 }
 
 impl TableStream {
     pub(crate) fn new(schema: Arc<Schema>, next: NextBatch) -> Self {
-        Self { schema, next: env::sync::Mutex::new(Some(next)) }
+        Self { schema, next: Own::new(env::sync::Mutex::new(Some(next))) }
     }
 
     /// What is left, which is nobody else's then.
     fn take(&self) -> PyResult<NextBatch> {
-        self.next.lock().take().ok_or_else(|| invalid("the stream was handed out already"))
+        here(&self.next)?.lock().take().ok_or_else(|| invalid("the stream was handed out already"))
     }
 }
 
+#[guarded]
 #[pymethods]
 impl TableStream {
     #[getter]
@@ -320,7 +326,8 @@ impl TableStream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let batch = py.detach(|| match &mut *self.next.lock() {
+        let next = here(&self.next)?;
+        let batch = py.detach(|| match &mut *next.lock() {
             Some(next) => next(),
             None => Ok(None),
         });
@@ -355,7 +362,7 @@ impl TableStream {
     }
 
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let columns = slf.get().columns();
+        let columns = slf.get().columns()?;
         libraries::to_pandas(slf, columns, || slf.get().rows(slf.py()))
     }
 

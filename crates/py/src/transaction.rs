@@ -2,45 +2,61 @@
 
 use crate::blobs::Blobs;
 use crate::counters::Counters;
-use crate::error::OrRaise;
+use crate::error::{OrRaise, here};
 use crate::graph::Graph;
 use crate::relation::Relation;
 use crate::result::{Answer, run_options};
+use env::Own;
+use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use quipu::RunOptions;
 
 /// A transaction.
 #[pyclass(module = "quipu", frozen)]
 pub(crate) struct Transaction {
-    pub(crate) transaction: quipu::Tx,
-    pub(crate) database: quipu::Database,
+    transaction: Own<quipu::Tx>,
+    database: quipu::Database,
 }
 
 impl Transaction {
-    /// Waits for who ends it.
+    pub(crate) fn new(transaction: quipu::Tx, database: quipu::Database) -> Self {
+        Self { transaction: Own::new(transaction), database }
+    }
+
+    fn tx(&self) -> PyResult<&quipu::Tx> {
+        here(&self.transaction)
+    }
+
+    /// Waits for who ends it. In a process that inherited it, it is none of its.
     fn is_open(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.transaction.is_open())
+        self.transaction.get().is_ok_and(|transaction| py.detach(|| transaction.is_open()))
     }
 }
 
+#[guarded]
 #[pymethods]
 impl Transaction {
     fn graph(&self, name: &str) -> PyResult<Graph> {
-        let graph = self.transaction.graph(name).or_raise()?;
-        Ok(Graph { graph, database: self.database.clone() })
+        let transaction = self.tx()?;
+        let graph = transaction.graph(name).or_raise()?;
+        Ok(Graph::new(graph, self.database.clone()))
     }
 
     fn blobs(&self, name: &str) -> PyResult<Blobs> {
-        let blobs = self.transaction.blobs(name).or_raise()?;
-        Ok(Blobs { blobs, database: self.database.clone() })
+        let transaction = self.tx()?;
+        let blobs = transaction.blobs(name).or_raise()?;
+        Ok(Blobs::new(blobs, self.database.clone()))
     }
 
     fn counters(&self, name: &str) -> PyResult<Counters> {
-        let counters = self.transaction.counters(name).or_raise()?;
-        Ok(Counters { counters, database: self.database.clone() })
+        let transaction = self.tx()?;
+        let counters = transaction.counters(name).or_raise()?;
+        Ok(Counters::new(counters, self.database.clone()))
     }
 
-    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false))]
+    #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false, files=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn run(
         &self,
         py: Python<'_>,
@@ -49,19 +65,24 @@ impl Transaction {
         timeout: Option<f64>,
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
+        files: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Answer> {
+        let transaction = self.tx()?;
+        let files = crate::database::files_of(files)?;
+        let options = run_options(timeout, memory_limit, read_only)?;
         crate::result::run(
             py,
             params,
-            run_options(timeout, memory_limit, read_only)?,
+            RunOptions { files: files.as_ref(), ..options },
             // Another thread may be at work in the transaction.
             |_, _| Ok(None),
-            |parameters, options| self.transaction.run_with(script, parameters, options),
+            |parameters, options| transaction.run_with(script, parameters, options),
         )
     }
 
     fn relation(&self, name: &str) -> PyResult<Relation> {
-        Ok(Relation { relation: self.transaction.relation(name).or_raise()? })
+        let transaction = self.tx()?;
+        Ok(Relation::new(transaction.relation(name).or_raise()?))
     }
 
     fn export_relations<'py>(
@@ -69,26 +90,31 @@ impl Transaction {
         py: Python<'py>,
         names: Vec<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        crate::relations::export(py, names, |names| self.transaction.export_relations(names))
+        let transaction = self.tx()?;
+        crate::relations::export(py, names, |names| transaction.export_relations(names))
     }
 
     fn import_relations(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let transaction = self.tx()?;
         let columns = |name: &str| {
-            let relation = self.transaction.relation(name).or_raise()?;
+            let relation = transaction.relation(name).or_raise()?;
             Ok(relation.columns().iter().map(|column| column.name.clone()).collect())
         };
         crate::relations::import(py, data, columns, |frames, options| {
-            self.transaction.import_relations_with(frames, options)
+            transaction.import_relations_with(frames, options)
         })
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.transaction.commit()).or_raise()
+        let transaction = self.tx()?;
+        py.detach(|| transaction.commit()).or_raise()
     }
 
-    fn rollback(&self, py: Python<'_>) {
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        let transaction = self.tx()?;
         // A script of another thread may be at work in it, and need the interpreter's lock.
-        py.detach(|| self.transaction.rollback());
+        py.detach(|| transaction.rollback());
+        Ok(())
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -98,8 +124,12 @@ impl Transaction {
     #[pyo3(signature = (*args))]
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let failed = args.get_item(0).is_ok_and(|kind| !kind.is_none());
+        if self.transaction.get().is_err() {
+            // The parent's transaction goes on in the parent: a child that leaves the block does nothing to it.
+            return Ok(false);
+        }
         if failed {
-            self.rollback(py);
+            self.rollback(py)?;
         } else if self.is_open(py) {
             self.commit(py)?;
         }
@@ -107,7 +137,10 @@ impl Transaction {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let state = if self.is_open(py) { "open" } else { "ended" };
-        format!("<quipu.Transaction {state}>")
+        match self.transaction.get() {
+            Err(_) => format!("<quipu.Transaction of {:?}>", self.transaction.owner()),
+            Ok(_) if self.is_open(py) => "<quipu.Transaction open>".to_owned(),
+            Ok(_) => "<quipu.Transaction ended>".to_owned(),
+        }
     }
 }

@@ -88,14 +88,7 @@ impl Answer {
 
     /// Some of its rows, as columns of these kinds, which those of all rows are.
     pub(crate) fn slice(&self, rows: Range<usize>, kinds: &Arc<[Kind]>) -> Self {
-        let Output { headers, columns, interner, .. } = &self.output;
-        let output = Output {
-            headers: headers.clone(),
-            columns: columns.iter().map(|column| column[rows.clone()].to_vec()).collect(),
-            rows: rows.len(),
-            interner: Arc::clone(interner),
-        };
-        Self { output, kinds: Some(Arc::clone(kinds)) }
+        Self { output: self.output.slice(rows), kinds: Some(Arc::clone(kinds)) }
     }
 
     /// Of each column what all its values are.
@@ -105,8 +98,8 @@ impl Answer {
 
     fn seen(&self, column: usize) -> Seen {
         let mut seen = Seen::default();
-        let cells = self.output.columns[column].iter();
-        cells.for_each(|&cell| seen.look(cell, &self.output.interner));
+        let (cells, interner) = (self.output.column(column), self.output.interner());
+        cells.iter().for_each(|&cell| seen.look(cell, interner));
         seen
     }
 
@@ -144,7 +137,7 @@ impl Answer {
     #[must_use]
     #[inline]
     pub fn small_int(&self, row: usize, column: usize) -> Option<i64> {
-        self.output.columns[column][row].as_small_int()
+        self.output.column(column)[row].as_small_int()
     }
 
     /// The text in a row and a column, if one is there that needs no look-up: one of a few bytes.
@@ -154,7 +147,7 @@ impl Answer {
     #[must_use]
     #[inline]
     pub fn short_text(&self, row: usize, column: usize) -> Option<ShortText> {
-        self.output.columns[column][row].as_short_text()
+        self.output.column(column)[row].as_short_text()
     }
 
     /// A number for the value in a row and a column: where it is the same in two places of this answer, so is the value.
@@ -164,7 +157,7 @@ impl Answer {
     #[must_use]
     #[inline]
     pub fn word(&self, row: usize, column: usize) -> u64 {
-        self.output.columns[column][row].word()
+        self.output.column(column)[row].word()
     }
 
     /// Calls `with` with that value, without a copy.
@@ -172,7 +165,7 @@ impl Answer {
     /// # Panics
     /// If there is no such row or column.
     pub fn with_value<T>(&self, row: usize, column: usize, with: impl FnOnce(&Value) -> T) -> T {
-        self.output.interner.with(self.output.columns[column][row], with)
+        self.output.interner().with(self.output.column(column)[row], with)
     }
 
     /// A row's values.
@@ -195,7 +188,7 @@ impl Answer {
     /// If there is no such column.
     #[must_use]
     pub fn column(&self, column: usize) -> AnswerColumn {
-        let (cells, interner) = (&self.output.columns[column][..], &*self.output.interner);
+        let (cells, interner) = (self.output.column(column), self.output.interner());
         match &self.kinds {
             Some(kinds) => column_of(cells, interner, kinds[column], cells.contains(&Cell::NULL)),
             None => {

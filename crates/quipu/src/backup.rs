@@ -39,7 +39,7 @@ impl Database {
         let earlier = options.earlier.as_deref().map(absolute).transpose()?;
         self.write_waiting()?;
         let options = BackupOptions { earlier, ..options.clone() };
-        self.kv().backup(self.env(), &absolute(target.as_ref())?, &options, progress)
+        self.kv()?.backup(self.env(), &absolute(target.as_ref())?, &options, progress)
     }
 }
 
@@ -67,6 +67,14 @@ pub fn restore(
     let env: Arc<dyn Env> = Arc::new(RealEnv::new(RealOptions::default()));
     let (backup, target) = (absolute(backup.as_ref())?, absolute(target.as_ref())?);
     kv::restore(&env, &backup, &target, options, progress)
+}
+
+/// Removes a database that is not open; its folder too, unless something else is in it.
+///
+/// # Errors
+/// [`ErrorKind::Locked`] where a process has it open; [`ErrorKind::Io`] where its folder cannot be opened.
+pub fn remove_database(folder: impl AsRef<Path>) -> Result<()> {
+    kv::remove(&RealEnv::new(RealOptions::default()), &absolute(folder.as_ref())?)
 }
 
 /// As a path is given, from the root on.

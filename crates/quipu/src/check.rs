@@ -125,6 +125,7 @@ impl Database {
     /// [`ErrorKind::Corruption`], after all was read: [`Check::of_error`] gives the report with every problem.
     /// [`ErrorKind::Cancelled`], and failures that are not damage.
     pub fn check(&self, progress: Progress<'_>) -> Result<Check> {
+        self.check_open()?;
         let start = self.env().monotonic_us();
         let total = AtomicU64::new(0);
         // The second half of the way is the graphs'.
@@ -197,7 +198,7 @@ impl Database {
                 Err(error) => return Err(error),
             }
         }
-        let (indexes, problems) = self.engine().check_indexes()?;
+        let (indexes, problems) = self.engine()?.check_indexes()?;
         check.indexes = indexes;
         check.graph_problems.extend(problems);
         progress(2 * bytes, 2 * bytes);

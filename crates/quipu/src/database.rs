@@ -6,8 +6,8 @@ pub use transaction::Tx;
 
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::Beside;
-use env::{Env, MemoryEnv, RealEnv, RealOptions};
-use exec::Host;
+use env::{Env, MemoryEnv, Own, RealEnv, RealOptions};
+use exec::{Files, Host};
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use std::path::{Path, PathBuf};
@@ -22,8 +22,19 @@ use views::waiting::{Buffering, Registry};
 
 /// An open database. Cheap to clone; threads may share it. It is closed when the last clone is
 /// gone, or by [`Database::close`].
+///
+/// It belongs to the process that opened it. In a child of a `fork`, which inherits a copy, every call of it, and of whatever was
+/// made from it, is [`ErrorKind::Forked`] and touches nothing; to close or drop it there does nothing. The child may open the
+/// folder itself, read-only or after its parent has closed it.
 #[derive(Clone)]
 pub struct Database {
+    parts: Arc<Own<Parts>>,
+    folder: Option<PathBuf>,
+    options: Options,
+}
+
+/// What calls go to, in the process that opened it.
+struct Parts {
     store: Arc<dyn Store>,
     /// The same, by its type.
     kv: Arc<Kv>,
@@ -32,8 +43,6 @@ pub struct Database {
     waiting: Arc<Registry>,
     /// Runs scripts.
     engine: Arc<exec::Engine>,
-    folder: Option<PathBuf>,
-    options: Options,
 }
 
 impl std::fmt::Debug for Database {
@@ -105,10 +114,10 @@ impl Database {
                 threads: options.threads,
                 ..RealOptions::default()
             })),
-            Some(folder) => {
+            Some(_) => {
                 if !options.read_only {
                     // The store holds the lock of the folder, so no other process imports into it.
-                    views::import::remove_stale_runs(&*env, &spill_folder(folder))?;
+                    views::import::remove_stale_runs(&*env, &spill_folder(kv.folder()))?;
                     Catalog::new(Arc::clone(&store)).finish_names()?;
                     remove_unfinished(&store, &env)?;
                 }
@@ -128,8 +137,9 @@ impl Database {
             env: Arc::clone(&env),
             waiting: Arc::clone(&waiting),
         };
-        let engine = beside.engine(options.query_bytes());
-        Ok(Self { store, kv, env, waiting, engine, folder, options })
+        let engine = beside.engine(options.query_bytes(), absolute_files(&options.files)?);
+        let parts = Arc::new(Own::new(Parts { store, kv, env, waiting, engine }));
+        Ok(Self { parts, folder, options })
     }
 
     /// The folder; `None` in memory.
@@ -138,32 +148,62 @@ impl Database {
         self.folder.as_deref()
     }
 
+    /// Whether a file at `path` would lie among the database's own files, where nobody else may write.
+    #[must_use]
+    pub fn holds(&self, path: &Path) -> bool {
+        let Ok(parts) = self.parts() else { return false };
+        std::path::absolute(path).is_ok_and(|path| parts.store.holds(&path))
+    }
+
     /// The options it was opened with.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The environment, for imports that read files.
-    #[must_use]
-    pub fn env(&self) -> &Arc<dyn Env> {
-        &self.env
+    /// Asked first by every call: behind it there are locks, which threads of another process may hold.
+    #[inline]
+    fn parts(&self) -> Result<&Parts> {
+        self.parts.get().map_err(|error| Error::caused(ErrorKind::Forked, error))
     }
 
-    /// The store below, for layers that this crate does not wrap.
+    /// Whether the database may be used in this process. It costs a load.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forked`] where it was opened in another one.
+    #[inline]
+    pub fn check_process(&self) -> Result<()> {
+        self.parts().map(drop)
+    }
+
+    /// The environment, for imports that read files. In another process all it does is to refuse.
+    #[must_use]
+    pub fn env(&self) -> &Arc<dyn Env> {
+        &self.parts.anywhere().env
+    }
+
+    /// The store below, for layers that this crate does not wrap. In another process all it does is to refuse.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+        &self.parts.anywhere().store
     }
 
     /// The native engine below.
-    pub(crate) fn kv(&self) -> &Arc<Kv> {
-        &self.kv
+    pub(crate) fn kv(&self) -> Result<&Arc<Kv>> {
+        Ok(&self.parts()?.kv)
     }
 
     /// What runs scripts.
-    pub(crate) fn engine(&self) -> &exec::Engine {
-        &self.engine
+    pub(crate) fn engine(&self) -> Result<&exec::Engine> {
+        Ok(&self.parts()?.engine)
+    }
+
+    fn open_store(&self) -> Result<Arc<dyn Store>> {
+        Ok(Arc::clone(&self.parts()?.store))
+    }
+
+    fn catalog(&self) -> Result<Catalog> {
+        Ok(Catalog::new(self.open_store()?))
     }
 
     /// Opens the graph of this name, creating it where it is not there.
@@ -173,11 +213,31 @@ impl Database {
     pub fn graph(&self, name: &str, options: GraphOptions) -> Result<Graph> {
         let def =
             GraphDef { name: name.to_owned(), vertex: options.vertex, weight: options.weight };
-        if self.store.is_read_only() {
+        if self.parts()?.store.is_read_only() {
             let found = self.existing_graph(name)?;
-            return found.ok_or_else(|| no_graph(name, &self.graphs().unwrap_or_default()));
+            return match found {
+                Some(graph) => Ok(graph),
+                None => Err(no_graph(name, &self.graphs()?)),
+            };
         }
-        Graph::open(Arc::clone(&self.store), def)
+        self.refuse_told(name, || Ok(self.existing_graph(name)?.is_some()))?;
+        Graph::open(self.open_store()?, def)
+    }
+
+    /// Fails once it is closed, as every call does but [`Database::close`] and those that only say how it was opened.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`].
+    pub fn check_open(&self) -> Result<()> {
+        self.parts()?.store.check_open()
+    }
+
+    /// Refuses to make something whose calls tell no callback under a name that one waits for.
+    fn refuse_told(&self, name: &str, is_there: impl FnOnce() -> Result<bool>) -> Result<()> {
+        match self.engine()?.refuse_told(name) {
+            Err(refused) if !is_there()? => Err(refused),
+            _ => Ok(()),
+        }
     }
 
     /// Opens the graph of this name with the types it was created with.
@@ -185,7 +245,8 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn existing_graph(&self, name: &str) -> Result<Option<Graph>> {
-        Graph::find(Arc::clone(&self.store), name)
+        self.check_open()?;
+        Graph::find(self.open_store()?, name)
     }
 
     /// Opens a graph that must be there.
@@ -193,7 +254,10 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] with the names that are there.
     pub fn require_graph(&self, name: &str) -> Result<Graph> {
-        self.existing_graph(name)?.ok_or_else(|| no_graph(name, &self.graphs().unwrap_or_default()))
+        match self.existing_graph(name)? {
+            Some(graph) => Ok(graph),
+            None => Err(no_graph(name, &self.graphs()?)),
+        }
     }
 
     /// All graphs, by name.
@@ -201,8 +265,9 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Corruption`] where a definition cannot be read.
     pub fn graphs(&self) -> Result<Vec<GraphDef>> {
+        self.check_open()?;
         let mut graphs = Vec::new();
-        for info in self.store.keyspaces() {
+        for info in self.parts()?.store.keyspaces() {
             if let Definition::Graph(def, GraphPart::Forward) = Definition::decode(&info)? {
                 graphs.push(def);
             }
@@ -214,17 +279,26 @@ impl Database {
     /// Drops whatever has this name at once; whether it was there. Readers that hold a snapshot still see it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name cannot be one.
+    /// [`ErrorKind::InvalidInput`] where the name cannot be one, or its access level forbids it (`protected` and those above).
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
-        self.beside().drop_entry(name)
+        self.check_droppable(name)?;
+        self.beside()?.drop_entry(name)
+    }
+
+    fn check_droppable(&self, name: &str) -> Result<()> {
+        self.check_open()?;
+        let settings = self.catalog()?.settings(&*self.parts()?.store, name)?;
+        relation::check_access(name, &settings, relation::Access::Protected)
     }
 
     /// Drops a graph at once; readers that hold a snapshot still see it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there is none.
+    /// [`ErrorKind::InvalidInput`] where there is none, or its access level forbids it.
     pub fn drop_graph(&self, name: &str) -> Result<()> {
-        self.require_graph(name)?.drop_graph()
+        let graph = self.require_graph(name)?;
+        self.check_droppable(name)?;
+        graph.drop_graph()
     }
 
     /// Opens the blobs of this name, creating them where they are not there.
@@ -232,11 +306,12 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where they are there with other keys, or the name cannot be one.
     pub fn blobs(&self, name: &str, options: BlobOptions) -> Result<Blobs> {
-        if self.store.is_read_only() {
+        if self.parts()?.store.is_read_only() {
             return self.require_blobs(name);
         }
+        self.refuse_told(name, || Ok(self.existing_blobs(name)?.is_some()))?;
         let def = BlobsDef { name: name.to_owned(), key: options.key };
-        Blobs::open(Arc::clone(&self.store), Arc::clone(&self.env), def)
+        Blobs::open(self.open_store()?, Arc::clone(self.env()), def)
     }
 
     /// Opens the blobs of this name with the keys they were created with.
@@ -244,7 +319,8 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn existing_blobs(&self, name: &str) -> Result<Option<Blobs>> {
-        Blobs::find(Arc::clone(&self.store), Arc::clone(&self.env), name)
+        self.check_open()?;
+        Blobs::find(self.open_store()?, Arc::clone(self.env()), name)
     }
 
     /// Opens blobs that must be there.
@@ -260,11 +336,13 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where they are there with other types, or the name cannot be one.
     pub fn counters(&self, name: &str, options: CounterOptions) -> Result<Counters> {
-        if self.store.is_read_only() {
+        let parts = self.parts()?;
+        if parts.store.is_read_only() {
             return self.require_counters(name);
         }
+        self.refuse_told(name, || Ok(self.existing_counters(name)?.is_some()))?;
         let CounterOptions { key, number, combine } = options;
-        self.waiting.counters(&CountersDef { name: name.to_owned(), key, number, combine })
+        parts.waiting.counters(&CountersDef { name: name.to_owned(), key, number, combine })
     }
 
     /// Opens the counters of this name with the types they were created with.
@@ -272,7 +350,8 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn existing_counters(&self, name: &str) -> Result<Option<Counters>> {
-        self.waiting.find_counters(name)
+        self.check_open()?;
+        self.parts()?.waiting.find_counters(name)
     }
 
     /// Opens counters that must be there.
@@ -314,12 +393,17 @@ impl Database {
         options: CombinedOptions,
         combiner: Arc<dyn Combiner>,
     ) -> Result<Combined> {
-        if self.store.is_read_only() {
-            let found = self.waiting.find_combined(name, &combiner)?;
+        self.check_open()?;
+        let parts = self.parts()?;
+        if parts.store.is_read_only() {
+            let found = parts.waiting.find_combined(name, &combiner)?;
             return found.ok_or_else(|| self.nothing_named("combined values", name));
         }
+        self.refuse_told(name, || {
+            Ok(self.parts()?.waiting.find_combined(name, &combiner)?.is_some())
+        })?;
         let def = CombinedDef { name: name.to_owned(), key: options.key };
-        self.waiting.combined(&def, &combiner)
+        parts.waiting.combined(&def, &combiner)
     }
 
     /// Everything that has a name, by name.
@@ -327,17 +411,22 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Corruption`] where a definition cannot be read.
     pub fn list(&self) -> Result<Vec<Entry>> {
-        Catalog::new(Arc::clone(&self.store)).list()
+        self.check_open()?;
+        self.catalog()?.list()
     }
 
     fn nothing_named(&self, kind: &str, name: &str) -> Error {
-        let there = self.list().unwrap_or_default();
-        missing(kind, name, there.iter().map(Entry::name), "the database holds nothing yet")
+        match self.list() {
+            Ok(there) => {
+                missing(kind, name, there.iter().map(Entry::name), "the database holds nothing yet")
+            }
+            Err(error) => error,
+        }
     }
 
     /// Writes the increments that wait for it, so that what comes sees them.
     pub(crate) fn write_waiting(&self) -> Result<()> {
-        self.waiting.write_waiting()
+        self.parts()?.waiting.write_waiting()
     }
 
     /// Begins a transaction. Increments that could not be written before show when they are written next.
@@ -350,17 +439,18 @@ impl Database {
     /// callers that hold something meanwhile which others wait for, as an interpreter's lock. Promises nothing, for others commit too.
     #[must_use]
     pub fn commits_at_once(&self) -> bool {
-        self.options.durability != Durability::Sync && self.store.commits_at_once()
+        self.options.durability != Durability::Sync
+            && self.parts().is_ok_and(|parts| parts.store.commits_at_once())
     }
 
     /// Options of an import that follow from this database's.
     #[must_use]
     pub fn import_options(&self) -> ImportOptions {
         ImportOptions {
-            memory_limit_bytes: self.options.import_bytes(self.env.parallelism() as u64),
+            memory_limit_bytes: self.options.import_bytes(self.env().parallelism() as u64),
             cache_lent_bytes: self.options.cache_lent_bytes(),
             // A database in memory would spill into memory.
-            spill_folder: self.folder().map(spill_folder),
+            spill_folder: self.folder().map(|_| spill_folder(self.parts.anywhere().kv.folder())),
             ..ImportOptions::default()
         }
     }
@@ -370,9 +460,11 @@ impl Database {
     /// # Errors
     /// Failed writes, which poison the database.
     pub fn flush(&self) -> Result<()> {
+        self.check_open()?;
+        let store = self.open_store()?;
         // A function that refuses to combine is no reason to leave the rest in memory.
         let written = self.write_waiting();
-        self.store.flush().and(written)
+        store.flush().and(written)
     }
 
     /// Merges everything into one sorted run for each direction: smallest and fastest to read.
@@ -388,15 +480,14 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Cancelled`] where it did not: relations that were merged by then are. Failed writes, which poison the database.
     pub fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
-        self.beside().compact_while(go_on)
+        self.check_open()?;
+        self.beside()?.compact_while(go_on)
     }
 
-    fn beside(&self) -> Beside {
-        Beside {
-            store: Arc::clone(&self.store),
-            env: Arc::clone(&self.env),
-            waiting: Arc::clone(&self.waiting),
-        }
+    fn beside(&self) -> Result<Beside> {
+        let Parts { store, env, waiting, .. } = self.parts()?;
+        let (store, env, waiting) = (Arc::clone(store), Arc::clone(env), Arc::clone(waiting));
+        Ok(Beside { store, env, waiting })
     }
 
     /// Moves a read-only database on to what the writer has committed since. Elsewhere nothing.
@@ -404,9 +495,11 @@ impl Database {
     /// # Errors
     /// Corruption, or files that vanished for good.
     pub fn refresh(&self) -> Result<()> {
-        self.store.refresh()?;
-        if self.store.is_read_only() {
-            self.engine.let_plans_go();
+        self.check_open()?;
+        let Parts { store, engine, .. } = self.parts()?;
+        store.refresh()?;
+        if store.is_read_only() {
+            engine.let_plans_go();
         }
         Ok(())
     }
@@ -416,8 +509,9 @@ impl Database {
     /// # Errors
     /// Counting reads; see [`Graph::number_of_edges`].
     pub fn stats(&self) -> Result<DatabaseStats> {
+        self.check_open()?;
         self.write_waiting()?;
-        let store = self.store.stats();
+        let store = self.parts()?.store.stats();
         let mut graphs = Vec::new();
         for def in self.graphs()? {
             let graph = self.require_graph(&def.name)?;
@@ -457,7 +551,7 @@ impl Database {
                 .map(|(_, stats)| stats)
                 .collect();
             into.push(RelationStats {
-                rows: self.store.count(entry.keyspace())?,
+                rows: self.store().count(entry.keyspace())?,
                 disk_bytes: parts.iter().map(|stats| stats.disk_bytes).sum(),
                 memory_bytes: parts.iter().map(|stats| stats.memory_bytes).sum(),
                 tables: parts.iter().map(|stats| stats.tables_per_level.iter().sum::<u64>()).sum(),
@@ -477,15 +571,17 @@ impl Database {
         })
     }
 
-    /// Flushes and gives the folder free. Later calls fail.
+    /// Flushes and gives the folder free. Later calls fail. In a process that inherited the database by `fork` it does nothing:
+    /// what there is to flush, and the folder, are the parent's.
     ///
     /// # Errors
     /// A failed flush; the folder is given free all the same.
     pub fn close(&self) -> Result<()> {
-        let written = self.waiting.close();
+        let Ok(Parts { store, waiting, engine, .. }) = self.parts() else { return Ok(()) };
+        let written = waiting.close();
         // They may hold this database.
-        self.engine.unregister_all();
-        self.store.close().and(written)
+        engine.unregister_all();
+        store.close().and(written)
     }
 }
 
@@ -563,6 +659,13 @@ fn missing<'a>(
         format!("there are: {}", names.join(", "))
     };
     Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
+}
+
+/// A folder's name means the same when the program has gone to another one.
+fn absolute_files(files: &Files) -> Result<Files> {
+    let Files::Below(folder) = files else { return Ok(files.clone()) };
+    let folder = std::path::absolute(folder);
+    folder.map(Files::Below).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
 }
 
 /// Where imports put rows that outgrow the memory limit.

@@ -32,18 +32,49 @@ impl ExportFormat {
 /// edges written and answers whether to go on.
 ///
 /// # Errors
-/// A failed write, or [`ErrorKind::Cancelled`]; a file that was there is as before.
+/// [`ErrorKind::InvalidInput`] where `path` lies in the folder of the graph's database; a failed write, or
+/// [`ErrorKind::Cancelled`]. A file that was there is as before.
 pub fn export_file(
     graph: &Graph,
     path: &Path,
     format: ExportFormat,
     progress: &dyn Fn(u64) -> bool,
 ) -> Result<u64> {
+    let absolute = std::path::absolute(path).map_err(failed(path))?;
+    if graph.is_stored_with(&absolute) {
+        return Err(in_the_database(path));
+    }
+    write_beside(path, |file| write(graph, path, file, format, progress))
+}
+
+/// A file in the folder of a database is the database's.
+#[must_use]
+pub fn in_the_database(path: &Path) -> Error {
+    let path = path.display();
+    let what =
+        format!("{path} lies in the folder of the database itself\nhint: name a file elsewhere");
+    Error::new(ErrorKind::InvalidInput, what)
+}
+
+/// Writes a file beside `path` and then renames it to that: so a file of this name is whole, or as before. Of symbolic
+/// links of these names neither is followed; they are replaced.
+///
+/// # Errors
+/// A failed write, and what `write` returns.
+pub fn write_beside<R, E: From<Error>>(
+    path: &Path,
+    write: impl FnOnce(File) -> std::result::Result<R, E>,
+) -> std::result::Result<R, E> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
-    let written = write(graph, &part, format, progress)
-        .and_then(|edges| std::fs::rename(&part, path).map_err(failed(path)).map(|()| edges));
+    // Left by one that was killed, or somebody's link.
+    let _ = std::fs::remove_file(&part);
+    let file = File::create_new(&part).map_err(failed(path))?;
+    let written = write(file).and_then(|done| {
+        std::fs::rename(&part, path).map_err(failed(path))?;
+        Ok(done)
+    });
     if written.is_err() {
         // Best effort: what matters is that nothing stands under the name that was asked for.
         let _ = std::fs::remove_file(&part);
@@ -54,10 +85,10 @@ pub fn export_file(
 fn write(
     graph: &Graph,
     path: &Path,
+    file: File,
     format: ExportFormat,
     progress: &dyn Fn(u64) -> bool,
 ) -> Result<u64> {
-    let file = File::create(path).map_err(failed(path))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let edges = match format {
         ExportFormat::Text(delimiter) => graph.export_csv(&mut out, delimiter, progress)?,

@@ -43,17 +43,19 @@ pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
 pub use answer::{Answer, AnswerColumn, AnswerValues};
 pub use answer_arrow::{ArrowParts, ParquetParts, arrow_field, is_json_field};
-pub use backup::{BackupOptions, BackupReport, RestoreOptions, RestoreReport, restore};
+pub use backup::{
+    BackupOptions, BackupReport, RestoreOptions, RestoreReport, remove_database, restore,
+};
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use exec::IndexCheck;
 pub use exec::{
-    ChangeKind, Changed, ChangedBy, ColumnOf, FixedRule, GoOn, RuleCall, ShortText, Words,
+    ChangeKind, Changed, ChangedBy, ColumnOf, Files, FixedRule, GoOn, RuleCall, ShortText, Words,
     may_change, words,
 };
-pub use export::{ExportFormat, export_file};
-pub use function::{Accumulate, Failure};
+pub use export::{ExportFormat, export_file, in_the_database, write_beside};
+pub use function::{Accumulate, Cause, Failure};
 pub use ingest;
 pub use model::{
     Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,

@@ -1,5 +1,6 @@
 //! The few things a user sets.
 
+use exec::Files;
 use std::path::PathBuf;
 use store::Durability;
 use views::counters::{Combine, NumberType};
@@ -30,6 +31,9 @@ pub struct Options {
     pub table_folders: Vec<PathBuf>,
     /// Read and write tables around the page cache: for data far larger than memory, and a cache of its own.
     pub direct_io: bool,
+    /// Which files of the machine scripts may read. Default: [`Files::Any`], for a program runs scripts of its own, and what it may
+    /// read they may. One that runs scripts of others says [`Files::None`], or a folder.
+    pub files: Files,
 }
 
 impl Default for Options {
@@ -43,6 +47,7 @@ impl Default for Options {
             create: true,
             table_folders: Vec::new(),
             direct_io: false,
+            files: Files::Any,
         }
     }
 }

@@ -38,7 +38,7 @@ impl Database {
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): the name is one that is built in or registered, or that scripts
     /// could not write.
     pub fn register_fixed_rule(&self, name: &str, rule: impl FixedRule + 'static) -> Result<()> {
-        self.engine().register_fixed_rule(name, Arc::new(rule))
+        self.engine()?.register_fixed_rule(name, Arc::new(rule))
     }
 
     /// Forgets a rule of the program's; whether there was one of this name.
@@ -46,7 +46,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for one that is built in.
     pub fn unregister_fixed_rule(&self, name: &str) -> Result<bool> {
-        self.engine().unregister_fixed_rule(name)
+        self.engine()?.unregister_fixed_rule(name)
     }
 
     /// Lets the scripts of this database use an aggregate of the program's, which takes at most `args_max` arguments after the variable.
@@ -91,7 +91,7 @@ impl Database {
         + Sync
         + 'static,
     ) -> Result<()> {
-        self.engine().register_aggregate(OwnAggregate::new(name, args_max, begin))
+        self.engine()?.register_aggregate(OwnAggregate::new(name, args_max, begin))
     }
 
     /// Forgets an aggregate of the program's; whether there was one of this name.
@@ -99,6 +99,6 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for one that is built in.
     pub fn unregister_aggregate(&self, name: &str) -> Result<bool> {
-        self.engine().unregister_aggregate(name)
+        self.engine()?.unregister_aggregate(name)
     }
 }

@@ -82,7 +82,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is no such relation.
     pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        self.engine().columns(&Names::default(), name).map_err(|error| said(error, None))
+        self.engine()?.columns(&Names::default(), name).map_err(|error| said(error, None))
     }
 
     /// A relation with these columns, written as after `:create name`; it is made where it is not there.
@@ -91,7 +91,7 @@ impl Database {
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): it is there with other columns, or the name or the columns
     /// cannot be.
     pub fn create_relation(&self, name: &str, spec: &str) -> Result<Relation> {
-        let columns = self.engine().columns_of_spec(spec).map_err(|error| said(error, None))?;
+        let columns = self.engine()?.columns_of_spec(spec).map_err(|error| said(error, None))?;
         self.create_relation_of(name, &columns)
     }
 
@@ -100,7 +100,7 @@ impl Database {
     /// # Errors
     /// As [`Database::create_relation`].
     pub fn create_relation_of(&self, name: &str, columns: &[ColumnOf]) -> Result<Relation> {
-        self.engine().create(name, columns).map_err(|error| said(error, None))?;
+        self.engine()?.create(name, columns).map_err(|error| said(error, None))?;
         self.relation(name)
     }
 }
@@ -118,7 +118,7 @@ impl Tx {
 impl Relation {
     fn open(database: &Database, transaction: Option<&Tx>, name: &str) -> Result<Self> {
         let names = transaction.map_or_else(|| Ok(Names::default()), Tx::names)?;
-        let columns = database.engine().columns(&names, name);
+        let columns = database.engine()?.columns(&names, name);
         let columns = columns.map_err(|error| said(error, None))?;
         let (database, transaction) = (database.clone(), transaction.cloned());
         Ok(Self { database, transaction, name: name.to_owned(), columns })
@@ -143,7 +143,7 @@ impl Relation {
     pub fn len(&self) -> Result<u64> {
         let (reader, names) = (self.reader()?, self.names()?);
         reader.with(|read| {
-            let count = self.database.engine().count(read, &names, &self.name);
+            let count = self.database.engine()?.count(read, &names, &self.name);
             count.map_err(|error| said(error, None))
         })
     }
@@ -163,7 +163,7 @@ impl Relation {
     pub fn scan(&self) -> Result<RowScan> {
         let (reader, names) = (self.reader()?, self.names()?);
         let frames = reader.with(|read| {
-            let frames = self.database.engine().frames(read, &names, &self.name);
+            let frames = self.database.engine()?.frames(read, &names, &self.name);
             frames.map_err(|error| said(error, None))
         })?;
         Ok(RowScan { frames, reader })
@@ -230,7 +230,7 @@ impl Relation {
     pub fn change(&self, kind: ChangeKind, rows: &Frame, options: &RunOptions<'_>) -> Result<()> {
         let changes = [Change { relation: &self.name, kind, rows, is_import: false }];
         let run = run_of(no_parameters(), options);
-        let engine = self.database.engine();
+        let engine = self.database.engine()?;
         match &self.transaction {
             None => engine.change(&changes, &run).map_err(|error| said(error, None)),
             Some(transaction) => transaction.changing(|transaction, carried| {
@@ -247,7 +247,7 @@ impl Relation {
     fn reader(&self) -> Result<Reader> {
         Ok(match &self.transaction {
             None => {
-                let moment = self.database.engine().moment();
+                let moment = self.database.engine()?.moment();
                 Reader::Moment(moment.map_err(|error| said(error, None))?)
             }
             Some(transaction) => Reader::Transaction(transaction.clone()),

@@ -141,7 +141,7 @@ pub fn repair_in(
             blobs.push((def.name, done));
         }
     }
-    let indexes = database.engine().mend_indexes()?;
+    let indexes = database.engine()?.mend_indexes()?;
     database.flush()?;
     let check = database.check(&|done, all| {
         let share = done as f64 / all.max(1) as f64;

@@ -17,8 +17,8 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, or its access level forbids it.
     pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
-        let moment = self.engine().moment().map_err(|error| said(error, None))?;
-        export(self.engine(), &*moment, &Names::default(), names)
+        let moment = self.engine()?.moment().map_err(|error| said(error, None))?;
+        export(self.engine()?, &*moment, &Names::default(), names)
     }
 
     /// Puts rows into relations, all or none; those of a name with a leading `-` are deleted by their keys, present or not.
@@ -60,7 +60,7 @@ impl Database {
         options: &RunOptions<'_>,
     ) -> Result<()> {
         let run = run_of(no_parameters(), options);
-        self.engine().change(&imports(data), &run).map_err(|error| said(error, None))
+        self.engine()?.change(&imports(data), &run).map_err(|error| said(error, None))
     }
 }
 
@@ -70,7 +70,7 @@ impl Tx {
     /// # Errors
     /// As [`Database::export_relations`].
     pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
-        let engine = self.database().engine();
+        let engine = self.database().engine()?;
         self.for_script().with(|transaction| export(engine, transaction, &self.names()?, names))
     }
 
@@ -92,7 +92,7 @@ impl Tx {
         options: &RunOptions<'_>,
     ) -> Result<()> {
         let run = run_of(no_parameters(), options);
-        let engine = self.database().engine();
+        let engine = self.database().engine()?;
         self.changing(|transaction, carried| {
             let outcome = engine.change_in(transaction, &imports(data), &run, carried);
             outcome.map_err(|error| said(error, None))

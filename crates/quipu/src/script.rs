@@ -5,7 +5,7 @@ use crate::database::{Database, Tx};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use base::KeyspaceId;
-use exec::{Brief, Engine, GoOn, Host, Run};
+use exec::{Brief, Engine, Files, GoOn, Host, Run};
 use ingest::parquet_rows::ParquetRows;
 use model::Series;
 use relation::{Catalog, Entry};
@@ -33,6 +33,8 @@ pub struct RunOptions<'r> {
     pub debug: Option<Debug<'r>>,
     /// Whether a script that would change something is refused.
     pub read_only: bool,
+    /// Which files of the machine it may read, of those that [`Options::files`](crate::Options) lets scripts read. `None`: all of them.
+    pub files: Option<&'r Files>,
 }
 
 /// Takes what `%debug` shows, while the script runs.
@@ -47,7 +49,8 @@ impl fmt::Debug for RunOptions<'_> {
     }
 }
 
-/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`].
+/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`], and of
+/// [`ErrorKind::ReadOnly`] where it changes what may only be read.
 #[derive(Clone, Debug)]
 pub struct ScriptError {
     message: String,
@@ -124,7 +127,7 @@ impl Database {
             Durability::Sync => Brief::Asking,
             Durability::None | Durability::Os => Brief::Changing,
         };
-        let output = self.engine().run_briefly(script, brief, &run_of(parameters, options));
+        let output = self.engine()?.run_briefly(script, brief, &run_of(parameters, options));
         output.map(|found| found.map(Answer::new)).map_err(|error| said(error, Some(script)))
     }
 
@@ -139,7 +142,7 @@ impl Database {
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
         with_debug(run_of(parameters, options), options, |run| {
-            let output = self.engine().run_with(script, run);
+            let output = self.engine()?.run_with(script, run);
             output.map(Answer::new).map_err(|error| said(error, Some(script)))
         })
     }
@@ -166,7 +169,7 @@ impl Tx {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
-        let engine = self.database().engine();
+        let engine = self.database().engine()?;
         with_debug(run_of(parameters, options), options, |run| {
             self.changing(|transaction, carried| {
                 let output = engine.run_in(transaction, script, run, carried);
@@ -183,6 +186,7 @@ pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -
         memory_bytes_max: options.memory_limit_bytes,
         go_on: options.go_on,
         read_only: options.read_only,
+        files: options.files,
         ..Run::new(parameters)
     }
 }
@@ -208,6 +212,7 @@ pub(crate) fn no_parameters() -> &'static Parameters {
 pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
     let text = script.unwrap_or_default();
     let message = error.render(text);
+    let mut kind = ErrorKind::InvalidInput;
     let first = match error {
         exec::Error::Store(error) => return error,
         exec::Error::Stopped(_) | exec::Error::Long => {
@@ -219,13 +224,17 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
         }
         exec::Error::Script(problems) => problems.into_iter().next(),
         exec::Error::Value(problem) => Some(problem),
+        exec::Error::ReadOnly(problem) => {
+            kind = ErrorKind::ReadOnly;
+            Some(problem)
+        }
     };
     // A mistake that is nowhere in the text, a missing parameter say, has an empty span at its begin.
     let is_placed = |span| span != syntax::Span::default() || script.is_some_and(str::is_empty);
     let place = first.as_ref().filter(|first| is_placed(first.span));
     let place = place.map(|first| syntax::line_and_column(text, first.span.start));
     let hint = first.and_then(|first| first.hint);
-    Error::caused(ErrorKind::InvalidInput, ScriptError { message, place, hint })
+    Error::caused(kind, ScriptError { message, place, hint })
 }
 
 /// What waits beside the store.
@@ -237,9 +246,9 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// An engine for scripts over a store, and what waits to be written to it.
-    pub(crate) fn engine(self, memory_bytes_max: u64) -> Arc<Engine> {
+    pub(crate) fn engine(self, memory_bytes_max: u64, files: Files) -> Arc<Engine> {
         let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
-        let engine = Engine::new(store, env, memory_bytes_max);
+        let engine = Engine::new(store, env, memory_bytes_max).with_files(files);
         Arc::new(engine.with_host(Arc::new(self)))
     }
 

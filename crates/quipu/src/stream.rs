@@ -49,7 +49,7 @@ impl Database {
         let typed = Mutex::new(Typed { take, kinds: None });
         let each = |part: Part<'_>| Ok(typed.lock().take(part)?);
         with_debug(run_of(parameters, options), options, |run| {
-            self.engine().stream(script, run, &each).map_err(|error| said(error, Some(script)))
+            self.engine()?.stream(script, run, &each).map_err(|error| said(error, Some(script)))
         })
     }
 }

@@ -103,7 +103,8 @@ fn scripts_inside_of_a_script_that_fails_are_undone_with_it() {
     let tell = Arc::clone(&told);
     db.register_callback("t", move |_| {
         tell.fetch_add(1, Ordering::Relaxed);
-    });
+    })
+    .unwrap();
     let tx = begin(&db);
     *within.lock() = Some(tx.clone());
     ask_in(&tx, "{x[a] <~ Inside() ?[a] := x[a]} {?[k] := *nothing[k]}").unwrap_err();

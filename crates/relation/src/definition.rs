@@ -21,6 +21,7 @@ use crate::{
 use base::{Merge, varint};
 use model::{Type, VectorKind};
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
+use unicode_ident::{is_xid_continue, is_xid_start};
 
 /// Version of the format that is written and the only one that is read.
 const VERSION: u8 = 1;
@@ -45,7 +46,12 @@ pub fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidInput, message)
 }
 
-/// Accepts names of letters, digits, `_`, `.` and `-` that start with a letter or `_`.
+/// Bytes of a name, at most.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Accepts names of letters, digits, `_`, `.` and `-`, of any script, that start with a letter or `_`: what
+/// the query language reads as a name (Unicode's `XID_Start` and `XID_Continue`), and `-`. Names are compared
+/// byte by byte; nothing is normalised.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] names the rule that is broken.
@@ -55,15 +61,15 @@ pub fn check_name(name: &str) -> Result<()> {
             "the name {name:?} has a colon\nhint: `:` is kept for the system's own keyspaces"
         )));
     }
-    let mut bytes = name.bytes();
-    let starts = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
-    let goes_on = bytes.all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
-    if starts && goes_on && name.len() <= 255 {
+    let mut letters = name.chars();
+    let starts = letters.next().is_some_and(|c| is_xid_start(c) || c == '_');
+    let goes_on = letters.all(|c| is_xid_continue(c) || matches!(c, '.' | '-'));
+    if starts && goes_on && name.len() <= NAME_BYTES_MAX {
         return Ok(());
     }
     Err(invalid(format!(
         "{name:?} cannot be a name\nhint: a letter or `_`, then letters, digits, `_`, `.` and `-`; \
-         at most 255 characters"
+         at most {NAME_BYTES_MAX} bytes"
     )))
 }
 

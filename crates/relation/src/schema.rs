@@ -6,7 +6,7 @@
 //! 2. A value column of one word is a word; text and bytes are themselves; the rest is encoded.
 
 use crate::definition::invalid;
-use base::{Batch, Column, ColumnShape, KeyShape, Keys, Merge, Shape, WORDS_MAX};
+use base::{Batch, Column, ColumnShape, KeyShape, Keys, Merge, Shape, VALUES_MAX, WORDS_MAX};
 use model::{Type, Value, decode_tuple, decode_value, encode_tuple, encode_value};
 use store::{Error, ErrorKind, Result};
 
@@ -43,7 +43,7 @@ pub struct Schema {
     pub name: String,
     /// What rows are found by and ordered by; at least one.
     pub keys: Vec<KeyColumn>,
-    /// What they hold; at most 64.
+    /// What they hold; at most [`VALUES_MAX`].
     pub values: Vec<ValueColumn>,
 }
 
@@ -67,15 +67,16 @@ impl Schema {
     /// Accepts what can be stored.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: no key column, more than 64 value columns, a column named twice,
-    /// or a merge operator that does not fit its column.
+    /// [`ErrorKind::InvalidInput`]: no key column, more than [`VALUES_MAX`] value columns, a column named
+    /// twice, or a merge operator that does not fit its column.
     pub fn check(&self) -> Result<()> {
         let of = &self.name;
         if self.keys.is_empty() {
             return Err(invalid(format!("relation {of:?} has no key column")));
         }
-        if self.values.len() > 64 {
-            return Err(invalid(format!("relation {of:?} has more than 64 value columns")));
+        if self.values.len() > VALUES_MAX {
+            let what = format!("relation {of:?} has more than {VALUES_MAX} value columns");
+            return Err(invalid(what));
         }
         let names = self.keys.iter().map(|c| &c.name).chain(self.values.iter().map(|c| &c.name));
         let mut names: Vec<_> = names.collect();

@@ -116,7 +116,7 @@ impl Catalog {
         let mut key = Vec::new();
         model::encode_value(&Value::Str(name.to_owned()), &mut key);
         let mut rows = Batch::new(&schema.shape());
-        let all = Projection { keys: 0, values: u64::MAX };
+        let all = Projection { keys: 0, ..Projection::ALL };
         if !read.get(id, KeyRef::Bytes(&key), all, &mut rows)? {
             return Ok(Settings::default());
         }

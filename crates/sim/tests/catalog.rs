@@ -74,7 +74,7 @@ fn open(env: &Arc<SimEnv>, durability: Durability) -> store::Result<(Arc<dyn Sto
 fn rows(engine: &Engine, script: &str) -> Vec<String> {
     let output = engine.run(script, &Parameters::new()).unwrap();
     let rows = (0..output.rows).map(|row| {
-        let values = output.columns.iter().map(|column| output.interner.value(column[row]));
+        let values = output.row(row).into_iter();
         model::Value::List(values.collect()).to_string()
     });
     rows.collect()

@@ -25,10 +25,14 @@ pub enum ErrorKind {
     Limit,
     /// Another process holds the folder.
     Locked,
+    /// It was opened in another process, which this one was forked from. Open it again here; the parent's is as it was.
+    Forked,
     /// Opened read-only.
     ReadOnly,
     /// The machine failed a read, or said no before anything was written.
     Io,
+    /// A mistake of the database's own: a call ended in a panic. Report it; what the call changed was not committed.
+    Internal,
 }
 
 /// A failed call.
@@ -52,6 +56,12 @@ impl Error {
         Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
     }
 
+    /// The same error with more said about it; kind and cause stay.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
     /// Of a transaction in which a thread undid what another had done.
     #[must_use]
     pub fn undone_by_another() -> Self {
@@ -59,6 +69,16 @@ impl Error {
         let hint =
             "run the transaction again, and scripts that may fail while no other thread writes";
         Self::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}"))
+    }
+
+    /// Of a call that ended in a panic with this payload.
+    #[must_use]
+    pub fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        let what = format!("internal error: {}", text.unwrap_or("a panic without a message"));
+        let hint = "this is a mistake of quipu's, not yours; please report it with what led to it";
+        Self::new(ErrorKind::Internal, format!("{what}\nhint: {hint}"))
     }
 
     /// What the caller can do.

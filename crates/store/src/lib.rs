@@ -126,6 +126,23 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
+    /// Appends the first rows of the range: up to `limit`, and fewer where their byte strings take about `bytes_max` (one row at
+    /// least). Whether there may be more.
+    fn scan_some_into(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        projection: Projection,
+        limit: usize,
+        bytes_max: usize,
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let _ = bytes_max;
+        let before = out.rows;
+        self.scan_into(keyspace, range, projection, limit, out)?;
+        Ok(out.rows - before >= limit)
+    }
+
     /// Appends up to `limit` rows of the range, the last first.
     fn scan_back_into(
         &self,
@@ -195,7 +212,8 @@ pub trait Read: Send + Sync {
 
 /// A stream of row batches in key order. Holds its snapshot until dropped.
 pub trait Scan: Send {
-    /// Appends about `rows_max` rows; false when the range is exhausted and nothing was appended.
+    /// Appends about `rows_max` rows, fewer where their byte strings are long: an engine that stores them stops at about
+    /// a megabyte. False when the range is exhausted and nothing was appended.
     ///
     /// # Errors
     /// Corruption or a failed read.
@@ -338,8 +356,19 @@ pub struct StoreStats {
 /// Told how far a long operation is: done, total (same unit), and asked whether to go on: `false` stops it.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Send + Sync);
 
-/// A store of keyspaces. Itself a reader of the newest state: each call sees the latest commit.
+/// A store of keyspaces. It belongs to the process that opened it: in a child of a `fork`, which has a copy of it, every
+/// call of it and of what was made by it is [`ErrorKind::Forked`] or without effect, takes no lock and touches no file.
+///
+/// Itself a reader of the newest state: each call sees the latest commit.
 pub trait Store: Read {
+    /// To be asked before a lock of a layer above is taken: a thread that is not in this process may hold it. It costs a load.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forked`] where the store was opened in another process.
+    fn check_process(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Creates keyspaces in one step, durably; names must be new.
     ///
     /// # Errors
@@ -474,7 +503,22 @@ pub trait Store: Read {
     /// Whether it was opened without the right to write.
     fn is_read_only(&self) -> bool;
 
-    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop.
+    /// Fails once it was closed, for calls that would otherwise answer without a read. A store that is never closed says nothing, as here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: it is closed.
+    fn check_open(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether a file at `path`, an absolute path, would lie among the store's own files, where nobody else may write.
+    fn holds(&self, path: &std::path::Path) -> bool {
+        let _ = path;
+        false
+    }
+
+    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop. In a child of a `fork`
+    /// it does nothing.
     ///
     /// # Errors
     /// A failed flush.

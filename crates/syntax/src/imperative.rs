@@ -128,9 +128,9 @@ impl Parser<'_> {
             }
             "swap" => {
                 self.take_keyword();
-                let first = self.plain_name("a relation")?;
+                let first = self.dotted_name("a relation")?;
                 self.eat(Kind::Comma);
-                Statement::Swap(first, self.plain_name("a relation")?)
+                Statement::Swap(first, self.dotted_name("a relation")?)
             }
             _ => return Err(self.no_statement()),
         };

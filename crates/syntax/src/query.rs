@@ -421,6 +421,8 @@ impl Parser<'_> {
             return Err(self.unexpected_with("the columns of the relation", Some(hint)));
         }
         let spec = if self.at(Kind::LeftBrace) { Some(self.spec(&relation)?) } else { None };
+        // Braces without a column say as little as none: the columns are those of the head.
+        let spec = spec.filter(|spec| spec.columns().next().is_some());
         Ok(Mutation { op, relation, spec })
     }
 

@@ -9,6 +9,7 @@ pub mod counters;
 pub mod graph;
 pub mod import;
 pub mod keys;
+mod owner;
 mod source;
 mod transaction;
 pub mod waiting;

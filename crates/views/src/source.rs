@@ -43,6 +43,19 @@ impl Source {
         }
     }
 
+    /// To be asked by what keeps something in memory beside the source. Reads and writes ask by themselves.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forked`] where the store was opened in another process.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        match self {
+            Self::Store(store) => store.check_process(),
+            // Each read of them asks.
+            Self::Snapshot(_) => Ok(()),
+            Self::Transaction(transaction) => transaction.with(|_| Ok(())),
+        }
+    }
+
     /// The store, where it is read directly.
     pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
         match self {

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -104,14 +105,14 @@ class CozoDbMulTx:
         try:
             return _answer(self._transaction.run(script, params, read_only=not self._write))
         except (quipu.Error, TypeError) as error:
-            raise _failure(error, script) from None
+            raise _failure(error, script) from error
 
     def commit(self) -> None:
         """Make what was written visible at once."""
         try:
             self._transaction.commit()
         except quipu.Error as error:
-            raise _failure(error, "") from None
+            raise _failure(error, "") from error
 
     def abort(self) -> None:
         """Forget what was written."""
@@ -127,12 +128,18 @@ class CozoDbPy:
         Args:
             engine: ``"mem"`` is a database in memory; the others are one in the folder ``path``.
             path: The folder.
-            options: Not used.
+            options: JSON: ``{"files": "none"}`` lets scripts read no file, ``{"files": "/folder"}`` those below it; see
+                :func:`quipu.open`. Others are passed over.
         """
         if engine not in _ENGINES:
             what = f"database engine '{engine}' not supported"
             raise Exception(what)  # as Cozo does
-        del options
+        try:
+            said: Any = json.loads(options or "{}")
+        except ValueError as error:
+            what = f"the options are no JSON: {error}"
+            raise Exception(what) from error
+        self._files: str | None = cast("dict[str, Any]", said).get("files") if isinstance(said, dict) else None
         self._path = None if engine == "mem" else path
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._next_id = 0
@@ -142,9 +149,9 @@ class CozoDbPy:
             what = f"{self._path} is a file, perhaps Cozo's; a database of Quipu's is a folder"
             raise Exception(f"{what}\nhint: export its relations with Cozo, and import them here")
         try:
-            self._database: quipu.Database | None = quipu.open(self._path)
+            self._database: quipu.Database | None = quipu.open(self._path, files=self._files)
         except quipu.Error as error:
-            raise _failure(error, "") from None
+            raise _failure(error, "") from error
 
     @property
     def _db(self) -> quipu.Database:
@@ -168,14 +175,14 @@ class CozoDbPy:
         try:
             return _answer(self._db.run(script, params, read_only=immutable))
         except (quipu.Error, TypeError) as error:
-            raise _failure(error, script) from None
+            raise _failure(error, script) from error
 
     def export_relations(self, relations: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return all rows of some relations."""
         try:
             found = self._db.export_relations(list(relations))
         except quipu.Error as error:
-            raise Exception(str(error)) from None
+            raise Exception(str(error)) from error
         return {
             name: {"headers": one["headers"], "rows": _plain_rows(one["rows"]), "next": None}
             for name, one in found.items()
@@ -186,14 +193,14 @@ class CozoDbPy:
         try:
             self._db.import_relations(data)
         except (quipu.Error, TypeError) as error:
-            raise Exception(str(error)) from None
+            raise Exception(str(error)) from error
 
     def backup(self, path: str) -> None:
         """Write a backup of Quipu's to ``path``: a folder, or one file where the name ends in ``.qbak``."""
         try:
             self._db.backup(path)
         except quipu.Error as error:
-            raise Exception(str(error)) from None
+            raise Exception(str(error)) from error
 
     def restore(self, path: str) -> None:
         """Make the content of a backup that of this database, which must be empty."""
@@ -219,11 +226,11 @@ class CozoDbPy:
                 finally:
                     self._reopen(self._path)
         except quipu.Error as error:
-            raise Exception(str(error)) from None
+            raise Exception(str(error)) from error
 
     def _reopen(self, folder: str) -> None:
         """Open what was restored; callbacks and rules go on."""
-        self._database = quipu.open(folder)
+        self._database = quipu.open(folder, files=self._files)
         for name, (arity, rule) in self._rules.items():
             self._register_rule(name, arity, rule)
         for number, (relation, callback, _) in list(self._callbacks.items()):
@@ -241,7 +248,7 @@ class CozoDbPy:
                     data = other.export_relations(list(relations))
                 self._db.import_relations(data)
         except quipu.Error as error:
-            raise Exception(str(error)) from None
+            raise Exception(str(error)) from error
 
     def multi_transact(self, write: bool = False) -> CozoDbMulTx:
         """Begin a transaction of several scripts."""
@@ -270,7 +277,7 @@ class CozoDbPy:
         try:
             self._register_rule(name, arity, callback)
         except quipu.Error as error:
-            raise Exception(str(error)) from None
+            raise Exception(str(error)) from error
         self._rules[name] = (arity, callback)
 
     def _register_rule(self, name: str, arity: int, callback: _Rule) -> None:
@@ -286,7 +293,7 @@ class CozoDbPy:
         try:
             return self._db.unregister_fixed_rule(name)
         except quipu.Error as error:
-            raise Exception(str(error)) from None
+            raise Exception(str(error)) from error
 
     def close(self) -> bool:
         """Close the database; return whether it was open."""
@@ -355,14 +362,13 @@ class Client:
         Args:
             engine: As for :class:`CozoDbPy`; there is no ``"http"`` yet.
             path: The folder.
-            options: Not used.
+            options: As for :class:`CozoDbPy`, as a dict.
             dataframe: Whether answers are pandas frames, where pandas is installed.
         """
-        del options
         if engine == "http":
             what = "there are no clients of servers yet"
             raise RuntimeError(what)
-        self.embedded = CozoDbPy(engine, path)
+        self.embedded = CozoDbPy(engine, path, json.dumps(dict(options or {})))
         self.pandas: Any = None
         if dataframe:
             # Without it the answers are dicts, as in pycozo.
@@ -387,8 +393,42 @@ class Client:
         try:
             answer = self.embedded.run_script(script, params, immutable)
         except Exception as error:  # noqa: BLE001 - CozoDbPy raises no other, as Cozo does
-            raise QueryException(error.args[0] if error.args else str(error)) from None
+            raise QueryException(error.args[0] if error.args else str(error)) from (error.__cause__ or error)
         return self._format(answer)
+
+    def query(self, query_str: str) -> Any:
+        """Run a query of which only what stands behind its head ``?[]`` is given, as ``"<- [[1, 2]]"``."""
+        return self.run(f"?[] {query_str}")
+
+    def create(self, name: str, *args: str, **kwargs: Any) -> Any:
+        """Create a relation with these columns, all of them keys, which hold values of any kind.
+
+        Args:
+            name: The relation.
+            *args: Its columns, each as in a script: ``"id: Int"``.
+            **kwargs: Not used.
+        """
+        del kwargs
+        return self.run(f":create {name} {{{', '.join(args)}}}")
+
+    def remove(self, name: str) -> Any:
+        """Remove a relation."""
+        return self.run(f"::remove {name}")
+
+    def relations(self, name: str | Iterable[str] | None = None) -> Any:
+        """List the relations, or those of a name or of some names."""
+        if name is None:
+            return self.run("::relations")
+        wanted = {name} if isinstance(name, str) else set(name)
+        answer = self.embedded.run_script("::relations")
+        answer["rows"] = [row for row in answer["rows"] if row[0] in wanted]
+        return self._format(answer)
+
+    def columns(self, name: str | None = None) -> Any:
+        """List the columns of a relation, or, by name, those of each."""
+        if name is not None:
+            return self.run(f"::columns {name}")
+        return {str(row[0]): self.columns(str(row[0])) for row in self.embedded.run_script("::relations")["rows"]}
 
     def _mutate(self, relation: str, data: Any, op: str) -> Any:
         if not isinstance(data, (dict, list)) and not hasattr(data, "columns"):
@@ -403,7 +443,7 @@ class Client:
                 data = {str(name): _values(data[name], types.get(str(name), "")) for name in data.columns}
             getattr(opened, op)(data)
         except (quipu.Error, TypeError) as error:
-            raise QueryException(_failure(error, "").args[0]) from None
+            raise QueryException(_failure(error, "").args[0]) from error
         return self._format({"headers": ["status"], "rows": [["OK"]], "next": None})
 
     def put(self, relation: str, data: Any) -> Any:

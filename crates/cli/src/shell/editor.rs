@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use unicode_ident::is_xid_continue;
 
 /// Lines that are kept.
 const HISTORY_LINES_MAX: usize = 10_000;
@@ -94,7 +95,7 @@ impl Names for Script {
 
     fn columns(&self, relation: &str) -> Vec<String> {
         // A name in a script is no script of its own.
-        match relation.chars().all(|c| c == '_' || c == '.' || c.is_alphanumeric()) {
+        match relation.chars().all(|c| c == '.' || is_xid_continue(c)) {
             true => self.column(&format!("::columns {relation}"), 0),
             false => Vec::new(),
         }

@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &Shell) -> Result<(), Failure> {
         read_only: arguments.read_only,
         create: !arguments.read_only,
         memory_limit_bytes: arguments.memory_limit,
+        files: arguments.readable.clone(),
         ..Options::default()
     };
     let database = match &arguments.db {
@@ -383,6 +384,9 @@ impl Session {
             let known = ".csv, .json, .jsonl, .parquet, .arrow or .txt";
             Failure::Request(format!("{}: the name should end in {known}", file.display()))
         })?;
+        if self.database.holds(file) {
+            return Err(quipu::in_the_database(file).into());
+        }
         rows::write_file(file, answer, format)?;
         let many = plural(answer.len() as u64, "row", "rows");
         self.say(&format!("{many} of the last answer to {}\n", file.display()))

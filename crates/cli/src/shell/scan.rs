@@ -5,6 +5,7 @@
 //! a rough kind only. What is shown in a wrong colour does no harm.
 
 use std::ops::Range;
+use unicode_ident::{is_xid_continue, is_xid_start};
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +95,7 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece> {
             _ if c.is_whitespace() => {
                 (Kind::Space, rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len()))
             }
-            _ if c == '_' || c.is_alphabetic() => (Kind::Word, word_bytes(rest)),
+            _ if c == '_' || is_xid_start(c) => (Kind::Word, word_bytes(rest)),
             _ => (Kind::Sign, c.len_utf8()),
         };
         found.push(Piece { kind, range: start..start + bytes, is_open });
@@ -111,7 +112,7 @@ fn is_after_rule(text: &str, start: usize) -> bool {
 
 /// Bytes of the name that the text begins with; names have dots in them.
 fn word_bytes(text: &str) -> usize {
-    text.find(|c: char| !(c == '_' || c == '.' || c.is_alphanumeric())).unwrap_or(text.len())
+    text.find(|c: char| !(c == '.' || is_xid_continue(c))).unwrap_or(text.len())
 }
 
 /// Where a text in quotes ends, past its last quote.
@@ -161,6 +162,15 @@ mod tests {
              Sign<{> Word<b> Sign<:> Word<a> Sign<}> Option<:limit> Number<10>",
         );
         check("*r:i", "Stored<*r> Sign<:> Word<i>");
+    }
+
+    /// A vowel sign is no letter of its own, and a part of the name all the same.
+    #[test]
+    fn a_name_of_any_script_is_one_piece() {
+        check(
+            "*हिन्दी{é: $数据}",
+            "Stored<*हिन्दी> Sign<{> Word<é> Sign<:> Parameter<$数据> Sign<}>",
+        );
     }
 
     #[test]

@@ -2,17 +2,21 @@
 //!
 //! # Invariants
 //! 1. What is in the buffer is not in the file yet; the file's own position is at its end.
-//! 2. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
-//! 3. The kernel is asked to begin writing as the file grows: the sync at its end then waits for the last piece and not
+//! 2. A child of `fork` writes nothing: it shares the file's position with its parent.
+//! 3. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
+//! 4. The kernel is asked to begin writing as the file grows: the sync at its end then waits for the last piece and not
 //!    for all of it. A sync stays what makes bytes durable; an error of the writing before it is told by the next wait or sync.
-//! 4. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
+//! 5. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
 //!    `strict_bytes_per_sync`.) The kernel tells an error once: after one that this wait has met, every later call fails.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{AppendFile, EnvError, Result};
+use rustix::fs::OFlags;
+
+use super::place::Place;
+use crate::{AppendFile, EnvError, Own, Result};
 
 /// Bytes gathered before a write call. Larger pieces bypass the buffer.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -25,7 +29,7 @@ const WRITING_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub(crate) struct RealAppendFile {
-    file: File,
+    file: Own<File>,
     path: PathBuf,
     buffer: Vec<u8>,
     written_bytes: u64,
@@ -38,14 +42,14 @@ pub(crate) struct RealAppendFile {
 }
 
 impl RealAppendFile {
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        let file = File::create_new(path).map_err(|e| EnvError::io("create", path, e))?;
-        Ok(Self::at(file, path, 0))
+    pub(super) fn create(place: &Place<'_>) -> Result<Self> {
+        Ok(Self::at(place.create("create", OFlags::WRONLY)?, place.path(), 0))
     }
 
-    pub(crate) fn open(path: &Path, keep_bytes: u64) -> Result<Self> {
-        let fail = |e| EnvError::io("open to append", path, e);
-        let mut file = OpenOptions::new().write(true).open(path).map_err(fail)?;
+    pub(super) fn open(place: &Place<'_>, keep_bytes: u64) -> Result<Self> {
+        let (path, operation) = (place.path(), "open to append");
+        let fail = |e| EnvError::io(operation, path, e);
+        let mut file = place.open_alone(operation, OFlags::WRONLY)?;
         if file.metadata().map_err(fail)?.len() < keep_bytes {
             return Err(fail(io::Error::from(io::ErrorKind::UnexpectedEof)));
         }
@@ -56,7 +60,7 @@ impl RealAppendFile {
 
     fn at(file: File, path: &Path, len_bytes: u64) -> Self {
         Self {
-            file,
+            file: Own::new(file),
             path: path.to_owned(),
             buffer: Vec::new(),
             written_bytes: len_bytes,
@@ -81,12 +85,12 @@ impl RealAppendFile {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.check()?;
         let needed = bytes.len() as u64;
-        let written = self.file.write_all(bytes);
+        let written = self.file.get_mut()?.write_all(bytes);
         written.map_err(|e| super::write_error("write", &self.path, needed, e))?;
         self.written_bytes += needed;
         let waiting = self.written_bytes - self.begun_bytes;
         if waiting >= WRITE_BEHIND_BYTES {
-            super::sys::begin_writing(&self.file, self.begun_bytes, waiting);
+            super::sys::begin_writing(self.file.get()?, self.begun_bytes, waiting);
             self.begun_bytes = self.written_bytes;
             self.settle()?;
         }
@@ -98,7 +102,7 @@ impl RealAppendFile {
         let settled = self.begun_bytes.saturating_sub(WRITING_BYTES_MAX);
         let waiting = settled.saturating_sub(self.settled_bytes);
         if waiting > 0 {
-            let waited = super::sys::wait_written(&self.file, self.settled_bytes, waiting);
+            let waited = super::sys::wait_written(self.file.get()?, self.settled_bytes, waiting);
             if let Err(error) = waited {
                 self.has_failed = true;
                 return Err(super::write_error("write", &self.path, waiting, error));
@@ -132,7 +136,7 @@ impl AppendFile for RealAppendFile {
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
         self.check()?;
-        self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+        self.file.get()?.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
     }
 
     fn len_bytes(&self) -> u64 {
@@ -153,7 +157,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table");
         let piece = vec![7; 1 << 20];
-        let mut file = RealAppendFile::create(&path).unwrap();
+        let mut file = RealAppendFile::create(&Place::here(&path)).unwrap();
         for written in 1..=20_u64 {
             file.append(&piece).unwrap();
             assert_eq!(file.settled_bytes, (written << 20).saturating_sub(WRITING_BYTES_MAX));
@@ -161,7 +165,7 @@ mod tests {
         file.sync().unwrap();
         drop(file);
         // What was there before is nobody's to wait for.
-        let mut file = RealAppendFile::open(&path, 15 << 20).unwrap();
+        let mut file = RealAppendFile::open(&Place::here(&path), 15 << 20).unwrap();
         assert_eq!(file.settled_bytes, 15 << 20);
         for _ in 0..9 {
             file.append(&piece).unwrap();
@@ -174,7 +178,8 @@ mod tests {
     #[test]
     fn after_a_wait_that_failed_nothing_succeeds() {
         let folder = tempfile::tempdir().unwrap();
-        let mut file = RealAppendFile::create(&folder.path().join("table")).unwrap();
+        let path = folder.path().join("table");
+        let mut file = RealAppendFile::create(&Place::here(&path)).unwrap();
         file.append(b"some").unwrap();
         file.has_failed = true;
         assert!(file.flush().is_err());

@@ -14,21 +14,24 @@
 //! 2. While a piece is in flight nobody touches its memory; it is freed only when nothing is in flight, or leaked if
 //!    the ring breaks so that this cannot be known.
 //! 3. A piece that the kernel wrote in part or refused is finished by write calls, which meet the real error.
-//! 4. Dropping writes no more than what is in flight already.
+//! 4. In a child of `fork` nothing is written or waited for: the ring is its parent's.
+//! 5. Dropping writes no more than what is in flight already.
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use io_uring::{IoUring, opcode, types};
+use rustix::fs::{AtFlags, OFlags, unlinkat};
 
+use super::place::Place;
 use super::read::DIRECT_ALIGN;
 use super::uring::{RingPool, is_transient};
-use crate::{AppendFile, EnvError, Result};
+use crate::{AppendFile, EnvError, Own, Result};
 
 /// Bytes of a piece. Larger ones were no faster, smaller ones cost more submissions.
 const PIECE_BYTES: usize = 1 << 20;
@@ -58,8 +61,8 @@ impl Piece {
 }
 
 pub(crate) struct DirectAppendFile {
-    plain: File,
-    direct: File,
+    plain: Own<File>,
+    direct: Own<File>,
     path: PathBuf,
     rings: Arc<RingPool>,
     /// Taken from the pool when the first piece is full: most files never fill one.
@@ -84,17 +87,17 @@ impl std::fmt::Debug for DirectAppendFile {
 
 impl DirectAppendFile {
     /// Creates the file; `Ok(None)` where the file system refuses direct I/O, and then no file is left.
-    pub(crate) fn create(path: &Path, rings: &Arc<RingPool>) -> Result<Option<Self>> {
-        let plain = File::create_new(path).map_err(|e| EnvError::io("create", path, e))?;
-        let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path);
-        let Ok(direct) = direct else {
-            std::fs::remove_file(path).map_err(|e| EnvError::io("remove", path, e))?;
+    pub(super) fn create(place: &Place<'_>, rings: &Arc<RingPool>) -> Result<Option<Self>> {
+        let plain = place.create("create", OFlags::WRONLY)?;
+        let Ok(direct) = place.open("create", OFlags::WRONLY | OFlags::DIRECT) else {
+            unlinkat(place.descriptor(), place.name(), AtFlags::empty())
+                .map_err(|error| place.fail("remove", error))?;
             return Ok(None);
         };
         Ok(Some(Self {
-            plain,
-            direct,
-            path: path.to_owned(),
+            plain: Own::new(plain),
+            direct: Own::new(direct),
+            path: place.path().to_owned(),
             rings: Arc::clone(rings),
             ring: None,
             pieces: vec![Piece::new()],
@@ -118,7 +121,7 @@ impl DirectAppendFile {
         let next = piece.offset + PIECE_BYTES as u64;
         if let Some(ring) = &mut self.ring {
             let entry = opcode::Write::new(
-                types::Fd(self.direct.as_raw_fd()),
+                types::Fd(self.direct.get()?.as_raw_fd()),
                 piece.bytes().as_ptr(),
                 PIECE_BYTES as u32,
             )
@@ -134,7 +137,7 @@ impl DirectAppendFile {
             self.reap(0)?;
         } else {
             // No ring to be had just now: out of descriptors or locked memory.
-            let written = self.direct.write_all_at(piece.bytes(), piece.offset);
+            let written = self.direct.get()?.write_all_at(piece.bytes(), piece.offset);
             written.map_err(|e| self.fail(PIECE_BYTES, e))?;
         }
         let free = loop {
@@ -154,6 +157,7 @@ impl DirectAppendFile {
 
     /// Submits what is queued and waits until at least `least` more pieces are written.
     fn reap(&mut self, least: usize) -> Result<()> {
+        let plain = self.plain.get()?;
         let Some(ring) = &mut self.ring else { return Ok(()) };
         let mut reaped = 0;
         loop {
@@ -171,7 +175,7 @@ impl DirectAppendFile {
                 let done = usize::try_from(completion.result()).unwrap_or(0).min(PIECE_BYTES);
                 if done < PIECE_BYTES {
                     let rest = &piece.bytes()[done..];
-                    let written = self.plain.write_all_at(rest, piece.offset + done as u64);
+                    let written = plain.write_all_at(rest, piece.offset + done as u64);
                     let needed = rest.len() as u64;
                     written.map_err(|e| super::write_error("write", &self.path, needed, e))?;
                 }
@@ -185,6 +189,7 @@ impl DirectAppendFile {
 
 impl AppendFile for DirectAppendFile {
     fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.plain.get()?;
         while !bytes.is_empty() {
             let piece = &mut self.pieces[self.filling];
             let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.filled));
@@ -203,7 +208,7 @@ impl AppendFile for DirectAppendFile {
         self.reap(self.in_flight)?;
         let piece = &self.pieces[self.filling];
         let tail = &piece.bytes()[self.flushed..self.filled];
-        let written = self.plain.write_all_at(tail, piece.offset + self.flushed as u64);
+        let written = self.plain.get()?.write_all_at(tail, piece.offset + self.flushed as u64);
         written.map_err(|e| self.fail(tail.len(), e))?;
         self.flushed = self.filled;
         Ok(())
@@ -211,7 +216,7 @@ impl AppendFile for DirectAppendFile {
 
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
-        self.plain.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+        self.plain.get()?.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
     }
 
     fn len_bytes(&self) -> u64 {
@@ -225,6 +230,11 @@ impl AppendFile for DirectAppendFile {
 
 impl Drop for DirectAppendFile {
     fn drop(&mut self) {
+        if self.plain.get().is_err() {
+            // What is in flight is the parent's, and so is the ring.
+            std::mem::forget(self.ring.take());
+            return;
+        }
         while self.in_flight > 0 {
             let before = self.in_flight;
             // A failed write is nobody's concern any more; a broken ring is: the kernel may still read.

@@ -25,43 +25,49 @@
 //! 2. The mapping is unmapped when the file and every populating job have let go of it.
 //! 3. Nobody shortens a log file while it is open, which would make touching its pages fatal. The folder
 //!    lock keeps other writers out.
+//! 4. In a child of `fork` nothing is written, and the mapping is not there (`MADV_DONTFORK`): its addresses may be
+//!    somebody else's by then, so it is not unmapped either.
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use rustix::fs::{AtFlags, OFlags, unlinkat};
+
+use super::place::Place;
 use super::sys;
 use crate::jobs::JobPool;
-use crate::{EnvError, LogFile, LogMode, LogSync, Result};
+use crate::{EnvError, LogFile, LogMode, LogSync, Own, Owner, Result};
 
 /// Creates a log file with its space reserved.
 pub(super) fn create(
-    path: &Path,
+    place: &Place<'_>,
     len_bytes: u64,
     mode: LogMode,
     pool: &Arc<JobPool>,
 ) -> Result<Box<dyn LogFile>> {
-    let fail = |e| EnvError::io("create", path, e);
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create_new(true).open(path).map_err(fail)?;
+    let file = place.create("create", OFlags::RDWR)?;
     if let Err(e) = sys::allocate(&file, len_bytes) {
         drop(file);
         // The caller is told of the full disk; that an empty file may stay behind is the lesser news.
-        let _ = std::fs::remove_file(path);
-        return Err(super::write_error("reserve space for", path, len_bytes, e));
+        let _ = unlinkat(place.descriptor(), place.name(), AtFlags::empty());
+        return Err(super::write_error("reserve space for", place.path(), len_bytes, e));
     }
-    wrap(file, path, len_bytes, mode, pool)
+    wrap(file, place.path(), len_bytes, mode, pool)
 }
 
 /// Opens an existing log file.
-pub(super) fn open(path: &Path, mode: LogMode, pool: &Arc<JobPool>) -> Result<Box<dyn LogFile>> {
-    let fail = |e| EnvError::io("open", path, e);
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(fail)?;
-    let len_bytes = file.metadata().map_err(fail)?.len();
-    wrap(file, path, len_bytes, mode, pool)
+pub(super) fn open(
+    place: &Place<'_>,
+    mode: LogMode,
+    pool: &Arc<JobPool>,
+) -> Result<Box<dyn LogFile>> {
+    let file = place.open_alone("open", OFlags::RDWR)?;
+    let len_bytes = file.metadata().map_err(|e| EnvError::io("open", place.path(), e))?.len();
+    wrap(file, place.path(), len_bytes, mode, pool)
 }
 
 fn wrap(
@@ -71,10 +77,10 @@ fn wrap(
     mode: LogMode,
     pool: &Arc<JobPool>,
 ) -> Result<Box<dyn LogFile>> {
-    let file = Arc::new(SharedFile { file, path: path.to_owned() });
+    let file = Arc::new(SharedFile { file: Own::new(file), path: path.to_owned() });
     #[cfg(target_os = "linux")]
     if mode == LogMode::Mapped && len_bytes > 0 {
-        let mapping = mapped::Mapping::new(&file.file, len_bytes);
+        let mapping = mapped::Mapping::new(file.file.get()?, len_bytes);
         let mapping = Arc::new(mapping.map_err(|e| EnvError::io("map", path, e))?);
         let pool = Arc::downgrade(pool);
         return Ok(Box::new(mapped::MappedLog { file, mapping, populating: 0, pool }));
@@ -90,13 +96,13 @@ fn past_end(path: &Path) -> EnvError {
 /// The open file, shared between the writer and those who sync.
 #[derive(Debug)]
 struct SharedFile {
-    file: File,
+    file: Own<File>,
     path: PathBuf,
 }
 
 impl LogSync for SharedFile {
     fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
+        self.file.get()?.sync_data().map_err(|e| EnvError::io("sync", &self.path, e))
     }
 }
 
@@ -112,7 +118,7 @@ impl LogFile for WrittenLog {
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len_bytes) {
             return Err(past_end(&self.file.path));
         }
-        let written = self.file.file.write_all_at(bytes, offset);
+        let written = self.file.file.get()?.write_all_at(bytes, offset);
         let needed = bytes.len() as u64;
         written.map_err(|e| super::write_error("write", &self.file.path, needed, e))
     }
@@ -156,6 +162,8 @@ mod mapped {
     pub(super) struct Mapping {
         base: NonNull<u8>,
         len: usize,
+        /// The process in which the mapping is there.
+        pub(super) owner: Owner,
         /// Pages below this byte have been faulted in for writing.
         populated: AtomicUsize,
     }
@@ -180,8 +188,12 @@ mod mapped {
             if base == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
+            // Belt and braces: a child that got past all checks ends here, instead of writing its parent's log. A kernel
+            // that refuses leaves the checks.
+            // SAFETY: the whole of a mapping just made.
+            unsafe { libc::madvise(base, len, libc::MADV_DONTFORK) };
             let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-            Ok(Self { base, len, populated: AtomicUsize::new(0) })
+            Ok(Self { base, len, owner: Owner::here(), populated: AtomicUsize::new(0) })
         }
 
         /// Faults in the pages up to `end`, from where the last call ended.
@@ -237,6 +249,9 @@ mod mapped {
 
     impl Drop for Mapping {
         fn drop(&mut self) {
+            if !self.owner.is_here() {
+                return;
+            }
             // SAFETY: this is the mapping made in `new`, and nobody holds it any more. What was
             // copied stays in the page cache.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
@@ -292,6 +307,7 @@ mod mapped {
             if end > self.mapping.len {
                 return Err(past_end(&self.file.path));
             }
+            self.mapping.owner.check()?;
             let ahead = end.saturating_add(STEP_BYTES).min(self.mapping.len);
             if ahead > self.populating || end > self.mapping.populated.load(Ordering::Relaxed) {
                 let prepared = self.prepare(start, end);

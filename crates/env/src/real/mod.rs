@@ -8,14 +8,19 @@
 //! # Invariants
 //! 1. What the kernel may lack (`io_uring`, direct I/O, populating mappings) is found out at run
 //!    time, and its absence changes speed only.
-//! 2. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission) and `sys` (single libc calls).
+//! 2. Nothing is done in another process than the one that made the environment: a child of `fork` has a copy of it.
+//! 3. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission), `stream` (polling, opening below a folder)
+//!    and `sys` (single libc calls).
 
 mod append;
 #[cfg(target_os = "linux")]
 mod append_direct;
+mod folder;
 mod lock;
 mod log;
+mod place;
 mod read;
+mod stream;
 mod sys;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -36,7 +41,7 @@ mod uring {
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -45,9 +50,12 @@ use crate::jobs::{JobPool, ThreadSignal};
 use crate::memory::{since_epoch_us, splitmix};
 use crate::timer::Timer;
 use crate::{
-    AppendFile, Env, EnvError, FolderLock, Job, JobKind, LogFile, LogMode, RandomReadFile,
-    ReadOptions, Result, Signal,
+    AppendFile, Env, EnvError, FolderLock, HeldFolder, Job, JobKind, LogFile, LogMode, Owner,
+    RandomReadFile, ReadOptions, Result, Signal, StreamFile,
 };
+use folder::Folders;
+use rustix::fs::{AtFlags, Dir, OFlags, fstatvfs, fsync, linkat, renameat, statat, unlinkat};
+use rustix::io::Errno;
 use uring::RingPool;
 
 /// What [`RealEnv::new`] may be told.
@@ -71,7 +79,9 @@ impl Default for RealOptions {
 /// The operating system as an environment.
 #[derive(Debug)]
 pub struct RealEnv {
+    owner: Owner,
     pool: Arc<JobPool>,
+    folders: Folders,
     timer: Timer,
     rings: Option<Arc<RingPool>>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no ring to write through"))]
@@ -86,7 +96,9 @@ impl RealEnv {
     pub fn new(options: RealOptions) -> Self {
         let rings = if options.io_uring { RingPool::probe() } else { None };
         Self {
+            owner: Owner::here(),
             pool: Arc::new(JobPool::new(options.threads)),
+            folders: Folders::default(),
             timer: Timer::default(),
             rings: rings.map(Arc::new),
             direct_writes: options.direct_writes,
@@ -99,6 +111,15 @@ impl RealEnv {
     #[must_use]
     pub fn has_io_uring(&self) -> bool {
         self.rings.is_some()
+    }
+
+    fn copy(&self, from: &Path, to: &Path) -> Result<()> {
+        let fail = |error| EnvError::io("copy", from, error);
+        let mut source = self.folders.place("copy", from, true)?.open("copy", OFlags::RDONLY)?;
+        let target = self.folders.place_to_change("copy", to)?;
+        let mut target = target.create("copy", OFlags::WRONLY)?;
+        io::copy(&mut source, &mut target).map_err(fail)?;
+        target.sync_all().map_err(fail)
     }
 
     /// Jobs that ended in a panic so far.
@@ -116,88 +137,179 @@ impl Default for RealEnv {
 
 impl Env for RealEnv {
     fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
+        self.owner.check()?;
+        let place = self.folders.place_to_change("create", path)?;
         #[cfg(target_os = "linux")]
         if let (true, Some(rings)) = (self.direct_writes, &self.rings)
-            && let Some(file) = append_direct::DirectAppendFile::create(path, rings)?
+            && let Some(file) = append_direct::DirectAppendFile::create(&place, rings)?
         {
             return Ok(Box::new(file));
         }
-        Ok(Box::new(append::RealAppendFile::create(path)?))
+        Ok(Box::new(append::RealAppendFile::create(&place)?))
     }
 
     fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>> {
-        Ok(Box::new(append::RealAppendFile::open(path, keep_bytes)?))
+        self.owner.check()?;
+        let place = self.folders.place_to_change("open to append", path)?;
+        Ok(Box::new(append::RealAppendFile::open(&place, keep_bytes)?))
     }
 
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
-        Ok(Arc::new(read::RealReadFile::open(path, options, self.rings.clone())?))
+        self.owner.check()?;
+        let place = self.folders.place("open", path, true)?;
+        Ok(Arc::new(read::RealReadFile::open(&place, options, self.rings.clone())?))
+    }
+
+    fn open_stream(&self, path: &Path, below: &[&Path]) -> Result<Box<dyn StreamFile>> {
+        self.owner.check()?;
+        Ok(Box::new(stream::RealStream::open(path, below)?))
     }
 
     fn create_log(&self, path: &Path, len_bytes: u64, mode: LogMode) -> Result<Box<dyn LogFile>> {
-        log::create(path, len_bytes, mode, &self.pool)
+        self.owner.check()?;
+        let place = self.folders.place_to_change("create", path)?;
+        log::create(&place, len_bytes, mode, &self.pool)
     }
 
     fn open_log(&self, path: &Path, mode: LogMode) -> Result<Box<dyn LogFile>> {
-        log::open(path, mode, &self.pool)
+        self.owner.check()?;
+        log::open(&self.folders.place_to_change("open", path)?, mode, &self.pool)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        fs::rename(from, to).map_err(|e| EnvError::io("rename", from, e))
+        self.owner.check()?;
+        let source = self.folders.place_to_change("rename", from)?;
+        let target = self.folders.place_to_change("rename", to)?;
+        renameat(source.descriptor(), source.name(), target.descriptor(), target.name())
+            .map_err(|error| source.fail("rename", error))
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        fs::remove_file(path).map_err(|e| EnvError::io("remove", path, e))
+        self.owner.check()?;
+        let place = self.folders.place_to_change("remove", path)?;
+        unlinkat(place.descriptor(), place.name(), AtFlags::empty())
+            .map_err(|error| place.fail("remove", error))
     }
 
     fn link(&self, from: &Path, to: &Path) -> Result<()> {
-        match fs::hard_link(from, to) {
-            Ok(()) => Ok(()),
-            Err(e) if can_copy_instead(&e) => copy(from, to),
-            Err(e) => Err(EnvError::io("link", from, e)),
+        self.owner.check()?;
+        match self.link_if_possible(from, to)? {
+            true => Ok(()),
+            false => self.copy(from, to),
         }
     }
 
     fn link_if_possible(&self, from: &Path, to: &Path) -> Result<bool> {
-        match fs::hard_link(from, to) {
+        self.owner.check()?;
+        let source = self.folders.place("link", from, true)?;
+        let target = self.folders.place_to_change("link", to)?;
+        let (old, new) = (source.descriptor(), target.descriptor());
+        match linkat(old, source.name(), new, target.name(), AtFlags::empty()) {
             Ok(()) => Ok(true),
-            Err(e) if can_copy_instead(&e) => Ok(false),
-            Err(e) => Err(EnvError::io("link", from, e)),
+            Err(error) if can_copy_instead(error) => Ok(false),
+            Err(error) => Err(source.fail("link", error)),
         }
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<String>> {
-        let fail = |e| EnvError::io("list", folder, e);
+        self.owner.check()?;
+        let place = self.folders.place("list", folder, true)?;
+        let fail = |error| place.fail("list", error);
         let mut names = Vec::new();
-        for entry in fs::read_dir(folder).map_err(fail)? {
-            names.push(entry.map_err(fail)?.file_name().to_string_lossy().into_owned());
+        for entry in Dir::new(place.open_folder("list")?).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(String::from_utf8_lossy(name).into_owned());
+            }
         }
         names.sort_unstable();
         Ok(names)
     }
 
     fn create_folder(&self, folder: &Path) -> Result<()> {
-        fs::create_dir_all(folder).map_err(|e| EnvError::io("create folder", folder, e))
+        self.owner.check()?;
+        let operation = "create folder";
+        let Some(held) = self.folders.around(folder, true) else {
+            return fs::create_dir_all(folder).map_err(|e| EnvError::io(operation, folder, e));
+        };
+        held.check_in_place(operation, folder)?;
+        let above: Vec<_> = folder.ancestors().take_while(|path| *path != held.path()).collect();
+        for path in above.into_iter().rev() {
+            self.folders.place(operation, path, false)?.create_folder(operation)?;
+        }
+        Ok(())
     }
 
     fn remove_folder(&self, folder: &Path) -> Result<()> {
-        fs::remove_dir(folder).map_err(|e| EnvError::io("remove folder", folder, e))
+        self.owner.check()?;
+        let place = self.folders.place_to_change("remove folder", folder)?;
+        unlinkat(place.descriptor(), place.name(), AtFlags::REMOVEDIR)
+            .map_err(|error| place.fail("remove folder", error))
     }
 
     fn exists(&self, path: &Path) -> bool {
-        path.exists()
+        if !self.owner.is_here() {
+            return false;
+        }
+        let place = self.folders.place("look at", path, true);
+        place.is_ok_and(|place| statat(place.descriptor(), place.name(), place.at_flags()).is_ok())
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<()> {
-        let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|e| EnvError::io("sync folder", folder, e))
+        self.owner.check()?;
+        let place = self.folders.place("sync folder", folder, true)?;
+        fsync(place.open_folder("sync folder")?).map_err(|error| place.fail("sync folder", error))
     }
 
     fn free_bytes(&self, folder: &Path) -> Result<u64> {
-        sys::free_bytes(folder).map_err(|e| EnvError::io("ask for free space of", folder, e))
+        self.owner.check()?;
+        let operation = "ask for free space of";
+        let place = self.folders.place(operation, folder, true)?;
+        let answer = fstatvfs(place.open_folder(operation)?);
+        let answer = answer.map_err(|error| place.fail(operation, error))?;
+        Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
     }
 
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>> {
-        Ok(Box::new(lock::RealLock::take(path, holder)?))
+        self.owner.check()?;
+        Ok(Box::new(self.folders.lock(path, holder)?))
+    }
+
+    fn resolved(&self, path: &Path) -> Result<PathBuf> {
+        self.owner.check()?;
+        let fail = |error| EnvError::io("resolve", path, error);
+        match fs::canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            resolved => return resolved.map_err(fail),
+        }
+        if fs::symlink_metadata(path).is_ok() {
+            let what = "it is a symbolic link to something that is not there";
+            return Err(fail(io::Error::new(io::ErrorKind::NotFound, what)));
+        }
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => {
+                Ok(self.resolved(parent)?.join(name))
+            }
+            (_, Some(name)) => Ok(self.resolved(Path::new("."))?.join(name)),
+            _ => Err(fail(io::Error::from(io::ErrorKind::NotFound))),
+        }
+    }
+
+    fn is_within(&self, path: &Path, folder: &Path) -> bool {
+        // The last part may be a link: who creates a file of this name replaces it. Where the folder cannot be
+        // resolved, nobody can write there either.
+        let above = path.parent().and_then(|above| self.resolved(above).ok());
+        let path = match (above, path.file_name()) {
+            (Some(above), Some(name)) => above.join(name),
+            _ => path.to_owned(),
+        };
+        path.starts_with(folder) || folder::is_within(&path, folder)
+    }
+
+    fn hold(&self, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
+        self.owner.check()?;
+        Ok(Arc::new(self.folders.hold(folder)?))
     }
 
     fn monotonic_us(&self) -> u64 {
@@ -217,6 +329,10 @@ impl Env for RealEnv {
         let name = program.as_deref().and_then(Path::file_name).unwrap_or_default();
         let (id, host) = (std::process::id(), sys::host_name());
         format!("process {id} ({}) on {host}", name.to_string_lossy())
+    }
+
+    fn check_process(&self) -> Result<()> {
+        self.owner.check()
     }
 
     fn spawn(&self, kind: JobKind, job: Job) {
@@ -249,18 +365,10 @@ impl Env for RealEnv {
 }
 
 /// Whether a refused hard link is for want of links (another device, a file system without them).
-fn can_copy_instead(error: &io::Error) -> bool {
+fn can_copy_instead(error: Errno) -> bool {
+    let error = io::Error::from(error);
     use io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    let copied = fs::File::open(from).and_then(|mut source| {
-        let mut target = fs::File::create_new(to)?;
-        io::copy(&mut source, &mut target)?;
-        target.sync_all()
-    });
-    copied.map_err(|e| EnvError::io("copy", from, e))
 }
 
 /// A failed write of `needed_bytes`. Of a full disk it says how much is free, since "no space" is said also where

@@ -12,17 +12,20 @@
 //! 3. Direct requests that follow one another in a file, and in the batch, are one read, up to
 //!    [`DIRECT_BYTES_MAX`]. (Through the page cache the kernel does that.)
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
+use super::place::{Place, direct};
 use super::sys;
 use super::uring::RingPool;
 use crate::at_once::may_read;
-use crate::{EnvError, FileRead, RandomReadFile, ReadOptions, ReadRequest, Result};
+use crate::{EnvError, FileRead, Own, RandomReadFile, ReadOptions, ReadRequest, Result};
 
 /// Alignment that every block device in use accepts for direct I/O, in bytes.
 pub(super) const DIRECT_ALIGN: usize = 4096;
@@ -40,37 +43,34 @@ const RING_DIRECT_REQUESTS_MIN: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct RealReadFile {
-    file: File,
+    file: Own<File>,
     path: PathBuf,
     direct: bool,
     rings: Option<Arc<RingPool>>,
 }
 
 impl RealReadFile {
-    pub(crate) fn open(
-        path: &Path,
+    pub(super) fn open(
+        place: &Place<'_>,
         options: ReadOptions,
         rings: Option<Arc<RingPool>>,
     ) -> Result<Self> {
+        let path = place.path().to_owned();
         if options.direct
-            && let Some(file) = open_direct(path)
+            && let Some(file) = open_direct(place)
         {
-            return Ok(Self { file, path: path.to_owned(), direct: true, rings });
+            return Ok(Self { file: Own::new(file), path, direct: true, rings });
         }
-        let fail = |e| EnvError::io("open", path, e);
-        let file = File::open(path).map_err(fail)?;
-        if file.metadata().map_err(fail)?.is_dir() {
-            return Err(fail(io::Error::from(io::ErrorKind::IsADirectory)));
-        }
-        Ok(Self { file, path: path.to_owned(), direct: false, rings })
+        let file = place.open("open", OFlags::RDONLY)?;
+        Ok(Self { file: Own::new(file), path, direct: false, rings })
     }
 
     fn fail(&self, error: io::Error) -> EnvError {
         EnvError::io("read", &self.path, error)
     }
 
-    fn read_direct(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        let mut span = Span::direct(&self.file, offset, buf.len());
+    fn read_direct(file: &File, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut span = Span::direct(file, offset, buf.len());
         span.finish()?;
         buf.copy_from_slice(span.wanted());
         Ok(())
@@ -98,6 +98,7 @@ impl Piece<'_> {
 fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
     if let Some(first) = pieces.first() {
         may_read(&first.file.path)?;
+        first.file.file.get()?;
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut start = 0;
@@ -110,8 +111,8 @@ fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
         let first = &mut pieces[start];
         let (file, offset) = (first.file, first.offset);
         let span = match file.direct {
-            true => Span::direct(&file.file, offset, bytes),
-            false => Span::whole(&file.file, offset, std::mem::take(first.buf)),
+            true => Span::direct(file.file.get()?, offset, bytes),
+            false => Span::whole(file.file.get()?, offset, std::mem::take(first.buf)),
         };
         groups.push(Group { span, pieces: start..end });
         start = end;
@@ -157,10 +158,10 @@ struct Group<'a> {
 impl RandomReadFile for RealReadFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         may_read(&self.path)?;
-        let read = if self.direct {
-            self.read_direct(buf, offset)
-        } else {
-            self.file.read_exact_at(buf, offset)
+        let file = self.file.get()?;
+        let read = match self.direct {
+            true => Self::read_direct(file, buf, offset),
+            false => file.read_exact_at(buf, offset),
         };
         read.map_err(|e| self.fail(e))
     }
@@ -191,13 +192,13 @@ impl RandomReadFile for RealReadFile {
     }
 
     fn read_ahead(&self, offset: u64, bytes: u64) {
-        if !self.direct {
-            sys::will_need(&self.file, offset, bytes);
+        if let (false, Ok(file)) = (self.direct, self.file.get()) {
+            sys::will_need(file, offset, bytes);
         }
     }
 
     fn len_bytes(&self) -> Result<u64> {
-        let metadata = self.file.metadata();
+        let metadata = self.file.get()?.metadata();
         Ok(metadata.map_err(|e| EnvError::io("ask for the length of", &self.path, e))?.len())
     }
 
@@ -257,20 +258,14 @@ impl<'a> Span<'a> {
 }
 
 /// The file opened for direct I/O, or nothing where that (or opening at all) is refused.
-fn open_direct(path: &Path) -> Option<File> {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).ok()?;
-        // Some file systems accept the flag and refuse the read: try one block before relying on it.
-        let mut probe = Span::direct(&file, 0, 1);
-        let range = probe.start..probe.start + probe.len;
-        file.read_at(&mut probe.buf[range], 0).ok()?;
-        Some(file)
+fn open_direct(place: &Place<'_>) -> Option<File> {
+    if direct().is_empty() {
+        return None;
     }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (path, OpenOptions::new());
-        None
-    }
+    let file = place.open("open", OFlags::RDONLY | direct()).ok()?;
+    // Some file systems accept the flag and refuse the read: try one block before relying on it.
+    let mut probe = Span::direct(&file, 0, 1);
+    let range = probe.start..probe.start + probe.len;
+    file.read_at(&mut probe.buf[range], 0).ok()?;
+    Some(file)
 }

@@ -11,6 +11,7 @@
 //! 2. A ring goes back into the pool only with nothing in flight.
 //! 3. A read that came short or failed is left with its span unfinished; the caller reads the rest
 //!    call by call, and meets the real error there.
+//! 4. In a child of `fork` no ring is touched or closed: it is its parent's too.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -20,6 +21,7 @@ use std::sync::Mutex;
 use io_uring::{IoUring, opcode, types};
 
 use super::read::Span;
+use crate::Owner;
 use crate::jobs::locked;
 
 /// Requests in flight at most, per ring.
@@ -30,7 +32,16 @@ const RINGS_KEPT_MAX: usize = 32;
 
 /// Idle rings: a thread takes one for a batch, so there are as many as threads that read at once.
 pub(crate) struct RingPool {
+    owner: Owner,
     idle: Mutex<Vec<IoUring>>,
+}
+
+impl Drop for RingPool {
+    fn drop(&mut self) {
+        if !self.owner.is_here() {
+            std::mem::forget(std::mem::take(&mut self.idle));
+        }
+    }
 }
 
 impl std::fmt::Debug for RingPool {
@@ -48,7 +59,7 @@ impl RingPool {
         if !probe.is_supported(opcode::Read::CODE) || !probe.is_supported(opcode::Write::CODE) {
             return None;
         }
-        Some(Self { idle: Mutex::new(vec![ring]) })
+        Some(Self { owner: Owner::here(), idle: Mutex::new(vec![ring]) })
     }
 
     /// Reads what is missing of all spans as far as the kernel does at the first try.

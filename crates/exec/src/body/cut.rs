@@ -1,14 +1,17 @@
 //! Where a body's batches wait for other threads, and the ranges into which what it reads is cut.
 
-use super::{Body, Emit, Wanted};
+use super::{Body, Emit, Sweep, Wanted};
 use crate::bindings::Bindings;
 use crate::error::Result;
-use crate::query::{Query, Relation};
-use base::{Batch, Key, KeyRange, Projection};
+use crate::query::{Query, Readable};
+use base::{Batch, Key, KeyRange, Keys, Projection};
 use plan::Step;
 
 /// A step whose batches wait has made this part of the rows after which any do, at least.
 const LEAST_SHARE: usize = 16;
+
+/// Bytes of keys that are drawn, at most, but for one a range.
+const DRAWN_BYTES: u64 = 4 << 20;
 
 /// Rows that are drawn for each range.
 const DRAWN: usize = 16;
@@ -24,6 +27,11 @@ pub(super) struct Cut {
 }
 
 impl Cut {
+    /// Batches that wait.
+    pub(super) fn waiting(&self) -> &[Bindings] {
+        &self.waiting
+    }
+
     /// Counts rows that enter a step until so many have that threads are worth their start.
     fn note(&mut self, step: usize, rows: usize) {
         if self.level.is_some() {
@@ -59,12 +67,14 @@ impl Body<'_> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
+        let is_sweep_due = self.is_sweep_due(query);
         if let Some(cut) = &mut self.cut {
             cut.note(at, batch.rows);
             if cut.level == Some(at) {
                 cut.waiting_rows += batch.rows;
                 cut.waiting.push(batch);
-                if cut.waiting_rows >= 2 * cut.rows_min {
+                // What waits keeps its values.
+                if cut.waiting_rows >= 2 * cut.rows_min || is_sweep_due {
                     return self.spread_waiting(query, emit);
                 }
                 return Ok(true);
@@ -87,6 +97,29 @@ impl Body<'_> {
     /// Reads only this part of what the first step reads.
     pub(crate) fn read_only(&mut self, part: KeyRange) {
         self.part = Some(part);
+    }
+
+    /// How many times as long texts as come between two sweeps the first step reads, if it reads a relation of at least `rows_min` rows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn waves(&self, query: &Query<'_>, rows_min: u64) -> Result<usize> {
+        let Some(Step::Stored { stored, outputs, .. }) =
+            self.steps.first().map(|first| &first.planned.step)
+        else {
+            return Ok(1);
+        };
+        let rows = query.plan.infos[*stored].rows;
+        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(1) };
+        let path = &relation.paths[0];
+        let costly = outputs.iter().map(|(column, _)| *column);
+        let costly: Vec<usize> = costly.filter(|&column| path.is_costly(column)).collect();
+        if rows < rows_min || costly.is_empty() {
+            return Ok(1);
+        }
+        let bytes = path.mean_bytes_of(query.read, &costly, DRAWN)?.saturating_mul(rows);
+        let waves = bytes / Sweep::new(query).share_bytes() + 1;
+        Ok(usize::try_from(waves).unwrap_or(usize::MAX))
     }
 
     /// About `count` ranges of keys with about as many rows each, where the first step reads a relation of at least `rows_min` rows whole.
@@ -125,7 +158,7 @@ impl Body<'_> {
         {
             return Ok(None);
         }
-        let Relation::Stored(relation) = query.relation(*stored) else { return Ok(None) };
+        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(None) };
         let main = &relation.paths[0];
         let is_whole = match range {
             None => true,
@@ -142,7 +175,16 @@ impl Body<'_> {
         let mut drawn = Batch::new(&path.shape);
         let mut random = crate::stored::words_to_draw_by();
         let keys = Projection { values: 0, ..Projection::ALL };
-        query.read.sample_into(path.keyspace, DRAWN * count, &mut random, keys, &mut drawn)?;
+        let sampled = match &drawn.keys {
+            Keys::Words(_) => DRAWN * count,
+            // Long keys are few.
+            Keys::Bytes(_) => {
+                let mean = path.mean_bytes(query.read, keys, DRAWN)?.max(1);
+                let most = usize::try_from(DRAWN_BYTES / mean).unwrap_or(usize::MAX);
+                (DRAWN * count).min(most.max(count))
+            }
+        };
+        query.read.sample_into(path.keyspace, sampled, &mut random, keys, &mut drawn)?;
         let mut bounds: Vec<Key> = (0..drawn.rows).map(|row| drawn.keys.get(row)).collect();
         bounds.sort_unstable();
         let step = (bounds.len() / count).max(1);

@@ -95,7 +95,7 @@ impl Body<'_> {
         let piece_rows = self.batch_rows;
         let (read, interner) = (query.read, query.interner);
         let parameters = query.parameters.clone();
-        let computer = Computer { interner, parameters: &parameters, ambient: query.ambient };
+        let computer = Computer::new(interner, &parameters, query.ambient);
         let watch = query.watch;
         let all: Vec<Var> = given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
         let mut pick = |found: Columns| -> Result<(Columns, Vec<u32>)> {
@@ -123,10 +123,12 @@ impl Body<'_> {
             let columns = first.iter().map(|(_, var)| std::mem::take(&mut rows.columns[*var]));
             Ok((Columns { rows: picked.len(), columns: columns.collect() }, picked))
         };
+        let mark = self.mark(query);
         let mut wants_more = true;
         let mut visit = |found: Columns| -> Result<bool> {
             let vars = first.iter().chain(rest).map(|(_, var)| *var);
             wants_more = self.hand_on(last, input.with_found(vars, found, live), query, emit)?;
+            self.handed_on(mark.as_ref(), query, emit);
             Ok(wants_more)
         };
         path.scan_picked(

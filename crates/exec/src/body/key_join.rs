@@ -11,7 +11,7 @@
 //! (without both, hops over a graph took 1.2 to 2 times as long).
 
 use super::stored_join::Pairs;
-use super::{BATCH_ROWS, Body, CHECKED_ROWS, Emit, Wanted};
+use super::{BATCH_ROWS, Body, CHECKED_ROWS, Emit, Wanted, batch_bytes};
 use crate::bindings::Bindings;
 use crate::cell::Cell;
 use crate::error::Result;
@@ -42,7 +42,7 @@ const CALL_BYTES: (u64, u64) = (1 << 20, 32 << 20);
 const SMALL_SHARE: u64 = 8;
 
 /// Whole keys that are looked up without a question how long their rows are.
-const FEW_WHOLE: usize = 64;
+const FEW_WHOLE: usize = 2;
 
 /// Keys at most that are looked up with a thought of how many rows are enough.
 const FEW_KEYS: usize = 4;
@@ -141,6 +141,7 @@ impl Body<'_> {
         let columns = join.columns();
         let mut is_found = vec![false; if join.once { join.input.rows } else { 0 }];
         let mut start = 0;
+        let mark = self.mark(query);
         while start < join.input.rows {
             let mut end = (start + PROBE_ROWS).min(join.input.rows);
             if !self.spend((end - start) as u64 * LOOK_UP_ROWS) {
@@ -175,6 +176,7 @@ impl Body<'_> {
                     return Ok(false);
                 }
             }
+            self.handed_on(mark.as_ref(), query, emit);
             start = end;
         }
         Ok(true)
@@ -300,6 +302,8 @@ impl Body<'_> {
     ) -> Result<Wanted> {
         let mut piece_rows = self.batch_rows.max(SHORT_ROWS);
         let (mut found, mut of) = (Columns::of(columns.len()), Vec::new());
+        let (mark, bytes_max) = (self.mark(query), batch_bytes(query));
+        let mut full_bytes = query.interner.bytes().saturating_add(bytes_max);
         let mut wants_more = true;
         for row in rows {
             let Some(mut range) = join.range(row, query) else { continue };
@@ -312,7 +316,7 @@ impl Body<'_> {
             join.path.scan(read, range, columns, chunk_rows, interner, &mut |more| {
                 of.extend(std::iter::repeat_n(row as u32, more.rows));
                 found.append(more);
-                if found.rows < piece_rows {
+                if found.rows < piece_rows && interner.bytes() < full_bytes {
                     return Ok(true);
                 }
                 piece_rows = (2 * piece_rows).min(BATCH_ROWS);
@@ -321,6 +325,8 @@ impl Body<'_> {
                     std::mem::replace(&mut found, Columns::of(columns.len())),
                 );
                 wants_more = self.take_found(join, &of, &found, is_found, query, emit)?;
+                self.handed_on(mark.as_ref(), query, emit);
+                full_bytes = interner.bytes().saturating_add(bytes_max);
                 Ok::<bool, crate::error::Error>(wants_more && !(join.once && is_found[row]))
             })?;
             if !wants_more {

@@ -69,6 +69,11 @@ impl Merged {
         Self { table, weights: Vec::new(), taken: 0, sleeps, worth, is_given_up: false }
     }
 
+    /// Calls `visit` with each cell of the rows that wait.
+    pub(super) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.table.columns().iter().for_each(|column| column.iter().for_each(|&cell| visit(cell)));
+    }
+
     fn take(&mut self, columns: &[&[Cell]], rows: &Bindings) {
         for row in 0..rows.rows {
             let place = self.table.find_or_insert(columns, row);
@@ -107,7 +112,9 @@ impl Body<'_> {
         let rows = merged.table.rows();
         merged.is_given_up =
             merged.taken >= TRIAL_ROWS && rows as f64 * merged.worth > merged.taken as f64;
-        if merged.is_given_up || rows >= MERGED_MAX {
+        let is_full = merged.is_given_up || rows >= MERGED_MAX;
+        // What waits keeps its values.
+        if is_full || self.is_sweep_due(query) {
             return self.hand_on_merged(at, query, emit);
         }
         Ok(true)

@@ -6,7 +6,7 @@ use super::{BATCH_ROWS, Body, Bounds, CHECKED_ROWS, Emit, Ready, Wanted};
 use crate::bindings::Bindings;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
-use crate::query::{Query, Relation, StoredRelation};
+use crate::query::{Query, Readable, StoredRelation};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::stored_keys::StoredKeys;
 use base::KeyRange;
@@ -36,7 +36,7 @@ impl Body<'_> {
         else {
             return Ok(true);
         };
-        let Relation::Stored(relation) = query.relation(*stored) else { return Ok(true) };
+        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(true) };
         if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
             let times = query.times(expr, &input).map_err(|error| error.at(planned.span))?;
             return self.join_history(at, &input, &relation, &times, query, emit);
@@ -77,6 +77,7 @@ impl Body<'_> {
             let mut any = false;
             let mut wants_more = true;
             let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
+            let mark = self.mark(query);
             if is_covered
                 && input.rows == 1
                 && !once
@@ -121,6 +122,7 @@ impl Body<'_> {
                 }
                 if input.rows == 1 && checks.is_empty() {
                     wants_more = self.hand_on_scanned(at, &input, found, query, emit)?;
+                    self.handed_on(mark.as_ref(), query, emit);
                     return Ok(wants_more);
                 }
                 let rows_at_once = (PAIRS_MAX / found.rows.max(1)).max(1);
@@ -140,6 +142,7 @@ impl Body<'_> {
                         break;
                     }
                 }
+                self.handed_on(mark.as_ref(), query, emit);
                 Ok::<bool, Error>(wants_more)
             })?;
             if once && checks.is_empty() && any != *negated {

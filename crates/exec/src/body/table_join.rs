@@ -84,6 +84,7 @@ impl Body<'_> {
                 key.clear();
                 key.extend(join.keys.iter().map(|column| column[row]));
                 let mut any = false;
+                let first = found.len();
                 table.each_match(&join.columns, &key, &join.rows, |there| {
                     any = true;
                     if !once {
@@ -92,6 +93,10 @@ impl Body<'_> {
                     }
                     !once
                 });
+                if table.is_sorted() {
+                    // They came from the last to the first.
+                    found[first..].reverse();
+                }
                 if once && any != join.negated {
                     rows.push(row as u32);
                 }

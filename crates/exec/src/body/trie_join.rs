@@ -4,7 +4,7 @@ use super::{BATCH_ROWS, Body, Emit, Wanted};
 use crate::bindings::Bindings;
 use crate::cell::Cell;
 use crate::error::Result;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::stored_keys::StoredKeys;
 use crate::trie::{Rows, Trie, intersect};
 use crate::tries;
@@ -57,7 +57,7 @@ impl Body<'_> {
         else {
             return Ok(None);
         };
-        let Relation::Stored(_) = query.relation(*stored) else { return Ok(None) };
+        let Readable::Stored(_) = query.relation(*stored) else { return Ok(None) };
         if input.rows <= FEW_ROWS && !prefix.is_empty() {
             return Ok(None);
         }

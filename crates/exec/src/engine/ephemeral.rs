@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::expr::Computer;
 use crate::mutate::{Given, Returned, check_spec, coerced, find, given_column, schema_of};
 use crate::output::Output;
+use crate::owned::OwnedTable;
 use crate::table::Table;
 use crate::view::Ephemeral;
 use crate::watch::Check;
@@ -46,7 +47,7 @@ impl Session<'_> {
         };
         let interner = &self.interner;
         let ambient = EnvAmbient(&self.watch);
-        let computer = Computer { interner, parameters: &[], ambient: &ambient };
+        let computer = Computer::new(interner, &[], &ambient);
         let check = || self.watch.check(interner.bytes());
         let mut changed = returning.then(Changed::default);
         match (mutation.op, self.ephemeral.get_mut(name)) {
@@ -57,13 +58,21 @@ impl Session<'_> {
                 let Some(schema) = schema else { return Ok(Output::status("OK")) };
                 let columns = crate::view::columns_of(&schema);
                 let keys = schema.keys.len();
-                let table = Arc::new(Table::new(columns.len(), keys));
+                let table = OwnedTable::new(Table::new(columns.len(), keys), interner);
                 let mut fresh = Ephemeral { columns, defaults: said, keys, table };
-                fresh.change(mutation, given, &[], &computer, &check, changed.as_mut())?;
+                fresh.change(
+                    mutation,
+                    given,
+                    &[],
+                    interner,
+                    &computer,
+                    &check,
+                    changed.as_mut(),
+                )?;
                 self.ephemeral.insert(name.clone(), fresh);
             }
             (_, Some(kept)) => {
-                kept.change(mutation, given, &said, &computer, &check, changed.as_mut())?;
+                kept.change(mutation, given, &said, interner, &computer, &check, changed.as_mut())?;
             }
             (_, None) => {
                 let near = syntax::closest(name, self.ephemeral.keys().map(String::as_str));
@@ -108,11 +117,11 @@ impl Ephemeral {
         mutation: &Mutation,
         given: &Given<'_>,
         said: &[(String, plan::Expr)],
+        interner: &Arc<Interner>,
         computer: &Computer<'_>,
         check: Check<'_>,
         mut changed: Option<&mut Changed>,
     ) -> Result<()> {
-        let interner = computer.interner;
         let (name, span) = (&mutation.relation.text, mutation.relation.span);
         let fail = |key: &[Cell], why: &str| {
             let shown: Vec<String> =
@@ -124,11 +133,12 @@ impl Ephemeral {
         let keys = self.keys;
         let never_fails =
             matches!(mutation.op, MutationOp::Create | MutationOp::Replace | MutationOp::Put);
-        let mut table = match never_fails {
+        let table = match never_fails {
             // Put by put in a loop, nothing is copied.
-            true => Arc::unwrap_or_clone(std::mem::take(&mut self.table)),
-            false => Table::clone(&self.table),
+            true => self.table.take_for(interner, check)?,
+            false => self.table.table_for(interner, check)?,
         };
+        let mut table = Arc::unwrap_or_clone(table);
         let mut gone = Table::new(keys, keys);
         for row in 0..given.rows {
             // Whoever is stopped here is not asked again: what was done so far is of no account.
@@ -184,7 +194,7 @@ impl Ephemeral {
         if gone.rows() > 0 || table.rows() > 2 * table.live_rows() + DEAD_ROWS_KEPT {
             table = without(&table, &gone, keys);
         }
-        self.table = Arc::new(table);
+        self.table = OwnedTable::new(table, interner);
         Ok(())
     }
 
@@ -208,9 +218,9 @@ impl Ephemeral {
             let span = spec.map_or(mutation.relation.span, |said| said.name.span);
             match (given_column(given.headers, wanted), default) {
                 (Some(found), _) => {
-                    let cells = given.columns[found].as_slice();
+                    let cells = given.cells.column_for(found, computer.interner);
                     if matches!(&column.column_type, Type::Nullable(of) if **of == Type::Any) {
-                        return Ok(Some(Cow::Borrowed(cells)));
+                        return Ok(Some(cells));
                     }
                     let value = |&cell: &Cell| Ok(computer.interner.value(cell));
                     Self::fitting(cells.iter().map(value), mutation, column, span, computer)

@@ -45,6 +45,7 @@ impl Engine {
     /// # Errors
     /// Failed writes.
     pub fn moment(&self) -> Result<Arc<dyn Snapshot>> {
+        self.store.check_open()?;
         if let Some(host) = &self.host {
             host.write_waiting(None)?;
         }
@@ -56,6 +57,7 @@ impl Engine {
     /// # Errors
     /// There is none of this name.
     pub fn columns(&self, names: &Names, name: &str) -> Result<Vec<ColumnOf>> {
+        self.store.check_open()?;
         Ok(columns(&self.entry(names, name)?.shown_schema()))
     }
 
@@ -167,9 +169,8 @@ impl Engine {
         name: &str,
     ) -> Result<(relation::Entry, StoredPath)> {
         let entry = self.entry(names, name)?;
-        let settings = self.catalog.settings(read, name)?;
-        relation::check_access(name, &settings, Access::Hidden)
-            .map_err(|error| Error::value(error.to_string(), Span::default()))?;
+        crate::access::check(&self.catalog, read, name, Access::Hidden)
+            .map_err(|error| Error::refused(error, Span::default()))?;
         let path = stored_paths(&self.catalog, read, &entry)?.swap_remove(0);
         Ok((entry, path))
     }

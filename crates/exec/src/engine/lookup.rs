@@ -14,7 +14,6 @@ use crate::error::Result;
 use crate::expr::Computer;
 use crate::query::Relation;
 use crate::stored::{Columns, SHORT_ROWS, StoredPath};
-use crate::stored_keys::as_kind_of_column;
 use plan::{Expr, Plan, Planned, PredicateKind, Step};
 use store::Read;
 
@@ -22,7 +21,7 @@ use store::Read;
 pub(super) struct Lookup<'p> {
     path: &'p StoredPath,
     /// Columns of the key that are known.
-    known: Vec<Known<'p>>,
+    known: Vec<&'p Expr>,
     /// Columns of the relation that are read.
     wanted: Vec<usize>,
     /// What is computed of the rows, and asked of them.
@@ -42,13 +41,6 @@ struct Vars<'p> {
     number: usize,
 }
 
-/// A column of the key whose value is known.
-struct Known<'p> {
-    value: &'p Expr,
-    /// The column's type, where numbers are looked for as its kind of number.
-    of: Option<&'p model::Type>,
-}
-
 impl<'p> Lookup<'p> {
     /// The look that a plan is; `None` where it is more.
     pub(super) fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
@@ -66,16 +58,15 @@ impl<'p> Lookup<'p> {
         let (given, rest) = steps.split_at(look);
         let (look, then) = rest.split_first()?;
         let Step::Stored {
-            stored,
             path: number,
             prefix,
             range: None,
             own_range: None,
             checks,
-            known: said,
             outputs,
             at: None,
             negated: false,
+            ..
         } = &look.step
         else {
             return None;
@@ -93,12 +84,9 @@ impl<'p> Lookup<'p> {
         {
             return None;
         }
-        let info = &plan.infos[*stored];
         let mut known = Vec::with_capacity(prefix.len());
-        for (column, var) in path.columns.iter().zip(prefix) {
-            let of = said.contains(var).then(|| &info.columns[*column].column_type);
-            let value = given.iter().find_map(|step| value_of(step, *var))?;
-            known.push(Known { value, of });
+        for &var in prefix {
+            known.push(given.iter().find_map(|step| value_of(step, var))?);
         }
         let keys = path.columns.get(prefix.len()..path.schema.keys.len())?;
         let tells_apart = |column: &usize| {
@@ -124,17 +112,12 @@ impl<'p> Lookup<'p> {
         if enough <= SHORT_ROWS && !self.then.iter().all(keeps_all) {
             return Ok(None);
         }
-        let Computer { interner, parameters, .. } = *computer;
+        let (interner, parameters) = (computer.interner, computer.parameters);
         let given: Vec<Cell> =
-            self.known.iter().map(|known| known.cell(parameters, interner)).collect();
-        let mut sought = given.clone();
-        for (cell, known) in sought.iter_mut().zip(&self.known) {
-            if let Some(of) = known.of {
-                *cell = as_kind_of_column(of, *cell, interner);
-            }
-        }
+            self.known.iter().map(|value| cell_of(value, parameters, interner)).collect();
         let rows_max = enough.min(SHORT_ROWS);
-        let found = self.path.few(read, &sought, &self.wanted, rows_max, interner)?;
+        let found = self.path.few(read, &given, &self.wanted, rows_max, interner)?;
+        let Some(found) = found else { return Ok(None) };
         if found.rows == SHORT_ROWS && enough > SHORT_ROWS {
             return Ok(None);
         }
@@ -173,13 +156,11 @@ impl<'p> Lookup<'p> {
     }
 }
 
-impl Known<'_> {
-    fn cell(&self, parameters: &[Cell], interner: &Interner) -> Cell {
-        match self.value {
-            Expr::Param(number) => parameters[*number],
-            Expr::Const(value) => interner.cell(value),
-            Expr::Var(_) | Expr::Call(..) => unreachable!("only known values are looked for"),
-        }
+fn cell_of(known: &Expr, parameters: &[Cell], interner: &Interner) -> Cell {
+    match known {
+        Expr::Param(number) => parameters[*number],
+        Expr::Const(value) => interner.cell(value),
+        Expr::Var(_) | Expr::Call(..) => unreachable!("only known values are looked for"),
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn known(
     let resolved = plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
     let place = |name: &str| expr.place_of_parameter(name);
     let given = cells_of(&names, parameters, interner, place)?;
-    crate::expr::Computer { interner, parameters: &given, ambient }.known(&resolved)
+    crate::expr::Computer::new(interner, &given, ambient).known(&resolved)
 }
 
 /// The parameters of these names; `place` says where one is asked for.

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::host::Run;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, coerced};
+use crate::owned::OwnedCells;
 use crate::target::Target;
 use crate::view::columns_of;
 use base::Kind;
@@ -78,6 +79,7 @@ impl Engine {
     /// No such relation, its access level, columns that are missing, a value that a column does not take (named with its relation,
     /// row and column), rows that must be there or must not. Nothing was changed then.
     pub fn change(&self, changes: &[Change<'_>], run: &Run<'_>) -> Result<()> {
+        self.store.check_open()?;
         if let Some(host) = &self.host {
             host.write_waiting(None)?;
         }
@@ -169,16 +171,12 @@ impl Session<'_> {
 
     fn prepare<'f>(&self, change: &Change<'f>) -> Result<Prepared<'f>> {
         let engine = self.engine;
-        let refused = |why: String| Error::value(why, Span::default());
         if engine.store.is_read_only() {
-            return Err(refused("the database is open for reading only".to_owned()));
+            let what = "the database is open for reading only";
+            return Err(Error::read_only(what, Span::default()));
         }
         let name = Ident { text: change.relation.to_owned(), span: Span::default() };
-        if let Some((relation, _)) = name.text.split_once(':') {
-            let hint = "indexes, and the reverse of a graph, are kept with their relation";
-            let what = format!("`{}` is written by writing `{relation}`", name.text);
-            return Err(Error::hinted(what, Span::default(), hint));
-        }
+        crate::access::refuse_part(&name, "written by writing")?;
         let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
         let aim = self.find_aim(&mutation)?;
         let triggers = match change.is_import {
@@ -296,7 +294,7 @@ impl Session<'_> {
                 return Err(Error::hinted(what, Span::default(), hint));
             };
             let (interner, parameters) = (&*self.interner, &[][..]);
-            let computer = crate::expr::Computer { interner, parameters, ambient: &ambient };
+            let computer = crate::expr::Computer::new(interner, parameters, &ambient);
             let compiled = computer.compile(default)?;
             let mut values = Vec::with_capacity(change.rows.len());
             // Computed for each row: a default may be random.
@@ -368,7 +366,8 @@ impl Session<'_> {
             columns.push(rows.clone().map(cell).collect::<Result<Vec<Cell>>>()?);
             headers.push(column.name.clone());
         }
-        let given = Given { headers: &headers, columns: &columns, rows: rows.len() };
+        let cells = OwnedCells::new(columns, Arc::clone(&self.interner));
+        let given = Given { headers: &headers, rows: rows.len(), cells: &cells };
         self.write(mutation, &given, aim, triggers, false)?;
         Ok(())
     }

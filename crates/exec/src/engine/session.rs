@@ -12,6 +12,7 @@ use crate::host::Debug;
 use crate::imperative::Blocks;
 use crate::mutate::{Given, Returned, Writer, schema_of};
 use crate::output::Output;
+use crate::owned::{OwnedCells, OwnedTable};
 use crate::query::Relation;
 use crate::stored::StoredPath;
 use crate::table::Table;
@@ -158,42 +159,54 @@ impl Blocks for Session<'_> {
     }
 
     fn keep(&mut self, name: &str, output: &Output) -> Result<()> {
-        let keys = output.columns.len();
-        let check = || self.check();
-        let table = Table::new(keys, keys).with_rows(&output.columns, output.rows, &check)?;
-        let any = |name: &String| ColumnInfo {
-            name: name.clone(),
+        let keys = output.cells().columns().len();
+        let (check, interner) = (|| self.check(), &self.interner);
+        let cells = output.cells().cells_for(interner);
+        let table = Table::new(keys, keys).with_rows(&cells, output.rows, &check)?;
+        let any = |header: &String| ColumnInfo {
+            name: readable(header),
             column_type: Type::Nullable(Box::new(Type::Any)),
         };
         let columns = output.headers.iter().map(any).collect();
-        let kept = Ephemeral { columns, defaults: Vec::new(), keys, table: Arc::new(table) };
+        let table = OwnedTable::new(table, interner);
+        let kept = Ephemeral { columns, defaults: Vec::new(), keys, table };
         self.ephemeral.insert(name.to_owned(), kept);
         Ok(())
     }
 
     fn kept(&self, name: &str) -> Result<Option<Output>> {
         let Some(kept) = self.ephemeral.get(name) else { return self.stored_rows(name) };
-        let table = &kept.table;
+        let table = kept.table.table_for(&self.interner, &|| self.check())?;
         let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
         let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
         let columns: Vec<Vec<Cell>> = (0..table.arity()).map(column).collect();
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
         let rows = crate::sort::order(&by, live.len(), &self.interner, &|| self.check())?;
         let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
-        Ok(Some(Output {
-            headers: kept.columns.iter().map(|column| column.name.clone()).collect(),
-            columns: columns.iter().map(sorted).collect(),
-            rows: rows.len(),
-            interner: Arc::clone(&self.interner),
-        }))
+        let headers = kept.columns.iter().map(|column| column.name.clone()).collect();
+        let columns = columns.iter().map(sorted).collect();
+        Ok(Some(Output::new(headers, columns, rows.len(), Arc::clone(&self.interner))))
     }
 
-    fn swap(&mut self, a: &str, b: &str) -> bool {
-        let both = self.ephemeral.get(a).cloned().zip(self.ephemeral.get(b).cloned());
-        let Some((one, other)) = both else { return false };
-        self.ephemeral.insert(a.to_owned(), other);
-        self.ephemeral.insert(b.to_owned(), one);
-        true
+    fn swap(&mut self, a: &Ident, b: &Ident) -> Result<()> {
+        if !a.text.starts_with('_') && !b.text.starts_with('_') {
+            if a.text == b.text {
+                return self.check_movable(a).map(|_| ());
+            }
+            let pairs = vec![(a.clone(), b.clone()), (b.clone(), a.clone())];
+            return self.system(&SystemOp::Rename(pairs)).map(|_| ());
+        }
+        for name in [a, b] {
+            if !self.ephemeral.contains_key(&name.text) {
+                return Err(crate::imperative::no_temporary(name));
+            }
+        }
+        let both = self.ephemeral.get(&a.text).cloned().zip(self.ephemeral.get(&b.text).cloned());
+        if let Some((one, other)) = both {
+            self.ephemeral.insert(a.text.clone(), other);
+            self.ephemeral.insert(b.text.clone(), one);
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {
@@ -237,11 +250,12 @@ impl Session<'_> {
             true => None,
             false => Some(self.select(query)?),
         };
-        let (headers, columns, rows) = match &given {
-            Some(given) => (given.headers.as_slice(), given.columns.as_slice(), given.rows),
-            None => (&[][..], &[][..], 0),
+        let none = OwnedCells::new(Vec::new(), Arc::clone(&self.interner));
+        let (headers, rows, cells) = match &given {
+            Some(given) => (given.headers.as_slice(), given.rows, given.cells()),
+            None => (&[][..], 0, &none),
         };
-        let given = Given { headers, columns, rows };
+        let given = Given { headers, rows, cells };
         let said = self.with_parameters(mutation)?;
         let mutation = &*said;
         let name = &mutation.relation.text;
@@ -249,13 +263,11 @@ impl Session<'_> {
             return self.change_ephemeral(mutation, &given, query.options.returning);
         }
         if self.engine.store.is_read_only() {
-            return Err(Error::value(
-                "the database is open for reading only",
-                mutation.relation.span,
-            ));
+            let what = "the database is open for reading only";
+            return Err(Error::read_only(what, mutation.relation.span));
         }
         if self.read_only {
-            return Err(Error::value(crate::system::READ_ONLY, mutation.relation.span));
+            return Err(Error::read_only(crate::system::READ_ONLY, mutation.relation.span));
         }
         if is_new {
             let settings = self.check_change(mutation)?;
@@ -307,11 +319,7 @@ impl Session<'_> {
         let writer = Writer {
             transaction: self.transaction,
             interner: &self.interner,
-            computer: crate::expr::Computer {
-                interner: &self.interner,
-                parameters: &[],
-                ambient: &ambient,
-            },
+            computer: crate::expr::Computer::new(&self.interner, &[], &ambient),
             target,
             defaults,
             sources,
@@ -359,11 +367,10 @@ impl Session<'_> {
             outcome.map_err(|error| {
                 let what = format!("a trigger of relation `{name}` failed: {error}");
                 match error {
-                    error @ (Error::Stopped(_)
-                    | Error::Limit(_)
-                    | Error::Store(_)
-                    | Error::Long) => error,
-                    _ => Error::value(what, mutation.relation.span),
+                    Error::Script(_) | Error::Value(_) => {
+                        Error::value(what, mutation.relation.span)
+                    }
+                    other => other,
                 }
             })?;
         }
@@ -439,16 +446,15 @@ impl Session<'_> {
     /// A relation's settings, if they let it be changed so. What is not there yet has the usual ones.
     fn check_change(&self, mutation: &syntax::Mutation) -> Result<relation::Settings> {
         let name = &mutation.relation.text;
-        let settings = self.engine.catalog.settings(self.read(), name)?;
+        crate::access::refuse_part(&mutation.relation, "written by writing")?;
         let forbidden = match mutation.op {
             MutationOp::Replace => Access::Protected,
             // They only look.
             MutationOp::Ensure | MutationOp::EnsureNot => Access::Hidden,
             _ => Access::ReadOnly,
         };
-        let refused = |error: store::Error| Error::value(error.to_string(), mutation.relation.span);
-        relation::check_access(name, &settings, forbidden).map_err(refused)?;
-        Ok(settings)
+        crate::access::check(&self.engine.catalog, self.read(), name, forbidden)
+            .map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
     fn select(&self, query: &syntax::Query) -> Result<Output> {
@@ -473,9 +479,9 @@ impl Session<'_> {
         };
         self.watch.may_take_long()?;
         let (plan, relations) = self.plan(&query).map_err(elsewhere)?;
-        let output = self.run_query(&query, &plan, relations, None)?;
-        let headers = columns.into_iter().map(|column| column.name).collect();
-        Ok(Some(Output { headers, ..output }))
+        let mut output = self.run_query(&query, &plan, relations, None)?;
+        output.headers = columns.into_iter().map(|column| column.name).collect();
+        Ok(Some(output))
     }
 
     /// Plans a query and runs it, with a look at what it does if there is an analysis.
@@ -523,17 +529,19 @@ impl Session<'_> {
     fn check_movable(&self, name: &Ident) -> Result<Entry> {
         let catalog = &self.engine.catalog;
         let entry = crate::system::find(catalog, &self.names, name)?;
-        let settings = catalog.settings(self.read(), &name.text)?;
-        relation::check_access(&name.text, &settings, Access::Protected)
-            .map_err(|error| Error::value(error.to_string(), name.span))?;
+        crate::access::check(catalog, self.read(), &name.text, Access::Protected)
+            .map_err(|error| Error::refused(error, name.span))?;
         Ok(entry)
     }
 
     fn rename(&mut self, pairs: &[(Ident, Ident)]) -> Result<Output> {
         for (old, new) in pairs {
-            self.check_movable(old)?;
-            let refused = |error: store::Error| Error::value(error.to_string(), new.span);
-            relation::check_name(&new.text).map_err(refused)?;
+            let entry = self.check_movable(old)?;
+            if self.engine.callbacks.wants(&new.text) {
+                crate::callback::refuse_other_writers(&entry, &new.text)
+                    .map_err(|error| Error::refused(error, new.span))?;
+            }
+            relation::check_name(&new.text).map_err(|error| Error::refused(error, new.span))?;
             if new.text.starts_with('_') {
                 let what = "a name with `_` first is for relations of a script";
                 return Err(Error::value(what, new.span));
@@ -549,7 +557,7 @@ impl Session<'_> {
         let span = pairs.first().map_or_else(Span::default, |(old, _)| old.span);
         let catalog = &self.engine.catalog;
         let renamed = catalog.rename_in(&mut self.names, self.transaction, &texts);
-        let rows = renamed.map_err(|error| refused(error, span))?;
+        let rows = renamed.map_err(|error| Error::refused(error, span))?;
         self.write_tables(rows)?;
         Ok(Output::status("OK"))
     }
@@ -616,7 +624,7 @@ impl Session<'_> {
         }
         catalog
             .make(&mut self.names, &schema, there.as_ref())
-            .map_err(|error| refused(error, mutation.relation.span))
+            .map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
     /// The change with the parameters' values in its defaults: a relation keeps its defaults, but not what the parameters were.
@@ -668,17 +676,19 @@ impl Session<'_> {
     }
 }
 
+/// The name by which a column of a kept result is read: that of `sum(b)` is `sum_b`, for no script can write the other.
+fn readable(header: &str) -> String {
+    match header.split_once('(') {
+        Some((aggregate, variable)) => {
+            format!("{aggregate}_{}", variable.strip_suffix(')').unwrap_or(variable))
+        }
+        None => header.to_owned(),
+    }
+}
+
 /// An expression without variables and parameters.
 fn resolved(expr: &Expr) -> Result<plan::Expr> {
     plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem].into())
-}
-
-/// What the catalog says of a script's mistake, with its place; failures stay what they are.
-fn refused(error: store::Error, span: Span) -> Error {
-    match error.kind() {
-        ErrorKind::InvalidInput => Error::value(error.to_string(), span),
-        _ => error.into(),
-    }
 }
 
 /// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner.

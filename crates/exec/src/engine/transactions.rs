@@ -2,6 +2,7 @@
 
 use super::{Carried, Engine, Parsed, Session, Stand};
 use crate::callback::Changed;
+use crate::caught::caught;
 use crate::error::{Error, Result};
 use crate::host::Run;
 use crate::output::Output;
@@ -76,7 +77,7 @@ impl Engine {
         // Where plans were let go meanwhile, the transaction may see more than what is kept was found out by.
         session.parsed = parsed.filter(|_| self.plans.generation() == generation);
         session.stand = Stand { moment, generation };
-        let outcome = act(&mut session);
+        let outcome = caught(|| act(&mut session));
         let Session { names, changed, lets_plans_go, has_numbered, used_kept, stand, .. } = session;
         again.after_conflict = has_numbered;
         let done = match outcome {
@@ -164,6 +165,10 @@ impl Engine {
     /// [`Engine::commit_in`] or [`Engine::forget`].
     #[must_use]
     pub fn carried(&self) -> Carried {
+        if self.store.check_process().is_err() {
+            // Of a process that inherited the engine: nothing can be done in the transaction, and what is waited for may not be there.
+            return Carried::new(Stand { moment: 0, generation: 0 }, Names::default());
+        }
         let moment = self.moments.now(&*self.env);
         let generation = self.plans.generation();
         Carried::new(Stand { moment, generation }, Names::default())
@@ -226,6 +231,7 @@ impl Engine {
         carried: &mut Carried,
         act: impl FnOnce(&mut Session<'e>) -> Result<T>,
     ) -> Result<T> {
+        self.store.check_open()?;
         self.names_in(carried)?;
         let mut session = self.session(transaction, run, self.watch(run, cancelled));
         session.is_callers = true;
@@ -233,7 +239,7 @@ impl Engine {
         session.names = std::mem::take(&mut carried.names);
         session.of_all.clone_from(&carried.of_all);
         let begun = session.begin_part();
-        let outcome = act(&mut session);
+        let outcome = caught(|| act(&mut session));
         if outcome.is_err() {
             session.undo(begun);
         }

@@ -13,10 +13,8 @@ use crate::error::Result;
 use crate::expr::{Compiled, Computer, Rows};
 use crate::query::Relation;
 use crate::stored::{Columns, StoredPath};
-use crate::stored_keys::as_kind_of_column;
 use crate::table::Table;
 use crate::watch::Watch;
-use model::Type;
 use plan::{Plan, Planned, PredicateKind, Step, Var};
 use store::Read;
 use syntax::Span;
@@ -46,8 +44,8 @@ enum Stage<'p> {
     /// The rows whose keys begin with what is bound.
     Look {
         path: &'p StoredPath,
-        /// Variables of the prefix, with their column's type where they are looked for as its kind of number.
-        prefix: Vec<(Var, Option<&'p Type>)>,
+        /// Variables of the prefix.
+        prefix: &'p [Var],
         /// Columns that are read, and the variables that they bind.
         wanted: Vec<usize>,
         outputs: &'p [(usize, Var)],
@@ -138,7 +136,7 @@ impl<'p> Walk<'p> {
         let mut stages = Vec::with_capacity(body.steps.len());
         for planned in &body.steps {
             stages.push(match &planned.step {
-                Step::Stored { stored, path, prefix, known, outputs, .. } => {
+                Step::Stored { stored, path, prefix, outputs, .. } => {
                     let Some(Relation::Stored(relation)) = relations.get(*stored) else {
                         return Ok(None);
                     };
@@ -147,11 +145,6 @@ impl<'p> Walk<'p> {
                     if !path.covers(&wanted) {
                         return Ok(None);
                     }
-                    let columns = &plan.infos[*stored].columns;
-                    let of = |(&column, &var): (&usize, &Var)| {
-                        (var, known.contains(&var).then(|| &columns[column].column_type))
-                    };
-                    let prefix = path.columns.iter().zip(prefix).map(of).collect();
                     Stage::Look { path, prefix, wanted, outputs }
                 }
                 Step::Assign { var, value, compare } => {
@@ -211,12 +204,10 @@ impl<'p> Walk<'p> {
                 }
                 let interner = way.computer.interner;
                 way.watch.check(interner.bytes())?;
-                let sought = prefix.iter().map(|&(var, of)| match (way.bound.0[var], of) {
-                    (cell, Some(of)) => as_kind_of_column(of, cell, interner),
-                    (cell, None) => cell,
-                });
-                let sought: Vec<Cell> = sought.collect();
+                let sought: Vec<Cell> = prefix.iter().map(|&var| way.bound.0[var]).collect();
                 let found = path.few(way.read, &sought, wanted, rows_max, interner)?;
+                // Long rows are read a few at once, which a walk does not do.
+                let Some(found) = found else { return Ok(Flow::GivenUp) };
                 way.looks_left -= 1;
                 way.rows_left = way.rows_left.saturating_sub(found.rows);
                 for row in 0..found.rows {

@@ -5,9 +5,10 @@ use super::projection::{Edges, Projection};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::expr::Rows;
+use crate::files::Files;
 use crate::host::Host;
 use crate::kept::Key;
-use crate::query::{Query, Relation};
+use crate::query::{Query, Readable};
 use crate::watch::Watch;
 use model::Value;
 use plan::{FixedInput, FixedUse, PredicateKind, Source};
@@ -33,6 +34,8 @@ pub(crate) struct Call<'a, 'q> {
     pub kept: Option<&'a Kept<'a>>,
     /// The database around the engine.
     pub host: Option<&'a dyn Host>,
+    /// Files that the database lets scripts read.
+    pub files: &'a Files,
 }
 
 /// Where projections are kept, for a query that sees one moment of the store.
@@ -124,9 +127,15 @@ impl Call<'_, '_> {
     /// Columns of an input.
     pub(super) fn arity(&self, number: usize) -> Result<usize> {
         let input = self.input(number)?;
+        let known = input.columns.len();
         Ok(match input.source {
-            Source::Derived(predicate) => self.query.table(predicate).arity(),
-            Source::Stored(_) => input.columns.len(),
+            Source::Derived(predicate) => match self.query.table(predicate).arity() {
+                // One without rows may be without columns, whatever its head says.
+                0 => 0,
+                arity if known == 0 => arity,
+                _ => known,
+            },
+            Source::Stored(_) => known,
         })
     }
 
@@ -134,7 +143,14 @@ impl Call<'_, '_> {
     pub(crate) fn names(&self, number: usize) -> Result<Vec<String>> {
         let input = self.input(number)?;
         if !input.names.is_empty() {
-            return Ok(input.names.clone());
+            let (mut names, arity) = (input.names.clone(), self.arity(number)?);
+            if names.len() > arity && !self.is_empty_table(number)? {
+                let (has, given) = (arity, names.len());
+                let what = format!("the rule has {has} columns, {given} are given here");
+                return Err(Error::value(what, input.span));
+            }
+            names.resize(arity.max(names.len()), String::new());
+            return Ok(names);
         }
         Ok(match input.source {
             Source::Derived(predicate) => {
@@ -151,9 +167,9 @@ impl Call<'_, '_> {
     /// Hands the first `wanted` columns of all rows of an input to `visit`, which says how many bytes it holds.
     fn each(&self, number: usize, wanted: usize, visit: &mut Visit<'_>) -> Result<()> {
         let input = self.input(number)?;
-        let columns: Vec<usize> = match input.source {
-            Source::Derived(_) => (0..wanted).collect(),
-            Source::Stored(_) => input.columns.iter().copied().take(wanted).collect(),
+        let columns: Vec<usize> = match input.columns.is_empty() {
+            true => (0..wanted).collect(),
+            false => input.columns.iter().copied().take(wanted).collect(),
         };
         let at = match &input.at {
             Some(at) => {
@@ -296,7 +312,7 @@ impl Call<'_, '_> {
         else {
             return Ok(None);
         };
-        let Relation::Stored(relation) = self.query.relation(stored) else { return Ok(None) };
+        let Readable::Stored(relation) = self.query.relation(stored) else { return Ok(None) };
         let Some(path) = relation.paths.first() else { return Ok(None) };
         let wanted = if is_weighted { 3 } else { 2 };
         let columns: Vec<usize> = input.columns.iter().copied().take(wanted).collect();

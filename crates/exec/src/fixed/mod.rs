@@ -9,6 +9,7 @@ mod call;
 mod centrality;
 mod communities;
 mod components;
+mod file;
 mod options;
 mod parquet;
 mod paths;
@@ -19,6 +20,7 @@ mod utility;
 
 use crate::cell::Cell;
 use crate::error::{Error, Result};
+use crate::files::Files;
 use crate::host::Host;
 use crate::own::Own;
 use crate::query::{Algorithms, Query};
@@ -35,6 +37,8 @@ pub(crate) struct Library<'e> {
     pub own: &'e Own,
     /// The database around the engine, which reads files of columns.
     pub host: Option<&'e dyn Host>,
+    /// Files that may be read.
+    pub files: &'e Files,
 }
 
 /// How many columns an algorithm gives.
@@ -97,7 +101,8 @@ const TABLE: &[Algorithm] = &[
 
 impl Algorithms for Library<'_> {
     fn run(&self, query: &Query<'_>, fixed: &FixedUse) -> Result<Vec<Vec<Cell>>> {
-        let call = Call { query, fixed, kept: self.kept.as_ref(), host: self.host };
+        let (kept, host, files) = (self.kept.as_ref(), self.host, self.files);
+        let call = Call { query, fixed, kept, host, files };
         if let Some(rule) = self.own.rule(&fixed.name) {
             return crate::own::run(&*rule, &call);
         }

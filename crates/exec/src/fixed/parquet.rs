@@ -1,10 +1,10 @@
 //! Rows from Parquet files, which the database reads for the engine.
 
 use super::call::Call;
-use super::reader::{Rows, bytes, texts, types};
+use super::file::bytes;
+use super::reader::{Rows, texts, types};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
-use store::ErrorKind;
 
 /// Columns of a file: those that are named, or all; of the types that are given, or of the file's.
 pub(super) fn read(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
@@ -59,9 +59,6 @@ pub(super) fn read(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     if let Some(error) = failed {
         return Err(error);
     }
-    read.map_err(|error| match error.kind() {
-        ErrorKind::InvalidInput => Error::value(error.to_string(), span),
-        _ => error.into(),
-    })?;
+    read.map_err(|error| Error::refused(error, span))?;
     Ok(rows.map(|rows| rows.columns).unwrap_or_default())
 }

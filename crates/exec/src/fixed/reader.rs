@@ -1,18 +1,20 @@
 //! Rows from files: comma separated values, and JSON.
 //!
-//! A file is read through the environment, whole: what it becomes is held in memory anyway. What is made of it on the way is one row.
+//! A file is read whole (`file.rs`): what it becomes is held in memory anyway. What is made of it on the way is one row.
 
 use super::call::Call;
+use super::file::bytes;
 use crate::cell::Cell;
 use crate::error::{Error, Result};
-use env::ReadOptions;
 use model::{Json, Type, Value};
 use serde_json::Value as Tree;
-use std::path::Path;
 use syntax::Span;
 
 /// Rows between two questions whether the query goes on.
 const ROWS_UNCHECKED: usize = 4096;
+
+/// Bytes of values between two such questions.
+const BYTES_UNCHECKED: u64 = 256 << 10;
 
 /// Bytes of JSON that become a tree without a question, ...
 const JSON_UNCHECKED: usize = 64 << 10;
@@ -235,13 +237,15 @@ pub(super) struct Rows<'c, 'a, 'q> {
     rows: usize,
     /// What is held besides: the file.
     besides_bytes: u64,
+    /// Bytes of the query's values when it was last asked whether they may be as many.
+    checked_bytes: u64,
 }
 
 impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
     pub(super) fn new(call: &'c Call<'a, 'q>, columns: usize) -> Result<Self> {
         let is_indexed = call.flag("prepend_index")?;
         let columns = vec![Vec::new(); columns + usize::from(is_indexed)];
-        Ok(Self { call, columns, is_indexed, rows: 0, besides_bytes: 0 })
+        Ok(Self { call, columns, is_indexed, rows: 0, besides_bytes: 0, checked_bytes: 0 })
     }
 
     /// Rows that were added.
@@ -260,7 +264,10 @@ impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
             column.push(self.call.query.interner.take(value?));
         }
         self.rows += 1;
-        if self.rows.is_multiple_of(ROWS_UNCHECKED) {
+        let bytes = self.call.query.interner.bytes();
+        let is_long = bytes.saturating_sub(self.checked_bytes) >= BYTES_UNCHECKED;
+        if is_long || self.rows.is_multiple_of(ROWS_UNCHECKED) {
+            self.checked_bytes = bytes;
             let cells = 8 * (self.columns.len() * self.rows) as u64;
             self.call.query.check(self.besides_bytes + cells)?;
         }
@@ -276,32 +283,6 @@ fn text(call: &Call<'_, '_>) -> Result<String> {
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         Error::value(format!("line {line} of the file is no UTF-8"), span)
     })
-}
-
-/// The file that the option `url` names, its path, and where it is named.
-pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
-    let hint = "`url` names a file: url: 'file:///folder/name'";
-    let span = call.required("url", hint)?.span();
-    let url = call.text("url")?.unwrap_or_default();
-    let Some(path) = url.strip_prefix("file://") else {
-        let (what, hint) = match url.split_once("://") {
-            Some((scheme, _)) => (
-                format!("{scheme} is not read: a query opens no connection"),
-                "fetch the file first, and name it as 'file:///folder/name'".to_owned(),
-            ),
-            None => (format!("{url:?} is no URL"), format!("name a file as 'file://{url}'")),
-        };
-        return Err(Error::hinted(what, span, hint));
-    };
-    let env = call.query.watch.env();
-    let failed = |error: env::EnvError| Error::value(error.to_string(), span);
-    // Before it takes memory.
-    let file = env.open_read(Path::new(path), ReadOptions::default()).map_err(failed)?;
-    call.query.check(file.len_bytes().map_err(failed)?)?;
-    drop(file);
-    let bytes = env.read_file(Path::new(path)).map_err(failed)?;
-    call.query.check(bytes.len() as u64)?;
-    Ok((bytes, path.to_owned(), span))
 }
 
 pub(super) fn texts(call: &Call<'_, '_>, name: &str, expr: &syntax::Expr) -> Result<Vec<String>> {

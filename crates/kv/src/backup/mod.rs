@@ -23,7 +23,7 @@ use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name};
 use base::mark::{self, Mark};
 use base::{Checksummer, Corruption, SeqNo, TableId};
 use env::sync::atomic::Ordering;
-use env::{Env, MemoryEnv, RandomReadFile, ReadOptions};
+use env::{Env, HeldFolder, MemoryEnv, RandomReadFile, ReadOptions};
 use list::{Entry, LIST, List, UNFINISHED};
 use lsm::context::{Context, table_file_name};
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
@@ -89,8 +89,10 @@ impl Kv {
         progress: Progress<'_>,
     ) -> Result<BackupReport> {
         let inner = &self.inner;
+        inner.check_process()?;
         let began_us = env.monotonic_us();
-        if is_same(&inner.env, env) && target.starts_with(&inner.folder) {
+        let target = &env.resolved(target).map_err(env_error)?;
+        if is_same(&inner.env, env) && env.is_within(target, &inner.folder) {
             return Err(invalid(format!(
                 "{} lies in the folder of the database itself",
                 target.display()
@@ -256,6 +258,8 @@ impl Backup<'_> {
                 return Err(invalid(format!("{target} is not empty: it holds \"{name}\"\n{hint}")));
             }
         }
+        create_folder(env, target)?;
+        let _held = env.hold(target).map_err(env_error)?;
         let made = self.fill(target, earlier.as_ref());
         if made.is_err() {
             mark::hit(Mark::BackupClearedAway);
@@ -267,7 +271,6 @@ impl Backup<'_> {
 
     fn fill(&self, target: &Path, earlier: Option<&Arc<Earlier>>) -> Result<BackupReport> {
         let env = &**self.env;
-        create_folder(env, target)?;
         let unfinished = target.join(UNFINISHED);
         // No database is created in a folder with a file that is not of one.
         let mut list_file = env.create(&unfinished).map_err(env_error)?;
@@ -423,12 +426,18 @@ impl Backup<'_> {
 /// An earlier backup.
 struct Earlier {
     folder: PathBuf,
+    _held: Arc<dyn HeldFolder>,
     tables: BTreeMap<String, Entry>,
 }
 
 impl Earlier {
     fn read(env: &dyn Env, folder: &Path, state: &State) -> Result<Self> {
-        let list = crate::restore::read_list(env, folder)?;
+        let folder = env.resolved(folder).map_err(env_error)?;
+        if !env.exists(&folder) {
+            crate::restore::read_list(env, &folder)?;
+        }
+        let _held = env.hold(&folder).map_err(env_error)?;
+        let list = crate::restore::read_list(env, &folder)?;
         if list.identity != state.identity().unwrap_or(0) {
             return Err(invalid(format!(
                 "{} is a backup of another database\nhint: name an earlier backup of this one",
@@ -436,7 +445,7 @@ impl Earlier {
             )));
         }
         let files = list.files.into_iter().map(|file| (file.name.clone(), file));
-        Ok(Self { folder: folder.to_owned(), tables: files.collect() })
+        Ok(Self { folder, _held, tables: files.collect() })
     }
 }
 

@@ -96,11 +96,18 @@ pub struct WalOptions {
     pub mode: LogMode,
     /// How many released segments are kept for reuse.
     pub spare_segments_max: usize,
+    /// Length of the first segment after opening, at most.
+    pub first_segment_bytes: u64,
 }
 
 impl Default for WalOptions {
     fn default() -> Self {
-        Self { segment_bytes: 64 << 20, mode: LogMode::Write, spare_segments_max: 2 }
+        Self {
+            segment_bytes: 64 << 20,
+            mode: LogMode::Write,
+            spare_segments_max: 2,
+            first_segment_bytes: 4 << 20,
+        }
     }
 }
 
@@ -108,8 +115,6 @@ impl Default for WalOptions {
 const SEGMENT_BYTES_MIN: u64 = 256;
 /// Longest segment. Offsets are stored in 32 bits.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
-/// Length of the first segment after opening, if the options allow that much.
-const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 /// A piece of payload shorter than this is not worth a record of its own at a segment's end.
 const PIECE_BYTES_MIN: usize = 64;
 
@@ -128,6 +133,8 @@ pub struct Wal {
     recovered: Recovered,
     /// Length of the next new file.
     next_bytes: u64,
+    /// While it is set, segments stay as short as the first one, and none is kept for reuse.
+    frugal: Arc<AtomicBool>,
     /// Bytes of all records written here.
     written_bytes: u64,
     scratch: Vec<u8>,
@@ -274,7 +281,7 @@ impl Wal {
         files: (Vec<Older>, Vec<u64>),
     ) -> Result<Self> {
         let (older, mut spares) = files;
-        let next_bytes = options.segment_bytes.min(FIRST_SEGMENT_BYTES);
+        let next_bytes = options.segment_bytes.min(options.first_segment_bytes);
         let number = last_number + 1;
         let current =
             make_segment(env.as_ref(), &folder, number, next_bytes, options, &mut spares)?;
@@ -288,6 +295,7 @@ impl Wal {
             progress: Arc::default(),
             recovered,
             next_bytes: (next_bytes * 2).min(options.segment_bytes),
+            frugal: Arc::default(),
             written_bytes: 0,
             scratch: Vec::new(),
         };
@@ -525,9 +533,13 @@ impl Wal {
         let end = self.position();
         let number = self.current.number + 1;
         let (env, options) = (self.env.as_ref(), self.options);
-        let next =
-            make_segment(env, &self.folder, number, self.next_bytes, options, &mut self.spares)?;
-        self.next_bytes = (self.next_bytes * 2).min(self.options.segment_bytes);
+        let bytes = if self.is_frugal() {
+            options.segment_bytes.min(options.first_segment_bytes)
+        } else {
+            let longer = (self.next_bytes * 2).min(options.segment_bytes);
+            std::mem::replace(&mut self.next_bytes, longer)
+        };
+        let next = make_segment(env, &self.folder, number, bytes, options, &mut self.spares)?;
         let mut full = std::mem::replace(&mut self.current, next);
         let durable = self.progress.durable();
         for older in &mut self.older {
@@ -556,8 +568,22 @@ impl Wal {
         Ok(())
     }
 
+    /// Says whether to be sparing with the disk, from now on and whenever the flag changes.
+    ///
+    /// # Errors
+    /// A segment kept for reuse cannot be removed.
+    pub fn be_frugal(&mut self, frugal: Arc<AtomicBool>) -> Result<()> {
+        self.frugal = frugal;
+        self.trim_spares()
+    }
+
+    fn is_frugal(&self) -> bool {
+        self.frugal.load(Ordering::Relaxed)
+    }
+
     fn trim_spares(&mut self) -> Result<()> {
-        while self.spares.len() > self.options.spare_segments_max {
+        let most = if self.is_frugal() { 0 } else { self.options.spare_segments_max };
+        while self.spares.len() > most {
             let number = self.spares.remove(0);
             self.env.remove(&segment_path(&self.folder, number))?;
         }

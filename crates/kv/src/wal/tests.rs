@@ -25,7 +25,7 @@ impl Log {
         let env = Arc::new(MemoryEnv::new(1));
         let folder = PathBuf::from("/wal");
         env.create_folder(&folder).unwrap();
-        let options = WalOptions { segment_bytes, mode: LogMode::Write, spare_segments_max: 2 };
+        let options = WalOptions { segment_bytes, ..WalOptions::default() };
         Self { env, folder, options }
     }
 
@@ -613,7 +613,12 @@ fn on_a_real_disk_both_modes_keep_what_was_appended_without_a_sync() {
     for mode in [LogMode::Mapped, LogMode::Write] {
         let folder = tempfile::tempdir().unwrap();
         let env: Arc<dyn Env> = Arc::new(env::RealEnv::default());
-        let options = WalOptions { segment_bytes: 64 << 10, mode, spare_segments_max: 1 };
+        let options = WalOptions {
+            segment_bytes: 64 << 10,
+            mode,
+            spare_segments_max: 1,
+            ..WalOptions::default()
+        };
         let log = Log { env, folder: folder.path().to_owned(), options };
         let mut want = Vec::new();
         let mut first_live = 0;

@@ -11,12 +11,17 @@
 
 use crate::table::{TableMeta, TableSummary};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit};
-use base::{ColumnShape, Key, KeyShape, KeyspaceId, Merge, Shape, TableId, WORDS_MAX, varint};
+use base::{
+    ColumnShape, Key, KeyShape, KeyspaceId, Merge, Shape, TableId, VALUES_MAX, WORDS_MAX, varint,
+};
 
 /// First byte of every edit.
 const EDIT_VERSION: u8 = 1;
-/// Value columns of a shape, at most (a projection is one word of bits).
-const VALUES_MAX: usize = 64;
+/// Value columns of a shape whose number is one byte.
+const NARROW_VALUES_MAX: usize = 64;
+/// Stands where that byte would, before the number as a varint. A program that knows narrow shapes only takes it
+/// for 255 columns, and refuses them.
+const WIDE: u8 = 255;
 
 const KEYSPACES_ADDED: u8 = 1;
 const TREES: u8 = 2;
@@ -223,7 +228,13 @@ fn put_shape(out: &mut Vec<u8>, shape: &Shape) {
         KeyShape::Bytes => 0,
         KeyShape::Words(words) => words,
     });
-    out.push(shape.values.len() as u8);
+    match shape.values.len() {
+        count if count <= NARROW_VALUES_MAX => out.push(count as u8),
+        count => {
+            out.push(WIDE);
+            varint::put(out, count as u64);
+        }
+    }
     out.extend(shape.values.iter().map(|column| match column {
         ColumnShape::Bytes => 0,
         ColumnShape::Word { merge: None } => 1,
@@ -240,9 +251,17 @@ fn take_shape(input: &mut Input<'_>) -> Result<Shape, String> {
         words if words as usize <= WORDS_MAX => KeyShape::Words(words),
         words => return Err(format!("a key of {words} words, at most {WORDS_MAX} are possible")),
     };
-    let count = input.byte("the number of value columns")? as usize;
+    let what = "the number of value columns";
+    let (count, possible) = match input.byte(what)? {
+        WIDE => (input.number(what)?, NARROW_VALUES_MAX + 1..=VALUES_MAX),
+        count => (u64::from(count), 0..=NARROW_VALUES_MAX),
+    };
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count > VALUES_MAX {
         return Err(format!("{count} value columns, at most {VALUES_MAX} are possible"));
+    }
+    if !possible.contains(&count) {
+        return Err(format!("{count} value columns, written as another number of them is"));
     }
     let mut values = Vec::with_capacity(count);
     for _ in 0..count {
@@ -441,7 +460,11 @@ pub(crate) mod tests {
             ])
             .prop_map(|merge| ColumnShape::Word { merge }),
         ];
-        (0..=WORDS_MAX as u8, prop::collection::vec(column, 0..5)).prop_map(|(words, values)| {
+        let values = prop_oneof![
+            9 => prop::collection::vec(column.clone(), 0..5),
+            1 => prop::collection::vec(column, 60..300),
+        ];
+        (0..=WORDS_MAX as u8, values).prop_map(|(words, values)| {
             let key = if words == 0 { KeyShape::Bytes } else { KeyShape::Words(words) };
             Shape { key, values }
         })
@@ -533,6 +556,33 @@ pub(crate) mod tests {
             if let Ok(edit) = VersionEdit::decode(&versioned) {
                 prop_assert_eq!(VersionEdit::decode(&edit.encode()), Ok(edit));
             }
+        }
+    }
+
+    /// What a program wrote that knew one byte of columns, and what it makes of a shape that is wider.
+    #[test]
+    fn up_to_64_value_columns_are_counted_in_one_byte_and_more_behind_255() {
+        let count_of = |values: usize| {
+            let mut out = Vec::new();
+            let values = vec![ColumnShape::Bytes; values];
+            put_shape(&mut out, &Shape { key: KeyShape::Bytes, values });
+            out[1..].iter().copied().take_while(|&byte| byte != 0).collect::<Vec<_>>()
+        };
+        assert_eq!(count_of(64), [64]);
+        assert_eq!(count_of(65), [255, 65]);
+        assert_eq!(count_of(VALUES_MAX), [255, 0x80, 0x20]);
+        let mut many = vec![0, 255];
+        varint::put(&mut many, VALUES_MAX as u64 + 1);
+        many.extend(vec![0; VALUES_MAX + 1]);
+        let refused = take_shape(&mut Input(&many)).unwrap_err();
+        assert_eq!(refused, "4097 value columns, at most 4096 are possible");
+    }
+
+    /// One encoding for one shape.
+    #[test]
+    fn a_narrow_shape_is_not_read_behind_255() {
+        for bytes in [&[0, 255, 1, 0][..], &[0, 65, 0]] {
+            assert!(take_shape(&mut Input(bytes)).is_err(), "{bytes:?}");
         }
     }
 

@@ -161,7 +161,10 @@ impl<'a> EntryRef<'a> {
         if memtable.value_words > INLINE_WORDS_MAX {
             values = memtable.words.at(load(values, 0) as u32);
         }
-        let is_null = || memtable.columns.len() == 1 || (load(values, 0) >> column) & 1 == 0;
+        let is_null = || {
+            let bits = || load(values, column / 64) >> (column % 64);
+            memtable.columns.len() == 1 || bits() & 1 == 0
+        };
         if node::meta_nulls(meta) && is_null() {
             return None;
         }

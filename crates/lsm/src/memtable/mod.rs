@@ -177,8 +177,7 @@ impl Memtable {
             KeyShape::Words(_) => Order::W4,
             KeyShape::Bytes => Order::Bytes,
         };
-        // Of one column, the entry's meta word tells whether there is a value.
-        let mut value_words = usize::from(shape.values.len() > 1);
+        let mut value_words = validity_words(shape.values.len());
         let place = |column: &ColumnShape| {
             let place = ValuePlace { word: value_words };
             value_words += 1 + usize::from(matches!(column, ColumnShape::Bytes));
@@ -396,9 +395,11 @@ impl Memtable {
     /// Writes a row's values: which there are, if there is more than one column, then each.
     fn write_values(&self, to: &[AtomicU64], writes: &Batch, slots: FirstSlots, row: usize) {
         if writes.values.len() > 1 {
-            let valid = writes.values.iter().enumerate();
-            let bits = valid.fold(0, |bits, (i, c)| bits | (u64::from(is_valid(c, row)) << i));
-            store(to, 0, bits);
+            for (word, columns) in writes.values.chunks(64).enumerate() {
+                let valid = columns.iter().enumerate();
+                let bits = valid.fold(0, |bits, (i, c)| bits | (u64::from(is_valid(c, row)) << i));
+                store(to, word, bits);
+            }
         }
         let mut slot = slots.first + u32::from(self.order == Order::Bytes);
         for (column, place) in writes.values.iter().zip(&self.columns) {
@@ -690,6 +691,11 @@ pub(crate) fn key_at<'a>(
         }
         Keys::Bytes(column) => KeyRef::Bytes(column.get(i)),
     }
+}
+
+/// Words that tell which of so many columns hold a value. Of one column, the entry's meta word tells it.
+fn validity_words(columns: usize) -> usize {
+    if columns > 1 { columns.div_ceil(64) } else { 0 }
 }
 
 fn is_valid(column: &Column, row: usize) -> bool {

@@ -156,8 +156,12 @@ fn encode_validity(
     all_valid
 }
 
-/// The one value column that has strings, which may stand apart.
+/// The one value column that has strings, which may stand apart. Not where columns share a bit of a projection: a read
+/// could not leave this one out and take another.
 pub(super) fn apart_column(shape: &Shape) -> Option<usize> {
+    if shape.values.len() > 64 {
+        return None;
+    }
     let mut strings = shape.values.iter().enumerate();
     let mut next = || strings.find(|(_, value)| matches!(value, ColumnShape::Bytes));
     let first = next().map(|(i, _)| i);

@@ -47,7 +47,8 @@ impl RunBuffer {
 impl Drop for RunBuffer {
     fn drop(&mut self) {
         if self.bytes.capacity() <= 2 * KEPT_BYTES_MAX {
-            let mut kept = self.home.0.lock();
+            // Where others have the lock, this one is not kept: in a child of a `fork` they may not be there to give it back.
+            let Some(mut kept) = self.home.0.try_lock() else { return };
             if kept.len() < KEPT_MAX {
                 kept.push(std::mem::take(&mut self.bytes));
             }

@@ -13,7 +13,7 @@
 
 use super::columns::append_reversed;
 use super::runs::RunView;
-use super::scan::{Plan, append_run};
+use super::scan::{Most, Plan, append_run};
 use super::source::{CHUNK_ROWS, WINDOW_BLOCKS, WINDOW_BYTES, read_window};
 use super::{ReadAt, SuperVersion};
 use crate::Result;
@@ -95,7 +95,14 @@ impl SuperVersion {
         match self.plan(piece, at) {
             Plan::Nothing => return Ok(()),
             Plan::Run(run) => {
-                return append_run(run, piece, projection, usize::MAX, Fill::of(limit), out);
+                return append_run(
+                    run,
+                    piece,
+                    projection,
+                    Most::rows(usize::MAX),
+                    Fill::of(limit),
+                    out,
+                );
             }
             Plan::Patch(patch) => {
                 if patch.append(self, piece, at, projection, out)? {

@@ -10,6 +10,9 @@ use crate::table::Fill;
 use base::{Batch, KeyRange, Projection};
 use std::sync::Arc;
 
+/// Bytes of byte strings in a batch, about: where rows are long a batch holds few.
+const BATCH_BYTES: usize = 1 << 20;
+
 /// Rows of a range, batch by batch, as of one moment.
 pub struct Cursor {
     state: State,
@@ -53,7 +56,10 @@ impl SuperVersion {
                 State::Plain(Box::new(source), projection)
             }
             None => match self.shared_scan(&range, snapshot, overlay.as_ref(), projection) {
-                Ok(scan) => State::Merged(Box::new(scan)),
+                Ok(mut scan) => {
+                    scan.bytes_max = BATCH_BYTES;
+                    State::Merged(Box::new(scan))
+                }
                 Err(error) => State::Failed(Some(error)),
             },
         };
@@ -62,7 +68,7 @@ impl SuperVersion {
 }
 
 impl Cursor {
-    /// Appends up to `rows_max` of the next rows to `out`; `false` if there was none left.
+    /// Appends up to `rows_max` of the next rows to `out`, fewer where they are long; `false` if there was none left.
     ///
     /// # Errors
     /// A failed read, or corruption; the cursor is then at its end.
@@ -88,7 +94,8 @@ fn append_plain(
     out: &mut Batch,
 ) -> Result<()> {
     let mut left = rows_max;
-    while left > 0 {
+    let end_bytes = out.heap_bytes() + BATCH_BYTES;
+    while left > 0 && out.heap_bytes() < end_bytes {
         let Some((block, rows)) = source.block()? else { return Ok(()) };
         let end = rows.end.min(rows.start.saturating_add(left));
         left -= end - rows.start;

@@ -36,6 +36,7 @@ pub use cursor::Cursor;
 pub use estimate::Estimate;
 pub(crate) use fold::{Fold, Outcome};
 pub use merge::VersionMerger;
+pub use scan::Most;
 pub(crate) use source::is_own_hidden;
 pub use source::{MemSource, RowSource, RunSource};
 

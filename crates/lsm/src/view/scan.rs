@@ -22,6 +22,23 @@ const LONG_ROWS: usize = if cfg!(test) { 2 } else { 256 };
 /// Blocks read at once that a look-up may need, and that are kept at once.
 const KEPT_BLOCKS_MAX: usize = 4;
 
+/// How much a scan appends at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// Rows.
+    pub rows: usize,
+    /// Bytes of byte strings after which no further block is read.
+    pub bytes: usize,
+}
+
+impl Most {
+    /// So many rows, however long they are.
+    #[must_use]
+    pub fn rows(rows: usize) -> Self {
+        Self { rows, bytes: usize::MAX }
+    }
+}
+
 impl SuperVersion {
     /// Appends up to `limit` rows of the range to `out`, in key order.
     ///
@@ -35,13 +52,29 @@ impl SuperVersion {
         limit: usize,
         out: &mut Batch,
     ) -> Result<()> {
+        self.scan_within(range, at, projection, Most::rows(limit), out)
+    }
+
+    /// The same, up to so many rows, and no block more once these byte strings are long enough.
+    ///
+    /// # Errors
+    /// A failed read, or corruption.
+    pub fn scan_within(
+        &self,
+        range: &KeyRange,
+        at: ReadAt<'_>,
+        projection: Projection,
+        most: Most,
+        out: &mut Batch,
+    ) -> Result<()> {
+        let limit = most.rows;
         if self.append_layers(range, at, projection, limit, out)? {
             return Ok(());
         }
         match self.plan(range, at) {
             Plan::Nothing => return Ok(()),
             Plan::Run(run) => {
-                return append_run(run, range, projection, limit, Fill::of(limit), out);
+                return append_run(run, range, projection, most, Fill::of(limit), out);
             }
             Plan::Patch(patch) if limit == usize::MAX => {
                 if patch.append(self, range, at, projection, out)? {
@@ -51,6 +84,7 @@ impl SuperVersion {
             Plan::Patch(_) | Plan::Merge => {}
         }
         let mut scan = self.merged_scan(range, at, projection, limit)?;
+        scan.bytes_max = most.bytes;
         scan.append(limit, out)
     }
 
@@ -277,11 +311,12 @@ pub(super) fn append_run(
     run: &RunView,
     range: &KeyRange,
     projection: Projection,
-    limit: usize,
+    most: Most,
     fill: Fill,
     out: &mut Batch,
 ) -> Result<()> {
-    let mut left = limit;
+    let mut left = most.rows;
+    let end_bytes = out.heap_bytes().saturating_add(most.bytes);
     let start = run.table_for(range.lower.as_ref());
     for table in run.tables.get(start..).unwrap_or_default() {
         let blocks = table.blocks_overlapping(range);
@@ -293,7 +328,7 @@ pub(super) fn append_run(
         }
         let mut blocks = blocks;
         while !blocks.is_empty() {
-            if left == 0 {
+            if left == 0 || out.heap_bytes() >= end_bytes {
                 return Ok(());
             }
             let window = window(table, &blocks, left);
@@ -305,6 +340,9 @@ pub(super) fn append_run(
             }
             // Most rows of several blocks are wanted: they are read as they are.
             for block in read_window(table, window, false, projection, fill)? {
+                if out.heap_bytes() >= end_bytes {
+                    return Ok(());
+                }
                 left -= append_block(&block, range, projection, left, out)?;
             }
         }
@@ -340,6 +378,8 @@ pub(super) struct VisibleScan<'a> {
     /// The key decided last: what else comes of it is older.
     done: Option<Key>,
     weave: Weave,
+    /// Bytes of byte strings after which [`VisibleScan::append`] returns.
+    pub(super) bytes_max: usize,
 }
 
 impl<'a> VisibleScan<'a> {
@@ -360,13 +400,15 @@ impl<'a> VisibleScan<'a> {
             fold: Fold::new(),
             done: None,
             weave: Weave::default(),
+            bytes_max: usize::MAX,
         })
     }
 
     /// Appends up to `limit` of the next rows.
     pub(super) fn append(&mut self, limit: usize, out: &mut Batch) -> Result<()> {
         let end = out.rows.saturating_add(limit);
-        while out.rows < end {
+        let end_bytes = out.heap_bytes().saturating_add(self.bytes_max);
+        while out.rows < end && out.heap_bytes() < end_bytes {
             if self.heads.all_decide() {
                 if self.heads.heads.is_empty() {
                     return Ok(());
@@ -431,7 +473,8 @@ impl<'a> VisibleScan<'a> {
         });
         let Source::Run(run) = &mut self.heads.heads[first].source else { return Ok(()) };
         let mut left = if run.is_plain { limit } else { 0 };
-        while left > 0 {
+        let end_bytes = out.heap_bytes().saturating_add(self.bytes_max);
+        while left > 0 && out.heap_bytes() < end_bytes {
             let Some((block, rows)) = run.block()? else { break };
             let before = upper.as_ref().map_or(rows.end, |upper| block.lower_bound(upper.as_ref()));
             let end = before.clamp(rows.start, rows.end).min(rows.start.saturating_add(left));

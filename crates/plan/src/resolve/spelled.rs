@@ -119,6 +119,7 @@ impl Resolver<'_> {
             kind: PredicateKind::Inline { aggregates },
             span: atom.span,
             is_asked: false,
+            is_sorted: false,
         });
         let variables = scope.names;
         self.program.rules.push(Rule { predicate, head, variables, body, span: atom.span });

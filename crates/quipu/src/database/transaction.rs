@@ -2,6 +2,7 @@
 
 use super::Database;
 use base::KeyspaceId;
+use env::Owner;
 use env::sync::Mutex;
 use exec::{Carried, Engine};
 use relation::Names;
@@ -27,6 +28,8 @@ pub struct Tx {
 
 /// What is known of the scripts of a transaction.
 struct Scripts {
+    /// Locks behind it are its parent's in a child of a `fork`.
+    owner: Owner,
     engine: Arc<Engine>,
     have_run: AtomicBool,
     /// What they leave to be done.
@@ -41,8 +44,10 @@ impl Scripts {
 
 impl Drop for Scripts {
     fn drop(&mut self) {
-        // Of a transaction that nobody ended: it cannot be committed any more.
-        self.engine.forget(&self.take());
+        // Of a transaction that nobody ended: it cannot be committed any more. A parent's goes on, whatever its children drop.
+        if self.owner.is_here() {
+            self.engine.forget(&self.take());
+        }
     }
 }
 
@@ -56,11 +61,14 @@ impl Tx {
     /// As [`Database::transaction`].
     pub(super) fn begin(database: &Database, isolation: Isolation) -> Self {
         // A failed write poisons the store, and the transaction's commit says so.
-        let unwritten = database.waiting.write_each();
-        let carried = Arc::new(Mutex::new(database.engine.carried()));
-        let shared = SharedTransaction::begin(&*database.store, isolation);
-        let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&database.engine));
-        let scripts = Arc::new(Scripts { engine, have_run, carried });
+        // All of them ask for the process themselves: in another one nothing is held, and every call of the transaction fails.
+        let parts = database.parts.anywhere();
+        let unwritten = parts.waiting.write_each();
+        let carried = Arc::new(Mutex::new(parts.engine.carried()));
+        let shared = SharedTransaction::begin(&*parts.store, isolation);
+        let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&parts.engine));
+        let owner = database.parts.owner();
+        let scripts = Arc::new(Scripts { owner, engine, have_run, carried });
         Self { database: database.clone(), shared, unwritten: unwritten.into(), scripts }
     }
 
@@ -79,6 +87,7 @@ impl Tx {
         &self,
         change: impl FnOnce(&dyn Transaction, &mut Carried) -> Result<R>,
     ) -> Result<R> {
+        self.database.check_process()?;
         // A script inside of this one, or beside it, works on a copy of its own.
         let mut carried = Carried::for_script(&self.scripts.carried);
         let before = carried.names().clone();
@@ -92,12 +101,14 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::Conflict`] where others have renamed, replaced or removed relations since it began.
     pub(crate) fn names(&self) -> Result<Names> {
+        self.database.check_open()?;
         let carried = self.scripts.carried.lock();
         self.scripts.engine.names_in(&carried).cloned()
     }
 
     /// What the database calls what has this name in the transaction, where scripts of it gave names.
     fn stored<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
+        self.database.check_open()?;
         let stored = self.scripts.carried.lock().names().stored(name);
         stored.ok_or_else(|| {
             let what = format!("{name:?} was removed or renamed in the transaction");
@@ -135,7 +146,8 @@ impl Tx {
     /// [`ErrorKind::InvalidInput`] where nobody has. The function's, where it refused to combine increments that were
     /// acknowledged before the transaction began: it would not see them.
     pub fn combined(&self, name: &str) -> Result<Combined> {
-        let found = self.database.waiting.open_combined(&self.stored(name)?)?;
+        let waiting = &self.database.parts()?.waiting;
+        let found = waiting.open_combined(&self.stored(name)?)?;
         let combined = found.ok_or_else(|| {
             let what = format!("no combined values {name:?} are open");
             let hint = "open them with their function by Database::combined first";
@@ -152,7 +164,9 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::Conflict`]: another commit won; nothing was written; run it again.
     pub fn commit(&self) -> Result<()> {
+        self.database.check_process()?;
         // What runs in it ends first, and nothing begins after it.
+        self.database.check_open()?;
         let transaction = self.shared.end()?;
         match self.scripts.have_run.load(Ordering::Acquire) {
             false => transaction.commit().map(drop),
@@ -160,15 +174,18 @@ impl Tx {
         }
     }
 
-    /// Forgets all writes.
+    /// Forgets all writes. In a process that inherited the transaction by `fork` it does nothing.
     pub fn rollback(&self) {
+        if self.database.check_process().is_err() {
+            return;
+        }
         self.shared.rollback();
         self.scripts.engine.forget(&self.scripts.take());
     }
 
-    /// Whether it has neither committed nor rolled back.
+    /// Whether it has neither committed nor rolled back. Never in a process that inherited it.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.shared.is_open()
+        self.database.check_process().is_ok() && self.shared.is_open()
     }
 }

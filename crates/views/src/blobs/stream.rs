@@ -8,9 +8,11 @@ use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held};
 use super::{Blobs, Sizes, VALUE_BYTES_MAX, VALUES, damaged};
 use crate::keys::{KeyOf, empty_keys, with_key};
+use crate::owner::check_process;
 use crate::source::Source;
 use base::sabotage::{Switch, is_on};
 use base::{Column, Key, KeyRef, Keys, Projection};
+use env::Owner;
 use relation::invalid;
 use std::io::{self, Seek, SeekFrom, Write};
 use store::{Error, ErrorKind, Result, WriteBatch};
@@ -31,7 +33,9 @@ impl Blobs {
             keys.push(key);
             Ok(())
         })?;
+        self.source.check_process()?;
         Ok(BlobWriter {
+            owner: Owner::here(),
             blobs: self.clone(),
             keys,
             id: None,
@@ -57,13 +61,23 @@ impl Blobs {
             Held::Large(id, bytes) => (Some(id), bytes, Vec::new()),
             Held::Nothing => return Err(self.empty_row()),
         };
-        Ok(Some(BlobReader { blobs, key, id, len, at: 0, piece, piece_at: 0 }))
+        Ok(Some(BlobReader {
+            owner: Owner::here(),
+            blobs,
+            key,
+            id,
+            len,
+            at: 0,
+            piece,
+            piece_at: 0,
+        }))
     }
 }
 
 /// Writes one value in pieces.
 #[derive(Debug)]
 pub struct BlobWriter {
+    owner: Owner,
     blobs: Blobs,
     keys: Keys,
     /// Of its chunks, once the first is written.
@@ -81,6 +95,7 @@ impl BlobWriter {
     /// # Errors
     /// [`ErrorKind::Limit`] past [`VALUE_BYTES_MAX`], and failed writes.
     pub fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        check_process(self.owner)?;
         let Sizes { chunk_bytes, .. } = self.blobs.core.sizes;
         let len = self.next * chunk_bytes as u64 + (self.piece.len() + bytes.len()) as u64;
         if len > VALUE_BYTES_MAX {
@@ -103,6 +118,7 @@ impl BlobWriter {
     /// # Errors
     /// Failed writes; [`ErrorKind::Conflict`] where other writers keep changing the same key.
     pub fn finish(mut self) -> Result<()> {
+        check_process(self.owner)?;
         let Sizes { large_bytes_min, chunk_bytes } = self.blobs.core.sizes;
         let len = self.next as usize * chunk_bytes + self.piece.len();
         if len < large_bytes_min {
@@ -177,6 +193,7 @@ impl Write for BlobWriter {
 /// Reads one value in pieces, as of the moment it was opened.
 #[derive(Debug)]
 pub struct BlobReader {
+    owner: Owner,
     blobs: Blobs,
     key: Key,
     /// Of its chunks; a short value is its piece.
@@ -222,6 +239,7 @@ impl BlobReader {
 
     /// What is in memory from the present place on, read first if need be; empty at the end.
     fn rest_of_piece(&mut self) -> Result<&[u8]> {
+        check_process(self.owner)?;
         if self.at >= self.len {
             return Ok(&[]);
         }

@@ -50,7 +50,10 @@ impl Combined {
                 self.core.both(key, stored, waiting.map(|sum| &**sum), out)
             };
             match &self.source {
-                Source::Store(_) => self.core.waiting.with_sum(key, read, with),
+                Source::Store(_) => {
+                    self.core.check_process()?;
+                    self.core.waiting.with_sum(key, read, with)
+                }
                 _ => with(read(), None),
             }
         });
@@ -74,7 +77,10 @@ impl Combined {
         out.clear();
         let keys = keys_of(self.core.def.key, keys)?;
         let waiting = match &self.source {
-            Source::Store(store) => self.core.waiting.sums_at(&keys, || store.snapshot()),
+            Source::Store(store) => {
+                self.core.check_process()?;
+                self.core.waiting.sums_at(&keys, || store.snapshot())
+            }
             _ => None,
         };
         if let Some((sums, snapshot)) = waiting {

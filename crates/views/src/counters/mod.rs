@@ -114,6 +114,7 @@ impl Core {
     }
 
     fn check_open(&self) -> Result<()> {
+        self.check_process()?;
         if self.is_ended() {
             let name = &self.def.name;
             return Err(invalid(format!("the counters {name:?} are closed or dropped")));
@@ -124,7 +125,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        if !self.is_ended() {
+        if !self.is_ended() && self.check_process().is_ok() {
             // Best effort, as for what a database does when it is dropped without being closed.
             let _ = self.write_waiting();
         }

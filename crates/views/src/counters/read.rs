@@ -55,7 +55,10 @@ impl Counters {
                     })
                 };
             let word = match &self.source {
-                Source::Store(_) => self.core.waiting.with_sum(key, read, with),
+                Source::Store(_) => {
+                    self.core.check_process()?;
+                    self.core.waiting.with_sum(key, read, with)
+                }
                 _ => with(read(), None),
             }?;
             word.map(|word| number_of(&self.core.def, key, word)).transpose()
@@ -66,7 +69,10 @@ impl Counters {
     pub fn get_many(&self, keys: KeyList<'_>) -> Result<NumberColumn> {
         let keys = keys_of(self.core.def.key, keys)?;
         let waiting = match &self.source {
-            Source::Store(store) => self.core.waiting.sums_at(&keys, || store.snapshot()),
+            Source::Store(store) => {
+                self.core.check_process()?;
+                self.core.waiting.sums_at(&keys, || store.snapshot())
+            }
             _ => None,
         };
         let words = match waiting {

@@ -118,6 +118,7 @@ impl Counters {
 
     /// Forgets all counters at once.
     pub fn reset(&self) -> Result<()> {
+        self.core.check_process()?;
         let range = range_of(self.core.def.key, None, None)?;
         let mut batch = self.core.writes(Kind::Delete, empty_keys(self.core.def.key), Vec::new());
         batch.tables[0].delete_ranges.push(range);
@@ -163,7 +164,10 @@ impl Counters {
     /// something waited.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
         match &self.source {
-            Source::Store(_) => self.core.waiting.replace(key, f),
+            Source::Store(_) => {
+                self.core.check_process()?;
+                self.core.waiting.replace(key, f)
+            }
             _ => Ok((f()?, false)),
         }
     }

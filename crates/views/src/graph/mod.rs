@@ -35,7 +35,8 @@ pub(crate) use edges::weight_words;
 pub(crate) use names::Dictionary;
 use relation::{Definition, check_name, invalid};
 use std::fmt;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Weak};
 use store::{Error, ErrorKind, NewKeyspace, Read, Result, Snapshot, Store};
 
 /// A directed graph: at most one edge from one vertex to another. Cheap to clone; threads may
@@ -59,6 +60,8 @@ struct Core {
     forward: KeyspaceId,
     reverse: KeyspaceId,
     dictionary: Option<Dictionary>,
+    /// Where it is stored. Weak, so that a handle does not keep the database open.
+    store: Weak<dyn Store>,
 }
 
 impl Graph {
@@ -79,7 +82,7 @@ impl Graph {
             match store.create_keyspaces(&new) {
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {}
                 created => {
-                    let core = Core::new(def, &created?)?;
+                    let core = Core::new(def, &created?, &store)?;
                     return Ok(Self { core: Arc::new(core), source: Source::Store(store) });
                 }
             }
@@ -108,7 +111,7 @@ impl Graph {
             }
             ids.push(info.id);
         }
-        let core = Arc::new(Core::new(def, &ids)?);
+        let core = Arc::new(Core::new(def, &ids, &store)?);
         Ok(Some(Self { core, source: Source::Store(store) }))
     }
 
@@ -159,6 +162,12 @@ impl Graph {
         self.source.store()
     }
 
+    /// Whether a file at `path`, an absolute path, would lie among the files of the graph's database.
+    #[must_use]
+    pub fn is_stored_with(&self, path: &Path) -> bool {
+        self.core.store.upgrade().is_some_and(|store| store.holds(path))
+    }
+
     /// The dictionary of text vertices.
     pub(crate) fn dictionary(&self) -> Option<&Dictionary> {
         self.core.dictionary.as_ref()
@@ -182,14 +191,15 @@ impl Graph {
 
 impl Core {
     /// `ids` are those of the definition's parts, in their order.
-    fn new(def: GraphDef, ids: &[KeyspaceId]) -> Result<Self> {
+    fn new(def: GraphDef, ids: &[KeyspaceId], store: &Arc<dyn Store>) -> Result<Self> {
+        let store = Arc::downgrade(store);
         match (def.vertex, ids) {
             (VertexType::Str, &[forward, reverse, ids, names]) => {
                 let dictionary = Some(Dictionary::new(ids, names));
-                Ok(Self { def, forward, reverse, dictionary })
+                Ok(Self { def, forward, reverse, dictionary, store })
             }
             (VertexType::U64 | VertexType::I64, &[forward, reverse]) => {
-                Ok(Self { def, forward, reverse, dictionary: None })
+                Ok(Self { def, forward, reverse, dictionary: None, store })
             }
             _ => Err(invalid("the store did not create the keyspaces asked for")),
         }

@@ -6,6 +6,7 @@ use super::feed::{ColumnFeed, Feed, FileReader, TextFeed};
 use super::progress::{ProgressFn, Watch};
 use super::report::{ImportOptions, ImportReport};
 use super::run::Run;
+use super::spill::io;
 use crate::graph::{Graph, VertexList, WeightsRef};
 #[cfg(feature = "columnar")]
 use arrow_array::RecordBatch;
@@ -17,7 +18,6 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 #[cfg(feature = "columnar")]
-use store::Error;
 #[allow(unused_imports, reason = "the docs below name the kinds of errors")]
 use store::ErrorKind;
 use store::Result;
@@ -82,10 +82,8 @@ impl Graph {
     ) -> Result<ImportReport> {
         let mut watch = Watch::new(env, progress);
         let run = Run::new(self, env, options)?;
-        let file = env
-            .open_read(path, ReadOptions::default())
-            .map_err(|error| Error::caused(ErrorKind::Io, error))?;
-        let bytes = file.len_bytes().map_err(|error| Error::caused(ErrorKind::Io, error))?;
+        let file = env.open_read(path, ReadOptions::default()).map_err(io)?;
+        let bytes = file.len_bytes().map_err(io)?;
         watch.bytes_total = Some(bytes);
         let (name, edges) = (path.display().to_string(), run.text_options().edges);
         let counters = Arc::clone(&watch.counters);

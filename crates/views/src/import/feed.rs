@@ -97,9 +97,7 @@ impl Piece {
                 each(&buffers.edges)
             }
             #[cfg(feature = "columnar")]
-            Content::RowGroup(file, index) => {
-                file.read_row_group(index).map_err(failed)?.iter().try_for_each(each)
-            }
+            Content::RowGroup(file, index) => file.each_chunk(index, each).map_err(failed)?,
             #[cfg(feature = "columnar")]
             Content::Batch(batch, place) => {
                 let BatchPlace { name, first_row, edges } = &*place;

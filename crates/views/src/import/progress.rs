@@ -6,6 +6,7 @@
 //! answer on as a flag. So a callback runs on one thread, some times a second, however fast or
 //! slow the work is, and a slow one slows nothing.
 
+use super::spill::io;
 use env::sync::Mutex;
 use env::{Env, JobKind};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -134,6 +135,7 @@ impl<'a> Watch<'a> {
     {
         self.counters.rows_sorted.store(0, Ordering::Relaxed);
         self.tell(phase)?;
+        self.env.check_process().map_err(io)?;
         let slot = Arc::new(Mutex::new(None));
         let signal = self.env.signal();
         let (env, result, done) = (Arc::clone(&self.env), Arc::clone(&slot), Arc::clone(&signal));
@@ -152,6 +154,8 @@ impl<'a> Watch<'a> {
             }
             // A refusal sets the flag that the work checks; its error comes back as the result.
             let _ = self.tell(phase);
+            // A callback may have forked, and be back in the child, where the job is not.
+            self.env.check_process().map_err(io)?;
         }
         let outcome = slot.lock().take();
         match outcome {

@@ -6,6 +6,7 @@ use super::progress::{Counters, Phase, Watch};
 use super::report::{ImportOptions, ImportReport};
 use super::sink::{Collected, Sink};
 use super::sorter::{Direction, Sorter, Unscattered};
+use super::spill::io;
 use crate::graph::{Graph, GraphPart, VertexType, WeightType};
 use base::{Batch, Key, KeyRange, Keys, KeyspaceId, Projection};
 use env::Env;
@@ -60,6 +61,8 @@ impl<'g> Run<'g> {
                  snapshots",
             ));
         };
+        store.check_process()?;
+        env.check_process().map_err(io)?;
         let (store, env, mut options) = (Arc::clone(store), Arc::clone(env), options.clone());
         if store.is_read_only() {
             return Err(Error::new(ErrorKind::ReadOnly, "the database is open for reading only"));

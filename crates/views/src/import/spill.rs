@@ -49,7 +49,10 @@ pub fn remove_stale_runs(env: &dyn Env, folder: &Path) -> Result<()> {
 }
 
 pub(super) fn io(error: EnvError) -> Error {
-    Error::caused(ErrorKind::Io, error)
+    match error {
+        EnvError::Forked { .. } => Error::caused(ErrorKind::Forked, error),
+        _ => Error::caused(ErrorKind::Io, error),
+    }
 }
 
 /// A temporary file, removed when it is dropped.

@@ -2,11 +2,12 @@
 
 use crate::combined::{self, Combined, CombinedDef, Combiner};
 use crate::counters::{self, Counters, CountersDef};
+use crate::owner::check_process;
 use crate::waiting::ordered::ROWS_A_CHUNK;
 use crate::waiting::{BYTES_A_ROW, Waits};
 use base::KeyspaceId;
-use env::Env;
 use env::sync::Mutex;
+use env::{Env, Owner};
 use relation::{Definition, Schema, check_name, invalid};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,8 +36,9 @@ impl Buffering {
 }
 
 /// Opens counters and combined values, each once. What is open stays so: who gives its handle back and asks for another
-/// finds what waits.
+/// finds what waits. In a process that inherited it by `fork` nothing is opened, and nothing is written.
 pub struct Registry {
+    owner: Owner,
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     buffering: Buffering,
@@ -81,7 +83,7 @@ impl Registry {
     /// Of a database.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, buffering: Buffering) -> Self {
-        Self { store, env, buffering, open: Mutex::default() }
+        Self { owner: Owner::here(), store, env, buffering, open: Mutex::default() }
     }
 
     /// Opens the counters, creating them where they are not there.
@@ -163,6 +165,7 @@ impl Registry {
     /// # Errors
     /// The first failure; what could not be written waits on.
     pub fn write_waiting(&self) -> Result<()> {
+        check_process(self.owner)?;
         let failed = self.write_each();
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
@@ -172,6 +175,7 @@ impl Registry {
     /// # Errors
     /// A failed write; what could not be written waits on.
     pub fn write_waiting_in(&self, keyspace: KeyspaceId) -> Result<()> {
+        check_process(self.owner)?;
         let view = self.open.lock().by_id.get(&keyspace).cloned();
         view.map_or(Ok(()), |view| view.waits().write_waiting())
     }
@@ -179,6 +183,9 @@ impl Registry {
     /// Whether something waits in the view of one keyspace, or in any.
     #[must_use]
     pub fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
+        if !self.owner.is_here() {
+            return false;
+        }
         let open = self.open.lock();
         let waits = |view: &View| view.waits().rows_waiting() > 0;
         match keyspace {
@@ -190,6 +197,9 @@ impl Registry {
     /// Writes what waits in all of them; where that failed, by the name of the view.
     #[must_use]
     pub fn write_each(&self) -> Vec<(KeyspaceId, Error)> {
+        if !self.owner.is_here() {
+            return Vec::new();
+        }
         let views = self.open.lock().by_id.clone();
         let failed = |(id, view): (_, View)| Some((id, view.waits().write_waiting().err()?));
         views.into_iter().filter_map(failed).collect()
@@ -197,6 +207,9 @@ impl Registry {
 
     /// Lets nothing wait any more in the view of a keyspace that is gone.
     pub fn end(&self, keyspace: KeyspaceId) {
+        if !self.owner.is_here() {
+            return;
+        }
         if let Some(view) = self.open.lock().by_id.get(&keyspace) {
             view.waits().end();
         }
@@ -207,6 +220,9 @@ impl Registry {
     /// # Errors
     /// The first failed write; what could not be written is lost.
     pub fn close(&self) -> Result<()> {
+        if !self.owner.is_here() {
+            return Ok(());
+        }
         let views = {
             let mut open = self.open.lock();
             open.closed = true;
@@ -243,6 +259,7 @@ impl Registry {
     }
 
     fn info(&self, name: &str) -> Result<Option<KeyspaceInfo>> {
+        check_process(self.owner)?;
         if self.open.lock().closed {
             return Err(closed());
         }

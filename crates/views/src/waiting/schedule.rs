@@ -1,8 +1,9 @@
 //! Sees to it that what waits is written in time.
 
-use env::Env;
+use crate::owner::check_process;
 use env::JobKind;
 use env::sync::atomic::{AtomicBool, Ordering};
+use env::{Env, Owner};
 use std::sync::{Arc, Weak};
 use store::Result;
 
@@ -36,8 +37,18 @@ pub(crate) trait Waits: Send + Sync {
         self.ended().store(true, Ordering::Release);
     }
 
+    /// To be asked before what waits is looked at.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Forked`] in a process that inherited it by `fork`: what waits is the parent's to write.
+    #[inline]
+    fn check_process(&self) -> Result<()> {
+        check_process(self.schedule().owner)
+    }
+
     /// Writes what waits.
     fn write_waiting(&self) -> Result<()> {
+        self.check_process()?;
         if self.rows_waiting() == 0 {
             return Ok(());
         }
@@ -46,6 +57,7 @@ pub(crate) trait Waits: Send + Sync {
 
     /// Lets nothing wait any more and writes what does: for a database that is closed.
     fn close(&self) -> Result<()> {
+        self.check_process()?;
         self.close_buffer();
         // Without a look at how many rows there are: that tells nothing of one that comes in right now.
         let result = self.write_all();
@@ -56,6 +68,7 @@ pub(crate) trait Waits: Send + Sync {
 
 /// At most one job is on its way that writes what waits.
 pub(crate) struct Schedule {
+    owner: Owner,
     env: Arc<dyn Env>,
     view: Weak<dyn Waits>,
     scheduled: AtomicBool,
@@ -63,7 +76,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(env: Arc<dyn Env>, view: Weak<dyn Waits>) -> Self {
-        Self { env, view, scheduled: AtomicBool::new(false) }
+        Self { owner: Owner::here(), env, view, scheduled: AtomicBool::new(false) }
     }
 
     /// What waits is written soon.

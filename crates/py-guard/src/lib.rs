@@ -1,0 +1,52 @@
+//! `#[guarded]`: no panic of the Python module becomes a `PanicException`.
+//!
+//! # Why an attribute
+//! PyO3 catches panics itself and raises `PanicException`, which is no `Exception`: `except Exception` does not see it,
+//! and a server's loop ends. It has no hook for that, so each function that Python calls catches its own. Two hundred
+//! bodies written by hand would be a rule that the next one forgets; a test of the module's sources holds that each
+//! `#[pymethods]` and `#[pyfunction]` has this attribute (decision 0038).
+
+use proc_macro::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Block, ImplItem, Item, ReturnType, Signature, Type, parse_macro_input, parse_quote};
+
+/// Put before `#[pymethods]` or `#[pyfunction]`: a panic in a body raises `quipu.errors.InternalError`. Functions that
+/// return no `PyResult` return one then.
+#[proc_macro_attribute]
+pub fn guarded(_: TokenStream, item: TokenStream) -> TokenStream {
+    let mut item = parse_macro_input!(item as Item);
+    match &mut item {
+        Item::Fn(function) => guard(&mut function.sig, &mut function.block),
+        Item::Impl(methods) => {
+            for method in &mut methods.items {
+                if let ImplItem::Fn(method) = method {
+                    guard(&mut method.sig, &mut method.block);
+                }
+            }
+        }
+        other => {
+            let error = syn::Error::new_spanned(other, "expected a function or an `impl`");
+            return error.into_compile_error().into();
+        }
+    }
+    item.into_token_stream().into()
+}
+
+fn guard(signature: &mut Signature, body: &mut Block) {
+    let returned: Type = match &signature.output {
+        ReturnType::Default => parse_quote!(()),
+        ReturnType::Type(_, returned) => (**returned).clone(),
+    };
+    let (returned, body_of_closure) = match is_result(&returned) {
+        true => (returned, quote!(#body)),
+        false => (parse_quote!(::pyo3::PyResult<#returned>), quote!({ Ok(#body) })),
+    };
+    *body = parse_quote!({ crate::error::guarded(move || -> #returned #body_of_closure) });
+    signature.output = parse_quote!(-> #returned);
+}
+
+fn is_result(returned: &Type) -> bool {
+    let Type::Path(path) = returned else { return false };
+    let last = path.path.segments.last();
+    last.is_some_and(|last| last.ident == "PyResult" || last.ident == "Result")
+}

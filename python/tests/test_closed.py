@@ -1,0 +1,225 @@
+"""After :meth:`quipu.Database.close` every call is one clear error, whatever it was that the caller still holds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import quipu
+
+INHERITED = set(dir(object)) | {"__module__", "__lt__", "__le__", "__gt__", "__ge__"}
+
+# What they hold is the caller's.
+DATA = {"Table", "Column", "Result", "ImportReport", "BackupReport", "RestoreReport"}
+
+# Calls that do not touch the database, and those that end something.
+SPARED = {
+    "Database": {"close", "__enter__", "__exit__"},
+    "Transaction": {"rollback", "__enter__"},
+    "BlobReader": {"close", "tell", "seek", "__len__", "__enter__", "__exit__"},
+    "BlobWriter": {"abort", "__enter__"},
+    "TableStream": {"__iter__", "__arrow_c_schema__"},
+    "ResultStream": {"close", "__iter__", "__enter__", "__exit__", "__arrow_c_schema__"},
+    # A notebook shows what it can.
+    "Graph": {"_repr_html_"},
+    "Relation": {"__arrow_c_schema__"},
+}
+
+ROWS = {"k": [1], "v": [2]}
+ONE = np.array([1], dtype=np.uint64)
+
+# By what each is called.
+ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "Database": {
+        "graph": ("g",),
+        "blobs": ("b",),
+        "counters": ("c",),
+        "run": ("?[a] <- [[1]]",),
+        "stream": ("?[a] <- [[1]]",),
+        "relation": ("r",),
+        "export_relations": (["r"],),
+        "import_relations": ({"r": [[1, 2]]},),
+        "register_callback": ("r", print),
+        "unregister_callback": (0,),
+        "register_fixed_rule": ("Rule", 1, list),
+        "unregister_fixed_rule": ("Rule",),
+        "register_aggregate": ("agg", int, max),
+        "unregister_aggregate": ("agg",),
+        "drop": ("r",),
+        "drop_graph": ("g",),
+        "backup": ("/there/is/no/such/folder/backup",),
+    },
+    "Transaction": {
+        "graph": ("g",),
+        "blobs": ("b",),
+        "counters": ("c",),
+        "run": ("?[a] <- [[1]]",),
+        "relation": ("r",),
+        "export_relations": (["r"],),
+        "import_relations": ({"r": [[1, 2]]},),
+        "__exit__": (None, None, None),
+    },
+    "Blobs": {
+        "__getitem__": (1,),
+        "get": (1,),
+        "__contains__": (1,),
+        "contains_many": (ONE,),
+        "get_many": (ONE,),
+        "get_many_arrow": (ONE,),
+        "__setitem__": (1, b"x"),
+        "put": (1, b"x"),
+        "put_many": (ONE, [b"x"]),
+        "load": ([(ONE, [b"x"])],),
+        "__delitem__": (1,),
+        "delete": (1,),
+        "delete_many": (ONE,),
+        "discard": (1,),
+        "discard_many": (ONE,),
+        "sample": (1,),
+        "reader": (1,),
+        "writer": (1,),
+    },
+    "BlobWriter": {"write": (b"x" * (4 << 20),), "__exit__": (None, None, None)},
+    "Counters": {
+        "add": (1,),
+        "add_many": (ONE,),
+        "__getitem__": (1,),
+        "get": (1,),
+        "get_many": (ONE,),
+        "__contains__": (1,),
+        "__setitem__": (1, 2),
+        "set": (1, 2),
+        "__delitem__": (1,),
+        "remove": (1,),
+    },
+    "Graph": {
+        "edge": (1, 2),
+        "has_edge": (1, 2),
+        "edge_many": (ONE, ONE),
+        "has_edge_many": (ONE, ONE),
+        "upsert": (1, 2),
+        "upsert_many": (ONE, ONE),
+        "remove": (1, 2),
+        "remove_many": (ONE, ONE),
+        "import_csv": ("EDGES",),
+        "import_parquet": ("EDGES",),
+        "import_arrow": ("ARROW",),
+        "import_arrays": (ONE, ONE),
+        "export_parquet": ("OUT",),
+        "export_csv": ("OUT",),
+    },
+    "Relation": {name: (ROWS,) for name in ("put", "insert", "update", "rm", "delete")},
+}
+
+# Calls of graphs by one vertex or some.
+for _name in ("out_edges", "in_edges", "edges", "successors", "predecessors", "neighbors", "degree", "out_degree", "in_degree"):
+    ARGUMENTS["Graph"][_name] = (1,)
+    ARGUMENTS["Graph"][f"{_name}_many"] = (ONE,)
+for _name in ("remove_vertex", "has_vertex", "__contains__"):
+    ARGUMENTS["Graph"][_name] = (1,)
+ARGUMENTS["Relation"]["rm"] = ARGUMENTS["Relation"]["delete"] = ({"k": [1]},)
+
+
+def fill(db: quipu.Database) -> None:
+    """Make something of everything."""
+    db.graph("g").upsert(1, 2)
+    db.blobs("b")[1] = b"x" * (1 << 20)
+    db.counters("c").add(1)
+    db.run("?[k, v] := k in int_range(100000), v = k :create r {k: Int => v: Int}")
+
+
+def held(db: quipu.Database) -> list[Any]:
+    """Return something of every class."""
+    tx = db.transaction()
+    tx.run("?[k, v] <- [[-1, 0]] :put r {k => v}")
+    stream = db.stream("?[k, v] := *r{k, v}")
+    return [
+        db,
+        *(db.graph("g"), db.blobs("b"), db.counters("c"), db.relation("r")),
+        *(db.blobs("b").reader(1), db.blobs("b").writer(2), db.blobs("b").range(), db.counters("c").range()),
+        *(stream, tx, tx.graph("g"), tx.blobs("b"), tx.counters("c"), tx.relation("r"), db.transaction()),
+    ]
+
+
+def calls(one: Any) -> Iterator[str]:
+    """Name the calls of a class that ask or change the database."""
+    cls = type(one)
+    for name in dir(cls):
+        member = inspect.getattr_static(cls, name)
+        if name not in INHERITED and callable(member) and name not in SPARED.get(cls.__name__, set()):
+            yield name
+
+
+def outcome(call: Callable[[], Any]) -> str:
+    """Say what a call ends in; of what it returns, the first item."""
+    try:
+        answer = call()
+        if isinstance(answer, Iterator):
+            answer = next(answer, "the end")
+    except quipu.InvalidInputError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - named in the message
+        return f"{type(error).__name__}: {error}"
+    return f"answers {answer!r:.60}"
+
+
+@pytest.mark.parametrize("where", ["memory", "folder", "read only"])
+def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) -> None:
+    path = None if where == "memory" else tmp_path / "db"
+    writer = quipu.open(path)
+    fill(writer)
+    if where == "read only":
+        writer.flush()
+    db = quipu.open(path, read_only=True) if where == "read only" else writer
+    edges = tmp_path / "edges.csv"
+    edges.write_text("1,2\n")
+    files = {"EDGES": edges, "OUT": tmp_path / "out", "ARROW": db.run("?[source, target] <- [[1, 2]]")}
+    objects = held(db) if db is writer else [db, db.graph("g"), db.blobs("b"), db.counters("c"), db.relation("r")]
+    db.close()
+    db.close()
+    wrong: list[str] = []
+    for one in objects:
+        cls = type(one).__name__
+        for name in calls(one):
+            given = ARGUMENTS.get(cls, {}).get(name, ())
+            given = tuple(files.get(argument, argument) if isinstance(argument, str) else argument for argument in given)
+            found = outcome(lambda one=one, name=name, given=given: getattr(type(one), name)(one, *given))
+            if "the database is closed" not in found:
+                wrong.append(f"{cls}.{name}: {found}")
+    assert not wrong, "\n".join(wrong)
+    # What is no call still answers.
+    assert [repr(one) for one in objects]
+    assert objects[1].name == "g"
+    if db is not writer:
+        writer.close()
+
+
+def test_every_class_is_looked_at() -> None:
+    with quipu.open() as db:
+        fill(db)
+        seen = {type(one).__name__ for one in held(db)} | DATA
+    public = {name for name, value in vars(quipu).items() if inspect.isclass(value) and value.__module__ == "quipu"}
+    assert public == seen
+
+
+def test_what_was_found_before_stays(tmp_path: Path) -> None:
+    with quipu.open(tmp_path / "db") as db:
+        fill(db)
+        answer = db.run("?[k] := *r{k}, k < 3")
+        table = db.graph("g").to_table()
+    assert answer.rows() == [(0,), (1,), (2,)]
+    assert len(table) == 1
+
+
+def test_a_transaction_that_an_exception_ends_tells_that_one() -> None:
+    db = quipu.open()
+    with pytest.raises(ZeroDivisionError), db.transaction():
+        db.close()
+        _ = 1 / 0
+    db = quipu.open()
+    with pytest.raises(quipu.InvalidInputError, match="the database is closed"), db.transaction():
+        db.close()

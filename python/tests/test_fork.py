@@ -1,0 +1,744 @@
+"""A database belongs to the process that opened it: children are refused, and cost their parent nothing."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import copy
+import gc
+import inspect
+import json
+import multiprocessing
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import quipu
+from quipu import _quipu
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
+    # Python warns of a fork beside threads, which is what is tested.
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
+
+SILENCE_S = 60
+"""A child that has said nothing for so long hangs."""
+
+
+class Child:
+    """A child that does something, and tells what came of it through a pipe."""
+
+    report = -1
+    """In a child: where it tells. A child of its own has to close it, or its end is not seen."""
+
+    def __init__(self, work: Callable[[], object], end: Callable[[], object] = lambda: os._exit(0)) -> None:
+        self._reader, writer = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(self._reader)
+                Child.report = writer
+                try:
+                    told = {"done": work()}
+                except BaseException:  # noqa: BLE001 whatever it was, the parent is told
+                    told = {"raised": traceback.format_exc()}
+                os.write(writer, json.dumps(told).encode())
+                os.close(writer)
+                if "raised" not in told:
+                    end()
+            finally:
+                os._exit(7)
+        os.close(writer)
+
+    def result(self, status: int = 0) -> Any:
+        """Wait for its end, which must be this one, and return what its work returned."""
+        told = b""
+        deadline = time.monotonic() + SILENCE_S
+        while True:
+            ready, _, _ = select.select([self._reader], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                pytest.fail(f"the child hangs; it said {told!r}")
+            some = os.read(self._reader, 1 << 16)
+            if not some:
+                break
+            told += some
+        os.close(self._reader)
+        # It has closed its pipe, but may hang on its way out.
+        while (ended := os.waitpid(self.pid, os.WNOHANG)) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                pytest.fail(f"the child does not end; it said {told!r}")
+            time.sleep(0.001)
+        outcome: dict[str, Any] = json.loads(told)
+        assert "raised" not in outcome, outcome["raised"]
+        assert ended[1] == status
+        return outcome["done"]
+
+
+def in_child(work: Callable[[], object]) -> Any:
+    """Do something in a child, and return what it returned."""
+    return Child(work).result()
+
+
+# --- every method, by reflection ---------------------------------------------------------------
+
+
+# What a child may ask: names, types, and what ends something quietly.
+PURE = {
+    "Database": {"path", "close", "__enter__", "__exit__"},
+    "Graph": {"name", "vertex", "weight"},
+    "Blobs": {"name", "key", "__bool__"},
+    "Counters": {"name", "key", "number_type", "combine", "__bool__"},
+    "Relation": {"name", "columns", "__bool__", "__arrow_c_schema__"},
+    "Transaction": {"__enter__", "__exit__"},
+    "ResultStream": {"columns", "close", "__iter__", "__enter__", "__exit__", "__arrow_c_schema__"},
+    "TableStream": {"columns", "__iter__", "__arrow_c_schema__"},
+    "BlobReader": {"close", "__enter__", "__exit__"},
+    "BlobWriter": {"__enter__", "__exit__"},
+    "BlobItems": {"__iter__"},
+    "KeyIterator": {"__iter__"},
+}
+
+# Rows and figures that are in memory: no call of theirs comes back to the database.
+IN_MEMORY = {"BackupReport", "Column", "ImportReport", "RestoreReport", "Result", "Table"}
+
+ARGUMENTS: dict[str, Any] = {
+    "arity": 1,
+    "batches": [],
+    "callback": print,
+    "count": 1,
+    "data": {"k": [1], "v": [1]},
+    "function": print,
+    "id": 1,
+    "init": print,
+    "key": 1,
+    "keys": [1],
+    "name": "x",
+    "names": ["r"],
+    "number": 1,
+    "offset": 0,
+    "path": "/nowhere/at/all",
+    "relation": "r",
+    "script": "?[a] <- [[1]]",
+    "step": print,
+    "table": [],
+    "u": 1,
+    "us": [1],
+    "v": 2,
+    "value": b"new",
+    "values": [b"new"],
+    "vs": [2],
+}
+
+INHERITED = set(dir(object))
+
+
+def arguments(function: Any, kind: str) -> list[Any]:
+    """What a method needs, by the names of its parameters. A new name has to be added above."""
+    found: list[Any] = []
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            found += [None, None, None]
+        elif parameter.default is inspect.Parameter.empty:
+            found.append(ARGUMENTS[parameter.name])
+    # Blobs hold bytes, counters numbers; a blob writer takes bytes.
+    if kind == "BlobWriter":
+        return [b"more" if argument == ARGUMENTS["data"] else argument for argument in found]
+    if kind == "Counters":
+        return [2 if argument == ARGUMENTS["value"] else argument for argument in found]
+    return found
+
+
+def call(value: Any, member: str) -> object:
+    """Ask a property, or call a method."""
+    kind = type(value)
+    static = inspect.getattr_static(kind, member)
+    if inspect.isdatadescriptor(static):
+        return getattr(value, member)
+    function = getattr(kind, member)
+    return function(value, *arguments(function, kind.__name__))
+
+
+def members(value: Any) -> list[str]:
+    """All that a class has beyond what every object has."""
+    return sorted(set(dir(type(value))) - INHERITED - {"__module__"})
+
+
+def fill(db: quipu.Database) -> None:
+    """Put something of every kind into a database."""
+    db.graph("g", weight="float64").upsert_many([1, 2, 3], [2, 3, 1])
+    blobs = db.blobs("b")
+    blobs.put_many([1, 2, 3], [b"one", b"two", b"x" * 500_000])
+    db.counters("c").add_many([1, 2, 2])
+    db.relation("r", create="{k: Int => v: Int}").put({"k": [1, 2], "v": [1, 2]})
+
+
+def live_objects(db: quipu.Database, *, writable: bool = True) -> list[Any]:
+    """One object at least of every class that comes back to the database."""
+    tx = db.transaction()
+    found: list[Any] = [db, tx, db.stream("?[k, v] := *r{k, v}")]
+    for through in (db, tx):
+        graph, blobs, counters = through.graph("g"), through.blobs("b"), through.counters("c")
+        found += [graph, blobs, counters, through.relation("r")]
+        found += [blobs.range(), blobs.items(), blobs.keys(), counters.range(), counters.keys()]
+        found.append(blobs.reader(3))
+        if writable:
+            writer = blobs.writer(4)
+            writer.write(b"begun")
+            found.append(writer)
+    # Some that have begun already.
+    begun = [db.blobs("b").items(), db.blobs("b").keys(), db.counters("c").range()]
+    for iterator in begun:
+        next(iterator)
+    return found + begun
+
+
+@contextlib.contextmanager
+def opened(kind: str, folder: Path) -> Generator[tuple[quipu.Database, bool]]:
+    """A database of some kind, filled, and whether it may be written."""
+    if kind == "memory":
+        with quipu.open() as db:
+            fill(db)
+            yield db, True
+    elif kind == "read_only":
+        with quipu.open(folder) as writer:
+            fill(writer)
+            with quipu.open(folder, read_only=True) as db:
+                yield db, False
+    else:
+        with quipu.open(folder, durability=kind) as db:  # type: ignore[arg-type]
+            fill(db)
+            yield db, True
+
+
+@pytest.mark.parametrize("kind", ["sync", "os", "none", "memory", "read_only"])
+def test_every_method_and_property_of_every_class_is_refused_in_a_child(kind: str, folder: Path) -> None:
+    with opened(kind, folder) as (db, writable):
+        objects = live_objects(db, writable=writable)
+        missing = {name for name, _ in inspect.getmembers(_quipu, inspect.isclass)} - IN_MEMORY
+        assert missing - {type(value).__name__ for value in objects} <= (set() if writable else {"BlobWriter"})
+
+        def ask() -> dict[str, Any]:
+            wrong: list[str] = []
+            asked = 0
+            for value in objects:
+                pure = PURE[type(value).__name__]
+                for member in members(value):
+                    asked += 1
+                    try:
+                        call(value, member)
+                    except quipu.ForkedError:
+                        outcome = "refused"
+                    except BaseException as error:  # noqa: BLE001 any other is reported
+                        outcome = repr(error)
+                    else:
+                        outcome = "answered"
+                    if outcome != ("answered" if member in pure else "refused"):
+                        wrong.append(f"{type(value).__name__}.{member}: {outcome}")
+                repr(value)
+                str(value)
+                hash(value)
+            return {"wrong": wrong, "asked": asked}
+
+        told = in_child(ask)
+        assert told["wrong"] == []
+        assert told["asked"] > 300
+        # And nothing of it came through.
+        assert db.graph("g").number_of_edges() == 3
+        assert [db.blobs("b").get(key) for key in (1, 2)] == [b"one", b"two"]
+        assert db.counters("c").get_many([1, 2]).tolist() == [1, 2]
+        assert len(db.relation("r")) == 2
+        if kind != "read_only":
+            assert db.check()["graphs"] == {"g": 3}
+
+
+def test_the_error_names_both_processes_and_says_what_to_do(folder: Path) -> None:
+    with quipu.open(folder) as db:
+
+        def ask() -> str:
+            try:
+                db.flush()
+            except quipu.ForkedError as error:
+                return str(error)
+            return "no error"
+
+        child = Child(ask)
+        assert child.result() == (
+            f"this database was opened in process {os.getpid()}; this is process {child.pid}, which inherited it by "
+            f"fork\nhint: open it again here, read-only or after process {os.getpid()} has closed it"
+        )
+    assert issubclass(quipu.ForkedError, quipu.Error)
+    assert issubclass(quipu.ForkedError, RuntimeError)
+
+
+def test_rows_in_memory_are_usable_in_a_child(folder: Path) -> None:
+    with quipu.open(folder) as db:
+        fill(db)
+        result, table = db.run("?[k, v] := *r{k, v}"), db.graph("g").to_table()
+        assert in_child(lambda: [list(result), result[0], len(table), table.rows()]) == [
+            [[1, 1], [2, 2]],
+            [1, 1],
+            3,
+            [[1, 2, 1.0], [2, 3, 1.0], [3, 1, 1.0]],
+        ]
+
+
+# --- what a child does costs its parent nothing ------------------------------------------------
+
+
+def leave_with(db: quipu.Database) -> None:
+    with db:
+        pass
+
+
+def leave_with_transaction(db: quipu.Database, tx: quipu.Transaction) -> None:
+    with tx:
+        pass
+
+
+def collect(held: list[Any]) -> None:
+    held.clear()
+    gc.collect()
+
+
+@pytest.mark.parametrize("durability", ["sync", "os"])
+def test_whatever_children_do_the_parent_loses_no_commit(durability: Any, folder: Path, tmp_path: Path) -> None:
+    db = quipu.open(folder, durability=durability)
+    fill(db)
+    graph, blobs, tx = db.graph("g"), db.blobs("b"), db.transaction()
+    tx.blobs("b")[10**6] = b"the transaction's"
+    edges = tmp_path / "edges.csv"
+    edges.write_text("1,2\n3,4\n")
+    refused: dict[str, Callable[[], object]] = {
+        "flush": db.flush,
+        "compact": db.compact,
+        "put": lambda: blobs.put(1, b"the child's"),
+        "put_many": lambda: blobs.put_many([1] * 50_000, [b"the child's"] * 50_000),
+        "import": lambda: graph.import_csv(edges),
+        "import_arrays": lambda: graph.import_arrays(list(range(50_000)), [1] * 50_000),
+        "export": lambda: graph.export_csv(tmp_path / "out.csv"),
+        "backup": lambda: db.backup(tmp_path / "backup"),
+        "check": db.check,
+        "script": lambda: db.run("?[k] <- [[1]] :create child {k}"),
+        "commit": tx.commit,
+        "clear": graph.clear,
+        "drop": lambda: db.drop("g"),
+    }
+    quiet: dict[str, Callable[[], object]] = {
+        "close": db.close,
+        "with": lambda: leave_with(db),
+        "with a transaction": lambda: leave_with_transaction(db, tx),
+        "nothing": lambda: None,
+    }
+
+    def is_refused(attempt: Callable[[], object]) -> Callable[[], object]:
+        def work() -> None:
+            with pytest.raises(quipu.ForkedError):
+                attempt()
+
+        return work
+
+    attempts = list(quiet.values()) + [is_refused(attempt) for attempt in refused.values()]
+    ends: list[tuple[Callable[[], object], int]] = [
+        (lambda: os._exit(0), 0),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), signal.SIGKILL),
+    ]
+    key = 1000
+    for attempt in attempts:
+        for end, status in ends:
+            child = Child(attempt, end)
+            blobs[key] = b"%d" % key
+            child.result(status)
+            for more in range(key + 1, key + 4):
+                blobs[more] = b"%d" % more
+                graph.upsert(more, more)
+            key += 4
+    tx.commit()
+    assert db.check()["graphs"] == {"g": 3 + 3 * (key - 1000) // 4}
+    # As a killed process leaves it: nothing is closed.
+    image = tmp_path / "image"
+    subprocess.run(["cp", "-r", folder, image], check=True)
+    for path in (image, folder):
+        if path == folder:
+            db.close()
+        with quipu.open(path) as again:
+            found = again.blobs("b")
+            assert [found.get(k) for k in range(1000, key)] == [b"%d" % k for k in range(1000, key)]
+            assert (found[1], found[10**6]) == (b"one", b"the transaction's")
+            assert again.graph("g").number_of_edges() == 3 + 3 * (key - 1000) // 4
+            again.check()
+    assert not (tmp_path / "backup").exists()
+    assert not (tmp_path / "out.csv").exists()
+
+
+PROGRAM = """
+import gc, os, sys, threading, quipu
+path, how = sys.argv[1:]
+db = quipu.open(path)
+blobs = db.blobs("b")
+blobs[0] = b"0"
+stream = db.stream("?[a] := a in int_range(1000000)")
+next(iter(stream))
+tx = db.transaction()
+tx.blobs("b")[99] = b"99"
+child = os.fork()
+if child == 0:
+    if how == "exit":
+        sys.exit(0)          # finalizers run, objects are collected
+    if how == "raise":
+        raise SystemExit(0)
+    if how == "del":
+        del db, blobs, stream, tx
+        gc.collect()
+        sys.exit(0)
+    if how == "global":
+        import atexit
+        atexit.register(db.close)
+        sys.exit(0)
+    if how == "thread":
+        thread = threading.Thread(target=db.close)
+        thread.start()
+        thread.join()
+        sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0, "how the child ended"
+for key in (1, 2, 3):
+    blobs[key] = b"%d" % key
+tx.commit()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "raise", "del", "global", "thread"])
+def test_a_child_that_ends_as_programs_do_costs_no_commit(how: str, folder: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(folder), how]
+    ended = subprocess.run(command, check=False, timeout=4 * SILENCE_S, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    with quipu.open(folder) as db:
+        assert sorted(db.blobs("b").keys()) == [0, 1, 2, 3, 99]
+        db.check()
+
+
+def test_children_of_a_process_with_busy_threads_end(folder: Path) -> None:
+    stop = threading.Event()
+    written: list[int] = []
+    with quipu.open(folder, durability="os", threads=2) as db:
+        counters = db.counters("c")
+
+        def work() -> None:
+            count = 0
+            while not stop.is_set():
+                counters.add_many([count % 50] * 20)
+                count += 20
+                if count % 1000 == 0:
+                    db.flush()
+            written.append(count)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(30):
+
+                def everything() -> None:
+                    for attempt in (lambda: counters.add(1), db.flush, db.stats, lambda: counters[1]):
+                        with pytest.raises(quipu.ForkedError):
+                            attempt()
+                    db.close()
+
+                in_child(everything)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+    with quipu.open(folder) as db:
+        assert sum(number for _, number in db.counters("c").scan(count=1000).rows()) == sum(written)
+
+
+# --- children that open for themselves ---------------------------------------------------------
+
+
+def open_and_count(path: Path, *, read_only: bool) -> str:
+    """How many blobs there are, or why that is not known."""
+    try:
+        with quipu.open(path, read_only=read_only) as db:
+            return str(len(db.blobs("b")))
+    except quipu.Error as error:
+        return f"{type(error).__name__} {error}"
+
+
+def test_a_child_opens_what_its_parent_has_closed_and_reads_beside_it(folder: Path) -> None:
+    db = quipu.open(folder)
+    fill(db)
+    locked, beside = in_child(lambda: [open_and_count(folder, read_only=False), open_and_count(folder, read_only=True)])
+    assert locked.startswith("LockedError ")
+    assert f"process {os.getpid()} " in locked
+    assert beside == "3"
+    db.close()
+    assert in_child(lambda: open_and_count(folder, read_only=False)) == "3"
+    with quipu.open(folder) as db:
+        db.check()
+
+
+def test_a_child_that_outlives_its_killed_parent_does_not_hold_the_folder(folder: Path) -> None:
+    reader, writer = os.pipe()
+    held: list[quipu.Database] = []
+
+    def parent() -> int:
+        db = quipu.open(folder)
+        held.append(db)  # it is open until the kill
+        fill(db)
+        child = os.fork()
+        if child == 0:
+            # Until the test closes its end.
+            os.close(writer)
+            os.close(Child.report)
+            os.read(reader, 1)
+            db.close()
+            os._exit(0)
+        return child
+
+    orphan = Child(parent, lambda: os.kill(os.getpid(), signal.SIGKILL)).result(signal.SIGKILL)
+    os.kill(orphan, 0)  # it is there
+    with quipu.open(folder) as db:
+        db.blobs("b")[4] = b"four"
+        os.close(writer)
+        os.close(reader)
+        db.blobs("b")[5] = b"five"
+    with quipu.open(folder) as db:
+        assert len(db.blobs("b")) == 5
+        db.check()
+
+
+def test_a_daemon_opens_after_its_last_fork(folder: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+
+    def daemonise() -> None:
+        with quipu.open(folder) as db:
+            fill(db)
+            inherited = db.blobs("b")
+        os.setsid()
+        if os.fork() > 0:
+            return
+        os.chdir("/")
+        for descriptor in range(3, 256):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        seen = "no error"
+        try:
+            inherited.put(1, b"no")
+        except quipu.Error as error:
+            seen = type(error).__name__
+        with quipu.open(folder) as db:
+            gc.collect()
+            db.blobs("b")[4] = b"four"
+            db.flush()
+            db.check()
+        told.with_suffix(".tmp").write_text(seen)
+        told.with_suffix(".tmp").rename(told)
+        os._exit(0)
+
+    in_child(daemonise)
+    deadline = time.monotonic() + SILENCE_S
+    while not told.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert told.read_text() == "ForkedError"
+    with quipu.open(folder) as db:
+        assert len(db.blobs("b")) == 4
+
+
+def test_a_program_that_a_child_runs_inherits_no_file(folder: Path) -> None:
+    look = """
+import os, sys, quipu
+try:
+    quipu.open(sys.argv[1])
+except quipu.LockedError:
+    pass
+else:
+    sys.exit("not locked")
+if os.path.isdir("/proc/self/fd"):
+    names = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    links = [os.readlink(name) for name in names if os.path.lexists(name)]
+    sys.exit(", ".join(link for link in links if sys.argv[1] in link) or 0)
+"""
+    command = [sys.executable, "-c", look, str(folder)]
+    with quipu.open(folder, durability="os") as db:
+        fill(db)
+        db.flush()
+        pid = os.fork()
+        if pid == 0:
+            os.execv(sys.executable, command)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert subprocess.run(command, check=False).returncode == 0
+        db.blobs("b")[4] = b"four"
+
+
+def test_preloading_masters_and_their_workers(folder: Path) -> None:
+    with quipu.open(folder) as db:
+        fill(db)
+
+    class App:
+        def __init__(self) -> None:
+            self.db = quipu.open(folder)
+
+        def request(self) -> int:
+            return self.db.graph("g").number_of_edges()
+
+    # The application opened it in the master: each worker is told at its first request.
+    app = App()
+
+    def refused() -> str:
+        try:
+            return str(app.request())
+        except quipu.ForkedError as error:
+            return str(error).splitlines()[0]
+
+    workers = [Child(refused) for _ in range(3)]
+    assert all(f"opened in process {os.getpid()}" in worker.result() for worker in workers)
+    assert app.request() == 3
+    app.db.close()
+
+    # Each worker opens it itself, after the fork.
+    def post_fork() -> int:
+        app.db = quipu.open(folder, read_only=True)
+        return app.request()
+
+    workers = [Child(post_fork) for _ in range(3)]
+    assert [worker.result() for worker in workers] == [3, 3, 3]
+
+
+# --- multiprocessing and concurrent.futures ----------------------------------------------------
+
+
+METHODS = ["fork", "spawn", "forkserver"]
+
+opened_here: dict[str, Any] = {}
+"""Of this process: what a worker's initializer opened, and what it inherited."""
+
+
+def begin(path: str) -> None:
+    """Open, in a worker."""
+    opened_here["db"] = quipu.open(path, read_only=True)
+
+
+def degree(vertex: int) -> int:
+    """Look something up, in a worker."""
+    return int(opened_here["db"].graph("g").out_degree(vertex)[0])
+
+
+def use_inherited(_: int) -> int:
+    """Use what the parent opened, in a worker."""
+    return int(opened_here["inherited"].number_of_edges())
+
+
+def count_edges(graph: Any) -> int:
+    """What a worker would do with a graph that it was sent."""
+    return int(graph.number_of_edges())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_of_multiprocessing_open_by_path(method: str, folder: Path) -> None:
+    context = multiprocessing.get_context(method)
+    with quipu.open(folder) as db:
+        fill(db)
+        opened_here["inherited"] = db.graph("g")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            with context.Pool(2, initializer=begin, initargs=(str(folder),)) as pool:
+                assert pool.map(degree, [1, 2, 3, 4]) == [1, 1, 1, 0]
+                with pytest.raises(TypeError, match="send the path"):
+                    pool.apply(count_edges, (db.graph("g"),))
+                # By `fork` the parent's objects are there, without being sent.
+                wrong = quipu.ForkedError if method == "fork" else KeyError
+                with pytest.raises(wrong):
+                    pool.map(use_inherited, [1])
+                pool.close()
+                pool.join()
+        db.graph("g").upsert(9, 9)
+    opened_here.clear()
+    with quipu.open(folder) as db:
+        assert db.check()["graphs"] == {"g": 4}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_of_concurrent_futures_open_by_path(method: str, folder: Path) -> None:
+    context = multiprocessing.get_context(method)
+    with quipu.open(folder) as db:
+        fill(db)
+        opened_here["inherited"] = db.graph("g")
+        with (
+            warnings.catch_warnings(),
+            concurrent.futures.ProcessPoolExecutor(
+                2, mp_context=context, initializer=begin, initargs=(str(folder),)
+            ) as pool,
+        ):
+            warnings.simplefilter("ignore", DeprecationWarning)
+            assert list(pool.map(degree, [1, 2, 3, 4])) == [1, 1, 1, 0]
+            with pytest.raises(TypeError, match="send the path"):
+                pool.submit(count_edges, db.graph("g")).result()
+            wrong = quipu.ForkedError if method == "fork" else KeyError
+            with pytest.raises(wrong):
+                pool.submit(use_inherited, 1).result()
+        db.graph("g").upsert(9, 9)
+    opened_here.clear()
+    with quipu.open(folder) as db:
+        assert db.check()["graphs"] == {"g": 4}
+
+
+def test_what_belongs_to_a_process_says_so_where_it_is_pickled_or_copied(folder: Path) -> None:
+    with quipu.open(folder) as db:
+        fill(db)
+        iterators = {"BlobItems", "KeyIterator"}
+        for value in live_objects(db):
+            kind = type(value).__name__
+            match = "cannot pickle" if kind in iterators else rf"a {kind} belongs to the process.*\nhint: send the path"
+            for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(TypeError, match=match):
+                    attempt(value)
+    error = pickle.loads(pickle.dumps(quipu.ForkedError("as it was")))
+    assert isinstance(error, quipu.ForkedError)
+    assert str(error) == "as it was"
+
+
+# --- callbacks ---------------------------------------------------------------------------------
+
+
+def test_a_callback_may_fork_a_child_that_ends_there(folder: Path) -> None:
+    with quipu.open(folder) as db:
+        fill(db)
+        statuses: list[int] = []
+
+        def rule(_inputs: Any, _options: Any) -> list[list[int]]:
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    db.run("?[a] <- [[1]]")
+                except quipu.ForkedError:
+                    os._exit(0)
+                os._exit(1)
+            statuses.append(os.waitpid(pid, 0)[1])
+            return [[1]]
+
+        db.register_fixed_rule("Forks", 1, rule)
+        assert list(db.run("x[a] <~ Forks() ?[a] := x[a]")) == [(1,)]
+        db.run("x[a] <~ Forks() ?[k, v] := x[k], v = 9 :put r {k => v}")
+        assert statuses == [0, 0]
+    with quipu.open(folder) as db:
+        assert (1, 9) in list(db.relation("r"))
