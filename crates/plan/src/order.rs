@@ -25,8 +25,9 @@ const REPEAT_RATE: f64 = 0.1;
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
-/// The same of a recursive one, where it matters how much of it is bound.
-const ROWS_RECURSIVE: f64 = 1e6;
+/// The same of a recursive one in an order that only looks for what is bound: more than any relation, so that all else that may be looked up is, and the
+/// recursion is asked for as little as can be.
+const ROWS_RECURSIVE: f64 = 1e12;
 
 /// Rows of a scan that cost as much as one that is found in an index and looked up in its relation (20 to 40 ns and some 300).
 pub const LOOK_UP_ROWS: u64 = 10;
