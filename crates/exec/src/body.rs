@@ -301,9 +301,6 @@ impl<'p> Body<'p> {
         if input.rows == 0 {
             return Ok(true);
         }
-        if !self.spend(input.rows as u64) {
-            return Ok(false);
-        }
         let Some(ready) = self.steps.get(at) else { return emit.take(query, &input) };
         let planned = ready.planned;
         match &planned.step {
@@ -488,7 +485,9 @@ impl<'p> Body<'p> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
-        if !self.spend(output.rows as u64) {
+        // Rows of which nothing is asked for are only counted.
+        let is_counted = self.steps[at].planned.live.is_empty();
+        if !is_counted && !self.spend(output.rows as u64) {
             return Ok(false);
         }
         let ready = &mut self.steps[at];
