@@ -34,7 +34,8 @@ pub(crate) fn find<'a>(
         let mut other = Orderer::looking(program, rule, sizes);
         if other.run(Some(place), version).is_none() {
             let read = rows_read_whole(&other, sizes);
-            let is_better = |known: &(u64, Orderer<'_>)| (read, other.cost) < (known.0, known.1.cost);
+            let is_better =
+                |known: &(u64, Orderer<'_>)| (read, other.cost) < (known.0, known.1.cost);
             if found.as_ref().is_none_or(is_better) {
                 found = Some((read, other));
             }
