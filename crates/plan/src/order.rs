@@ -135,8 +135,10 @@ pub struct Planned {
     pub step: Step,
     /// Variables that are bound and still needed.
     pub live: Vec<Var>,
-    /// Rows thought to be there.
+    /// Rows thought to be there, where equal ones are made one.
     pub rows: f64,
+    /// Rows that it is thought to make of each row, equal ones included.
+    pub grows: f64,
     /// Equal rows may be made one here: what made them differ is needed no more, and more joins follow.
     pub distinct: bool,
     /// A join that finds rows which differ only in what it does not ask for.
@@ -613,6 +615,7 @@ impl<'a> Orderer<'a> {
     }
 
     fn take(&mut self, literal: &Literal, version: Version) {
+        let before = self.rows;
         match literal {
             Literal::Assign { var, value: expr, .. } | Literal::Member { var, list: expr, .. } => {
                 let mut is_known = !expr.is_drawn();
@@ -691,6 +694,7 @@ impl<'a> Orderer<'a> {
             step,
             live: Vec::new(),
             rows: self.rows,
+            grows: self.rows / before,
             distinct: false,
             finds_alike: false,
             span: literal.span().unwrap_or(self.rule.span),
