@@ -264,13 +264,15 @@ def run(args: argparse.Namespace) -> None:
     if args.out.exists():
         done = {(record["seed"], record["number"]) for record in map(json.loads, args.out.read_text().splitlines())}
     first, last = (int(seed) for seed in args.seeds.split(":"))
-    until = time.monotonic() + 60 * args.minutes
+    until = time.monotonic() + args.seconds
     engines = {name: Engine(name, getattr(args, name), args.limit_s) for name in ENGINES}
     counts: Counter[str] = Counter()
     try:
         for seed in range(first, last):
+            if time.monotonic() >= until:
+                break
             wanted = [number for number in range(args.queries) if (seed, number) not in done]
-            if wanted and time.monotonic() < until:
+            if wanted:
                 ask_graph(engines, seed, wanted, until, counts, args)
     finally:
         for engine in engines.values():
@@ -367,7 +369,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="writes a table of the records, and asks nothing")
     parser.add_argument("--seeds", default="0:125", help="graphs, FROM:TO")
     parser.add_argument("--queries", type=int, default=40, help="of each graph")
-    parser.add_argument("--minutes", type=float, default=1e6, help="stops after so many")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stops after so many")
     parser.add_argument("--limit-s", type=float, default=3.0, help="seconds for a call")
     parser.add_argument("--edges-max", type=int, default=1_000_000)
     parser.add_argument("--graph", type=int, help="asks one query of this seed")
