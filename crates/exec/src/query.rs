@@ -407,9 +407,9 @@ impl<'a> Query<'a> {
     pub(crate) fn run(&mut self, enough: usize) -> Result<()> {
         let plan = self.plan;
         self.enough = enough;
-        for group in &plan.groups {
+        for (number, group) in plan.groups.iter().enumerate() {
             let began_us = if self.profile.is_some() { self.watch.now_us() } else { 0 };
-            self.run_group(group)?;
+            self.run_group(group, number)?;
             if let Some(profile) = &mut self.profile {
                 profile.end_group(self.watch.now_us().saturating_sub(began_us));
             }
@@ -437,7 +437,7 @@ impl<'a> Query<'a> {
         (Columns { rows, columns }, all)
     }
 
-    fn run_group(&mut self, group: &GroupPlan) -> Result<()> {
+    fn run_group(&mut self, group: &GroupPlan, number: usize) -> Result<()> {
         let plan = self.plan;
         for &predicate in &group.group.predicates {
             let definition = &plan.program.predicates[predicate];
@@ -475,6 +475,7 @@ impl<'a> Query<'a> {
             }
         }
         match group.group.is_recursive {
+            true if !self.is_needed(number) => {}
             true => self.run_recursive(group)?,
             false => self.run_once(group)?,
         }

@@ -143,3 +143,25 @@ fn walks_that_meet_are_counted_together() {
     let rows = rows_made(&engine, query);
     assert!(rows < 30_000, "{rows} rows");
 }
+
+/// A recursion was computed whole for vertices of which nothing was left to ask.
+#[test]
+fn a_recursion_that_nothing_asks_for_is_not_computed() {
+    let engine = engine(&[
+        "?[a, b] := a in int_range(2000), b = a + 1 :create way {a: Int, b: Int}",
+        "::index create way:rev {b, a}",
+    ]);
+    let rules = "r[y] := *way[0, y]\nr[y] := r[x], *way[x, y]\n";
+    let from = |vertex: &str| format!("{rules}?[count(y)] := *way[{vertex}, y], not r[y]");
+    assert_eq!(answer(&engine, &from("7777")), [0]);
+    let rows = rows_made(&engine, &from("7777"));
+    assert!(rows < 10, "{rows} rows");
+    // Something is left: all of it is needed.
+    assert_eq!(answer(&engine, &from("5")), [0]);
+    assert!(rows_made(&engine, &from("5")) > 2000);
+    // Nothing is reached, so it does not matter what leads there.
+    let ends = "r[y] := *way[7777, y]\nr[y] := r[x], *way[x, y]\n?[y] := y = 1500, r[y]";
+    assert_eq!(answer(&engine, ends), Vec::<i64>::new());
+    let rows = rows_made(&engine, ends);
+    assert!(rows < 10, "{rows} rows");
+}

@@ -289,7 +289,7 @@ impl Drawn<'_> {
             body.push(Literal::In(var, list));
             bound.push(var);
         }
-        let mut one = |drawn: &mut Self| bound[drawn.below(bound.len())];
+        let one = |drawn: &mut Self| bound[drawn.below(bound.len())];
         match self.below(6) {
             0 => body.push(Literal::Differ(one(self), one(self))),
             1 => body.push(Literal::Less(one(self), one(self))),

@@ -42,7 +42,23 @@ pub(crate) fn find<'a>(
         }
     }
     let found = found.map(|(_, order)| order).filter(|order| order.places != best.places);
-    found.map(|order| (order, whole / SPENT_PART))
+    found.map(|order| {
+        let rows_max = whole / SPENT_PART + rows_of_tables(&order, sizes);
+        (order, rows_max)
+    })
+}
+
+/// Rows that are read to make the tables in memory that an order needs: once, and not for the next query.
+fn rows_of_tables(order: &Orderer<'_>, sizes: &Sizes<'_>) -> u64 {
+    let steps = order.steps.iter().map(|planned| match &planned.step {
+        Step::Stored { stored, prefix, checks, negated: false, at: None, .. }
+            if prefix.is_empty() && !checks.is_empty() =>
+        {
+            sizes.infos[*stored].rows
+        }
+        _ => 0,
+    });
+    steps.sum()
 }
 
 /// Rows of the relations that an order reads from their first row to their last.

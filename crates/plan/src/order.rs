@@ -449,7 +449,7 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether an atom may be taken now where only what is bound is looked for: the first by a look-up, others if anything of them is bound.
+    /// Whether an atom may be taken now where only what is bound is looked for: if anything of it is bound, or it is the first and holds few rows.
     fn may_look(
         &self,
         source: Source,
@@ -468,8 +468,8 @@ impl<'a> Orderer<'a> {
                 let is_few = version == Version::Delta || program.predicates[predicate].is_asked;
                 is_bound || is_first && is_few
             }
-            Source::Stored(stored) if is_first => self.path(stored, args, is_at).1 > 0,
-            Source::Stored(_) => is_bound,
+            // Where no stored order begins with what is bound, a table in memory does, which is kept for the next query.
+            Source::Stored(stored) => is_bound || self.path(stored, args, is_at).1 > 0,
         }
     }
 
