@@ -165,3 +165,14 @@ fn a_recursion_that_nothing_asks_for_is_not_computed() {
     let rows = rows_made(&engine, ends);
     assert!(rows < 10, "{rows} rows");
 }
+
+/// Each level was thought to have many rows, and began with a scan, however few it had.
+#[test]
+fn a_rule_without_rows_is_followed_by_no_scan() {
+    let engine = engine(&[HUB]);
+    let levels = "l1[y] := *f[20000, y]\nl2[y] := l1[x], *f[x, y]\nl3[y] := l2[x], *f[x, y]\nl4[y] := l3[x], *f[x, y]
+        ?[count(y)] := l4[y], not l1[y]";
+    assert_eq!(answer(&engine, levels), [0]);
+    let rows = rows_made(&engine, levels);
+    assert!(rows < 20, "{rows} rows");
+}

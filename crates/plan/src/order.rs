@@ -265,8 +265,8 @@ pub(crate) struct Orderer<'a> {
     sizes: &'a Sizes<'a>,
     /// Whether it is of a round, in which all pairs of what is new and what was asked are too many: how much is asked is not known.
     is_round: bool,
-    /// Where it may only look for what is bound: the program, which says which predicates hold few rows by themselves.
-    looks: Option<&'a Program>,
+    /// Whether it may only look for what is bound.
+    looks: bool,
     bound: Vec<bool>,
     /// Bound to values that the script or its parameters say.
     known: Vec<bool>,
@@ -289,7 +289,7 @@ impl<'a> Orderer<'a> {
             rule,
             sizes,
             is_round: false,
-            looks: None,
+            looks: false,
             bound: vec![false; variables],
             known: vec![false; variables],
             comes: vec![Comes::Once; variables],
@@ -304,7 +304,7 @@ impl<'a> Orderer<'a> {
     /// One that only looks for what is bound, or begins with few rows.
     pub(crate) fn looking(program: &'a Program, rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
         let frontier = Frontier::new(program, rule);
-        Self { looks: Some(program), ..Self::new(rule, sizes, frontier) }
+        Self { looks: true, ..Self::new(rule, sizes, frontier) }
     }
 
     /// Takes all literals, the one at place `first` before all other atoms; what is wrong if they cannot all be taken.
@@ -422,7 +422,7 @@ impl<'a> Orderer<'a> {
             Literal::Member { list, .. } => list.is_bound(&self.bound).then_some(self.rows * 3.0),
             Literal::Atom { source, args, negated: false, at, .. } => {
                 if !at.iter().all(|at| at.is_bound(&self.bound))
-                    || !self.may_look(*source, args, at.is_some(), version)
+                    || !self.may_look(*source, args, at.is_some())
                 {
                     return None;
                 }
@@ -449,25 +449,20 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether an atom may be taken now where only what is bound is looked for: if anything of it is bound, or it is the first and holds few rows.
-    fn may_look(
-        &self,
-        source: Source,
-        args: &[Option<Var>],
-        is_at: bool,
-        version: Version,
-    ) -> bool {
-        let Some(program) = self.looks else { return true };
+    /// Whether an atom may be taken now where only what is bound is looked for: if anything of it is bound, or it is the first and
+    /// a rule's.
+    fn may_look(&self, source: Source, args: &[Option<Var>], is_at: bool) -> bool {
+        if !self.looks {
+            return true;
+        }
         let is_bound = args.iter().flatten().any(|&var| self.bound[var]);
         let is_first = !self
             .steps
             .iter()
             .any(|planned| matches!(planned.step, Step::Stored { .. } | Step::Derived { .. }));
         match source {
-            Source::Derived(predicate) => {
-                let is_few = version == Version::Delta || program.predicates[predicate].is_asked;
-                is_bound || is_first && is_few
-            }
+            // How many rows a rule has is known when it was computed: it may have none.
+            Source::Derived(_) => is_bound || is_first,
             // Where no stored order begins with what is bound, a table in memory does, which is kept for the next query.
             Source::Stored(stored) => is_bound || self.path(stored, args, is_at).1 > 0,
         }
@@ -475,7 +470,7 @@ impl<'a> Orderer<'a> {
 
     fn derived_fanout(&self, predicate: usize, args: &[Option<Var>], version: Version) -> f64 {
         // A recursive rule is asked for less the more of it is bound, so that it comes after others.
-        let unknown = if self.looks.is_some() { ROWS_RECURSIVE } else { ROWS_UNKNOWN };
+        let unknown = if self.looks { ROWS_RECURSIVE } else { ROWS_UNKNOWN };
         let rows = self.sizes.predicates[predicate].unwrap_or(unknown).max(1.0);
         let rows = if version == Version::Delta { (rows * 0.1).max(1.0) } else { rows };
         let bound = args.iter().flatten().filter(|&&var| self.bound[var]).count();
