@@ -31,7 +31,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady differ fuzz flips props sim isolation kill kill-fork kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady differ differ-times fuzz flips props sim isolation kill kill-fork kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -120,6 +120,14 @@ fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; one alone: 
 
 differ: module-release ## random programs of the query language against a naive evaluator, seed after seed; SEED, SECONDS_MAX
 	$(PY) fuzz/datalog/meaning.py --seed $(SEED) --seconds $(SECONDS_MAX)
+
+# PEERS is an interpreter with fuzz/datalog/requirements.txt. What was asked before is not asked again: TIMES is continued.
+PEERS ?= $(PY)
+TIMES ?= target/times.jsonl
+differ-times: ## times and answers beside those of Cozo and DuckDB, on random graphs, seed after seed; SEED, SECONDS_MAX, PEERS, TIMES
+	cargo build --locked --release -p quipu-exec --example times
+	$(PEERS) fuzz/datalog/times.py --quipu target/release/examples/times --cozo $(PEERS) --duckdb $(PEERS) --out $(TIMES) --seeds $(SEED):1000000 --seconds $(SECONDS_MAX)
+	$(PEERS) fuzz/datalog/times.py --out $(TIMES) --report $(TIMES:.jsonl=.md)
 
 props: ## property tests of encodings, parsers, engine and graph, seed after seed; SEED, SECONDS_MAX, CASES
 	$(call by_seed,-p quipu-base -p quipu-model -p quipu-ingest -p quipu-lsm -p quipu-kv -p quipu-views)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from shapes import LABELS, Graph
 
@@ -167,8 +168,10 @@ class Patterns:
     def query(self) -> Query:
         """One query."""
         make = self.r.choice(
-            [self.walk, self.walk, self.walk, self.star, self.cycle, self.levels, self.reach, self.reach, self.labels]
-            + [self.generation, self.closure, self.aliases, self.distance, self.other, self.unions]
+            [
+                *[self.walk, self.walk, self.walk, self.star, self.cycle, self.levels, self.reach, self.reach],
+                *[self.labels, self.generation, self.closure, self.aliases, self.distance, self.other, self.unions],
+            ]
         )
         return make()
 
@@ -191,9 +194,7 @@ class Patterns:
         steps = self.r.choice([1, 2, 2, 3, 3, 4])
         names = [f"x{i}" for i in range(steps + 1)]
         one_way, back = self.chance(0.6), self.chance(0.5)
-        atoms = [
-            self.edge(a, b, back if one_way else self.chance(0.5)) for a, b in zip(names, names[1:], strict=False)
-        ]
+        atoms = [self.edge(a, b, back if one_way else self.chance(0.5)) for a, b in pairwise(names)]
         ends = [names[0], names[-1]] if self.chance(0.85) else names
         values = self.bound(ends)
         conditions = []
@@ -229,8 +230,10 @@ class Patterns:
         """A rule a step, each a set."""
         steps, back = self.r.choice([2, 3, 4]), self.chance(0.4)
         rules = [Rule("l1", ["y"], [self.edge("x", "y", back)], {"x": self.value()})]
-        for step in range(2, steps + 1):
-            rules.append(Rule(f"l{step}", ["y"], [Atom(f"l{step - 1}", ["x"]), self.edge("x", "y", back)]))
+        rules.extend(
+            Rule(f"l{step}", ["y"], [Atom(f"l{step - 1}", ["x"]), self.edge("x", "y", back)])
+            for step in range(2, steps + 1)
+        )
         last = f"l{steps}"
         atoms = [Atom(last, ["y"])]
         if self.chance(0.3):
@@ -274,7 +277,7 @@ class Patterns:
         second = [Atom("e", ["y", "x"])] if self.chance(0.6) else [Atom("e", ["x", "z"]), Atom("e", ["z", "y"])]
         rules = [Rule("u", ["x", "y"], [Atom("e", ["x", "y"])]), Rule("u", ["x", "y"], second)]
         names = [f"x{i}" for i in range(self.r.choice([2, 3]))]
-        atoms = [Atom("u", [a, b]) for a, b in zip(names, names[1:], strict=False)]
+        atoms = [Atom("u", [a, b]) for a, b in pairwise(names)]
         values = {self.r.choice([names[0], names[-1]]): self.value()}
         return together("union", [*rules, Rule("?", self.head(names, values), atoms, values)], self.chance(0.3))
 
@@ -287,7 +290,7 @@ class Patterns:
             head = self.r.choice([["y"], ["count(y)"]])
             return together("alias, reach", [alias, *rules, Rule("?", head, [Atom("r", ["y"])])], self.chance(0.3))
         names = [f"x{i}" for i in range(self.r.choice([2, 3, 4]))]
-        atoms = [Atom("al", [a, b]) for a, b in zip(names, names[1:], strict=False)]
+        atoms = [Atom("al", [a, b]) for a, b in pairwise(names)]
         values = {self.r.choice([names[0], names[-1]]): self.value()}
         return together("alias", [alias, Rule("?", self.head(names, values), atoms, values)], self.chance(0.3))
 
@@ -335,7 +338,8 @@ class Patterns:
             asked = {}
         head = ["y"] if len(asked) == 2 else ["count(y)"]
         rule = Rule("?", head, [Atom("t", ["x", "y"])], asked)
-        return together("closure", [*rules, rule], self.chance(0.3), in_sql=len(self.graph.edges) < 5000 or bool(values))
+        in_sql = len(self.graph.edges) < 5000 or bool(values)
+        return together("closure", [*rules, rule], self.chance(0.3), in_sql=in_sql)
 
     def distance(self) -> Query:
         """Steps from a vertex to those that it reaches."""

@@ -9,8 +9,8 @@ Instead of the module, `--quipu target/release/examples/times` takes our example
 `cargo build --release -p quipu-exec --example times`.
 
 A seed is a graph (`shapes.py`); each has so many queries (`patterns.py`). Every engine is a process of its own with the
-graph in memory. A query is *slow* if its fastest call takes more than twice the fastest peer's and 2 ms, and if the same
-holds of medians when all engines are asked again in turn. What was asked before is not asked again: `--out` is
+graph in memory. A query is *slow* if its fastest call takes more than twice the fastest peer's and 2 ms, and if the
+same holds of medians when all engines are asked again in turn. What was asked before is not asked again: `--out` is
 continued. `--graph SEED --query NUMBER` asks one query and prints what the engines say.
 
 Engines that take longer than `--limit-s` are stopped and count as that long. Answers of peers that were stopped, or
@@ -193,7 +193,9 @@ class Engine:
 
     def exchange(self, message: dict[str, Any], limit_s: float) -> dict[str, Any] | None:
         """The answer to a message; nothing if there is none in time."""
-        assert self.process and self.process.stdin and self.process.stdout
+        assert self.process
+        assert self.process.stdin
+        assert self.process.stdout
         try:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
             self.process.stdin.flush()
@@ -258,19 +260,30 @@ def judge(engines: dict[str, Engine], query: Query) -> dict[str, Any]:
 # Running.
 
 
+def records_of(path: Path) -> list[dict[str, Any]]:
+    """What was asked before. A last line that was cut off is taken away."""
+    text = path.read_text()
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole)
+    return [json.loads(line) for line in whole.splitlines()]
+
+
 def run(args: argparse.Namespace) -> None:
     """Asks what was not asked yet."""
     done = set()
     if args.out.exists():
-        done = {(record["seed"], record["number"]) for record in map(json.loads, args.out.read_text().splitlines())}
+        done = {(record["seed"], record["number"]) for record in records_of(args.out)}
     first, last = (int(seed) for seed in args.seeds.split(":"))
-    until = time.monotonic() + 60 * args.minutes
+    until = time.monotonic() + args.seconds
     engines = {name: Engine(name, getattr(args, name), args.limit_s) for name in ENGINES}
     counts: Counter[str] = Counter()
     try:
         for seed in range(first, last):
+            if time.monotonic() >= until:
+                break
             wanted = [number for number in range(args.queries) if (seed, number) not in done]
-            if wanted and time.monotonic() < until:
+            if wanted:
                 ask_graph(engines, seed, wanted, until, counts, args)
     finally:
         for engine in engines.values():
@@ -341,7 +354,7 @@ def one(args: argparse.Namespace) -> None:
 
 def report(args: argparse.Namespace) -> None:
     """Writes a table of what was asked, and of every query that is not fine."""
-    records = [json.loads(line) for line in args.out.read_text().splitlines()]
+    records = records_of(args.out)
     verdicts = Counter(record["verdict"] for record in records)
     lines = [f"{len(records)} queries: " + ", ".join(f"{count} {name}" for name, count in verdicts.most_common()), ""]
     shapes = sorted({record["shape"] for record in records})
@@ -356,7 +369,9 @@ def report(args: argparse.Namespace) -> None:
             script = record["script"].replace("\n", " ").replace("|", "\\|")
             where = f"{record['graph']} (query {record['number']})"
             times = times_of(record["found"]).replace("|", "\\|").replace("\n", " ")
-            lines.append(f"| {record['verdict']} | {where} | {record['kind']} | `{script}` {record['params']} | {times} |")
+            lines.append(
+                f"| {record['verdict']} | {where} | {record['kind']} | `{script}` {record['params']} | {times} |"
+            )
     args.report.write_text("\n".join(lines) + "\n")
 
 
@@ -367,7 +382,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="writes a table of the records, and asks nothing")
     parser.add_argument("--seeds", default="0:125", help="graphs, FROM:TO")
     parser.add_argument("--queries", type=int, default=40, help="of each graph")
-    parser.add_argument("--minutes", type=float, default=1e6, help="stops after so many")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stops after so many")
     parser.add_argument("--limit-s", type=float, default=3.0, help="seconds for a call")
     parser.add_argument("--edges-max", type=int, default=1_000_000)
     parser.add_argument("--graph", type=int, help="asks one query of this seed")

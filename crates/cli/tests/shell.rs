@@ -258,7 +258,7 @@ fn a_reading_shell_follows_what_a_writer_commits() {
     shell.runs("?[src] := *cites{src, dst: 11}");
     shell.sees("1 row");
     shell.runs(put);
-    shell.sees("for reading only");
+    shell.sees("opened read-only");
     shell.leaves("\\q\r");
     writer.close().unwrap();
 }

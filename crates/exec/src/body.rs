@@ -210,6 +210,11 @@ impl<'p> Body<'p> {
         self.rows_left.is_some_and(|left| left < 0)
     }
 
+    /// Rows that it may still read or make.
+    pub(crate) fn rows_left(&self) -> u64 {
+        self.rows_left.map_or(0, |left| u64::try_from(left).unwrap_or(0))
+    }
+
     /// Notes rows that are read or made, where it is only tried; whether to go on.
     fn spend(&mut self, rows: u64) -> Wanted {
         if let Some(left) = &mut self.rows_left {
@@ -295,9 +300,6 @@ impl<'p> Body<'p> {
         }
         if input.rows == 0 {
             return Ok(true);
-        }
-        if !self.spend(input.rows as u64) {
-            return Ok(false);
         }
         let Some(ready) = self.steps.get(at) else { return emit.take(query, &input) };
         let planned = ready.planned;
@@ -483,7 +485,9 @@ impl<'p> Body<'p> {
         query: &mut Query<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
-        if !self.spend(output.rows as u64) {
+        // Rows of which nothing is asked for are only counted.
+        let is_counted = self.steps[at].planned.live.is_empty();
+        if !is_counted && !self.spend(output.rows as u64) {
             return Ok(false);
         }
         let ready = &mut self.steps[at];

@@ -30,6 +30,7 @@ mod items;
 mod kept;
 mod meter;
 mod mutate;
+mod needed;
 mod numbers;
 mod outlet;
 mod output;

@@ -132,6 +132,8 @@ pub(crate) struct Query<'a> {
     pub(crate) outlet: Option<&'a Outlet<'a>>,
     /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of their first columns tell them apart.
     listed: Option<(Columns, usize)>,
+    /// Of orders that are tried, by their address: rows that they may still read or make.
+    tried: HashMap<usize, u64>,
     /// What it did, where somebody asks.
     pub profile: Option<Profile>,
 }
@@ -203,6 +205,7 @@ impl<'a> Query<'a> {
             by: None,
             outlet: None,
             listed: None,
+            tried: HashMap::new(),
             profile: None,
         })
     }
@@ -238,6 +241,7 @@ impl<'a> Query<'a> {
             by: self.by.clone(),
             outlet: None,
             listed: None,
+            tried: HashMap::new(),
             profile: None,
         }
     }
@@ -403,9 +407,9 @@ impl<'a> Query<'a> {
     pub(crate) fn run(&mut self, enough: usize) -> Result<()> {
         let plan = self.plan;
         self.enough = enough;
-        for group in &plan.groups {
+        for (number, group) in plan.groups.iter().enumerate() {
             let began_us = if self.profile.is_some() { self.watch.now_us() } else { 0 };
-            self.run_group(group)?;
+            self.run_group(group, number)?;
             if let Some(profile) = &mut self.profile {
                 profile.end_group(self.watch.now_us().saturating_sub(began_us));
             }
@@ -433,7 +437,7 @@ impl<'a> Query<'a> {
         (Columns { rows, columns }, all)
     }
 
-    fn run_group(&mut self, group: &GroupPlan) -> Result<()> {
+    fn run_group(&mut self, group: &GroupPlan, number: usize) -> Result<()> {
         let plan = self.plan;
         for &predicate in &group.group.predicates {
             let definition = &plan.program.predicates[predicate];
@@ -471,6 +475,7 @@ impl<'a> Query<'a> {
             }
         }
         match group.group.is_recursive {
+            true if !self.is_needed(number) => {}
             true => self.run_recursive(group)?,
             false => self.run_once(group)?,
         }
@@ -686,12 +691,17 @@ impl<'a> Query<'a> {
         rule: usize,
         sink: &mut S,
     ) -> Result<bool> {
+        let key = std::ptr::from_ref(tried).addr();
+        let rows_max = self.tried.get(&key).copied().unwrap_or(tried.rows_max);
+        if rows_max == 0 {
+            return Ok(false);
+        }
         self.index_for(&tried.plan)?;
         let variables = self.plan.program.rules[rule].variables.len();
         let mut body = Body::new(&tried.plan, variables, &self.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(tried.plan.steps.len()));
         body.set_enough(sink.enough());
-        body.try_with(tried.rows_max);
+        body.try_with(rows_max);
         // Nobody may see rows of an order that is given up: they would be counted twice.
         let mut waiting = Waiting::default();
         let mark = self.interner.mark();
@@ -706,7 +716,9 @@ impl<'a> Query<'a> {
         if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
             profile.add(&tried.plan, clock);
         }
-        if is_over_limit || body.is_given_up() {
+        let is_given_up = is_over_limit || body.is_given_up();
+        self.tried.insert(key, if is_given_up { 0 } else { body.rows_left() });
+        if is_given_up {
             drop((body, waiting));
             self.interner.sweep(&mark, &mut |_| {});
             return Ok(false);

@@ -29,16 +29,36 @@ pub(crate) fn find<'a>(
         return None;
     }
     let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));
-    let mut found: Option<Orderer<'a>> = None;
+    let mut found: Option<(u64, Orderer<'a>)> = None;
     for (place, _) in begins.take(crate::order::BEGINNINGS_MAX) {
         let mut other = Orderer::looking(program, rule, sizes);
-        if other.run(Some(place), version).is_none()
-            && found.as_ref().is_none_or(|known| other.cost < known.cost)
-        {
-            found = Some(other);
+        if other.run(Some(place), version).is_none() {
+            let read = rows_read_whole(&other, sizes);
+            let is_better =
+                |known: &(u64, Orderer<'_>)| (read, other.cost) < (known.0, known.1.cost);
+            if found.as_ref().is_none_or(is_better) {
+                found = Some((read, other));
+            }
         }
     }
-    found.map(|order| (order, whole / SPENT_PART))
+    let found = found.map(|(_, order)| order).filter(|order| order.places != best.places);
+    found.map(|order| {
+        let rows_max = whole / SPENT_PART + rows_of_tables(&order, sizes);
+        (order, rows_max)
+    })
+}
+
+/// Rows that are read to make the tables in memory that an order needs: once, and not for the next query.
+fn rows_of_tables(order: &Orderer<'_>, sizes: &Sizes<'_>) -> u64 {
+    let steps = order.steps.iter().map(|planned| match &planned.step {
+        Step::Stored { stored, prefix, checks, negated: false, at: None, .. }
+            if prefix.is_empty() && !checks.is_empty() =>
+        {
+            sizes.infos[*stored].rows
+        }
+        _ => 0,
+    });
+    steps.sum()
 }
 
 /// Rows of the relations that an order reads from their first row to their last.

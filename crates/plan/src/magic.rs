@@ -15,7 +15,7 @@
 use crate::ASKED_ROWS;
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
-use crate::order::{self, Sizes, Version};
+use crate::order::{self, Orderer, Sizes, Version};
 use hashbrown::{HashMap, HashSet};
 
 /// How many times as many rows a rule must have as it is asked for.
@@ -160,14 +160,10 @@ impl Rewriter<'_> {
         let made = &self.out.predicates[sizes.len()..];
         sizes.extend(made.iter().map(|predicate| predicate.is_asked.then_some(ASKED_ROWS)));
         let sizes = Sizes { predicates: &sizes, infos: self.infos };
-        let mut plan = order::order(&self.out, &rule, &sizes, &|_| Version::Total).ok()?;
-        // What is bound is handed on in the order that begins with it.
-        if let Some(tried) = plan.tried.take() {
-            plan = tried.plan;
-        }
+        let (places, rows) = handed_on(&self.out, &rule, &sizes, is_copy)?;
         let mut bound = vec![false; rule.variables.len()];
         let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());
-        for (step, &place) in plan.places.iter().enumerate() {
+        for (step, &place) in places.iter().enumerate() {
             let mut literal = rule.body[place].clone();
             if let Literal::Atom { source: Source::Derived(read), args, negated, .. } = &mut literal
                 && *read < self.given.predicates.len()
@@ -178,7 +174,7 @@ impl Rewriter<'_> {
                 };
                 // A rule that is computed whole reads its own component whole.
                 let is_own = !is_copy && self.component[*read] == self.component[of];
-                let before = step.checked_sub(1).map_or(1.0, |last| plan.steps[last].rows);
+                let before = step.checked_sub(1).map_or(1.0, |last| rows[last]);
                 let is_less = self.whole_rows[*read].is_none_or(|rows| before * LESS < rows);
                 if asked.contains(&true) && !is_own && (is_copy || is_less) {
                     let (copy, set) = self.want_copy(*read, asked.clone());
@@ -283,6 +279,29 @@ impl Rewriter<'_> {
         }
         self.out
     }
+}
+
+/// The order in which a rule hands on what is bound: places of its literals, and rows after each. A copy begins with what is asked of it and takes nothing
+/// that has nothing to do with what is bound, as long as there is such an order: a rule of which nothing is bound would be needed whole.
+fn handed_on(
+    program: &Program,
+    rule: &Rule,
+    sizes: &Sizes<'_>,
+    is_copy: bool,
+) -> Option<(Vec<usize>, Vec<f64>)> {
+    if is_copy {
+        let mut asked_first = Orderer::looking(program, rule, sizes);
+        if asked_first.run(Some(0), &|_| Version::Total).is_none() {
+            let rows = asked_first.steps.iter().map(|planned| planned.rows).collect();
+            return Some((asked_first.places, rows));
+        }
+    }
+    let plan = order::order(program, rule, sizes, &|_| Version::Total).ok()?;
+    let order::BodyPlan { places, steps, .. } = match plan.tried {
+        Some(tried) => tried.plan,
+        None => plan,
+    };
+    Some((places, steps.iter().map(|planned| planned.rows).collect()))
 }
 
 /// Of each predicate, the number of its strongly connected component.

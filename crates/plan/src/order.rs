@@ -25,6 +25,10 @@ const REPEAT_RATE: f64 = 0.1;
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
+/// The same of a recursive one in an order that only looks for what is bound: more than any relation, so that all else that may be looked up is, and the
+/// recursion is asked for as little as can be.
+const ROWS_RECURSIVE: f64 = 1e12;
+
 /// Rows of a scan that cost as much as one that is found in an index and looked up in its relation (20 to 40 ns and some 300).
 pub const LOOK_UP_ROWS: u64 = 10;
 
@@ -131,8 +135,10 @@ pub struct Planned {
     pub step: Step,
     /// Variables that are bound and still needed.
     pub live: Vec<Var>,
-    /// Rows thought to be there.
+    /// Rows thought to be there, where equal ones are made one.
     pub rows: f64,
+    /// Rows that it is thought to make of each row, equal ones included.
+    pub grows: f64,
     /// Equal rows may be made one here: what made them differ is needed no more, and more joins follow.
     pub distinct: bool,
     /// A join that finds rows which differ only in what it does not ask for.
@@ -179,7 +185,7 @@ pub struct BodyPlan {
 pub struct Tried {
     /// The order.
     pub plan: BodyPlan,
-    /// Rows after which it is given up; a look-up counts as [`LOOK_UP_ROWS`] of them.
+    /// Rows after which it is given up, in all rounds of a recursion together; a look-up counts as [`LOOK_UP_ROWS`] of them.
     pub rows_max: u64,
 }
 
@@ -203,8 +209,11 @@ pub(crate) fn order(
 ) -> Result<BodyPlan, Diagnostic> {
     let frontier = Frontier::new(program, rule);
     let mut best = Orderer::new(rule, sizes, frontier.clone());
-    let unbound = best.run(None, version);
-    if unbound.is_none() {
+    // A round that reads anything but what is new whole costs as much as that, however little is new.
+    let new = (0..rule.body.len()).find(|&place| version(place) == Version::Delta);
+    best.is_round = new.is_some();
+    let unbound = best.run(new, version);
+    if unbound.is_none() && new.is_none() {
         // The atom that leaves fewest rows is not always the one to begin with: what is small may lead to what is large.
         let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));
         let begins: Vec<usize> = begins.map(|(place, _)| place).collect();
@@ -254,8 +263,10 @@ pub(crate) fn is_positive(literal: &Literal) -> bool {
 pub(crate) struct Orderer<'a> {
     rule: &'a Rule,
     sizes: &'a Sizes<'a>,
-    /// Where it may only look for what is bound: the program, which says which predicates hold few rows by themselves.
-    looks: Option<&'a Program>,
+    /// Whether it is of a round, in which all pairs of what is new and what was asked are too many: how much is asked is not known.
+    is_round: bool,
+    /// Whether it may only look for what is bound.
+    looks: bool,
     bound: Vec<bool>,
     /// Bound to values that the script or its parameters say.
     known: Vec<bool>,
@@ -264,7 +275,7 @@ pub(crate) struct Orderer<'a> {
     rows: f64,
     pub(crate) steps: Vec<Planned>,
     /// Places of the body's literals, in the order of the steps.
-    places: Vec<usize>,
+    pub(crate) places: Vec<usize>,
     /// Rows that the steps look at and leave, in all.
     pub(crate) cost: f64,
     /// How many rows can differ.
@@ -277,7 +288,8 @@ impl<'a> Orderer<'a> {
         Self {
             rule,
             sizes,
-            looks: None,
+            is_round: false,
+            looks: false,
             bound: vec![false; variables],
             known: vec![false; variables],
             comes: vec![Comes::Once; variables],
@@ -292,7 +304,7 @@ impl<'a> Orderer<'a> {
     /// One that only looks for what is bound, or begins with few rows.
     pub(crate) fn looking(program: &'a Program, rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
         let frontier = Frontier::new(program, rule);
-        Self { looks: Some(program), ..Self::new(rule, sizes, frontier) }
+        Self { looks: true, ..Self::new(rule, sizes, frontier) }
     }
 
     /// Takes all literals, the one at place `first` before all other atoms; what is wrong if they cannot all be taken.
@@ -322,7 +334,10 @@ impl<'a> Orderer<'a> {
                         if waits(*place, literal) {
                             continue;
                         }
-                        let Some(cost) = self.cost(literal, version(*place)) else { continue };
+                        let Some(mut cost) = self.cost(literal, version(*place)) else { continue };
+                        if self.is_round && self.is_apart(literal) {
+                            cost += f64::MAX / 2.0;
+                        }
                         if first == Some(*place) {
                             best = Some((cost, i));
                             break;
@@ -378,6 +393,14 @@ impl<'a> Orderer<'a> {
         }
     }
 
+    /// Whether an atom has nothing to do with what is bound.
+    fn is_apart(&self, literal: &Literal) -> bool {
+        match literal {
+            Literal::Atom { args, .. } => !args.iter().flatten().any(|&var| self.bound[var]),
+            _ => false,
+        }
+    }
+
     /// Whether it costs next to nothing and adds no rows.
     fn is_free(&self, literal: &Literal) -> bool {
         match literal {
@@ -399,7 +422,7 @@ impl<'a> Orderer<'a> {
             Literal::Member { list, .. } => list.is_bound(&self.bound).then_some(self.rows * 3.0),
             Literal::Atom { source, args, negated: false, at, .. } => {
                 if !at.iter().all(|at| at.is_bound(&self.bound))
-                    || !self.may_look(*source, args, at.is_some(), version)
+                    || !self.may_look(*source, args, at.is_some())
                 {
                     return None;
                 }
@@ -426,32 +449,29 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether an atom may be taken now where only what is bound is looked for: the first by a look-up, others if anything of them is bound.
-    fn may_look(
-        &self,
-        source: Source,
-        args: &[Option<Var>],
-        is_at: bool,
-        version: Version,
-    ) -> bool {
-        let Some(program) = self.looks else { return true };
+    /// Whether an atom may be taken now where only what is bound is looked for: if anything of it is bound, or it is the first and
+    /// a rule's.
+    fn may_look(&self, source: Source, args: &[Option<Var>], is_at: bool) -> bool {
+        if !self.looks {
+            return true;
+        }
         let is_bound = args.iter().flatten().any(|&var| self.bound[var]);
         let is_first = !self
             .steps
             .iter()
             .any(|planned| matches!(planned.step, Step::Stored { .. } | Step::Derived { .. }));
         match source {
-            Source::Derived(predicate) => {
-                let is_few = version == Version::Delta || program.predicates[predicate].is_asked;
-                is_bound || is_first && is_few
-            }
-            Source::Stored(stored) if is_first => self.path(stored, args, is_at).1 > 0,
-            Source::Stored(_) => is_bound,
+            // How many rows a rule has is known when it was computed: it may have none.
+            Source::Derived(_) => is_bound || is_first,
+            // Where no stored order begins with what is bound, a table in memory does, which is kept for the next query.
+            Source::Stored(stored) => is_bound || self.path(stored, args, is_at).1 > 0,
         }
     }
 
     fn derived_fanout(&self, predicate: usize, args: &[Option<Var>], version: Version) -> f64 {
-        let rows = self.sizes.predicates[predicate].unwrap_or(ROWS_UNKNOWN).max(1.0);
+        // A recursive rule is asked for less the more of it is bound, so that it comes after others.
+        let unknown = if self.looks { ROWS_RECURSIVE } else { ROWS_UNKNOWN };
+        let rows = self.sizes.predicates[predicate].unwrap_or(unknown).max(1.0);
         let rows = if version == Version::Delta { (rows * 0.1).max(1.0) } else { rows };
         let bound = args.iter().flatten().filter(|&&var| self.bound[var]).count();
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
@@ -590,6 +610,7 @@ impl<'a> Orderer<'a> {
     }
 
     fn take(&mut self, literal: &Literal, version: Version) {
+        let before = self.rows;
         match literal {
             Literal::Assign { var, value: expr, .. } | Literal::Member { var, list: expr, .. } => {
                 let mut is_known = !expr.is_drawn();
@@ -668,6 +689,7 @@ impl<'a> Orderer<'a> {
             step,
             live: Vec::new(),
             rows: self.rows,
+            grows: self.rows / before,
             distinct: false,
             finds_alike: false,
             span: literal.span().unwrap_or(self.rule.span),

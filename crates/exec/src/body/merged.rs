@@ -31,9 +31,9 @@ const WORTH_LATE: f64 = 3.0;
 /// How many rows the steps after one are thought to make of each of its rows, in all.
 pub(super) fn rows_later(steps: &[Planned], at: usize) -> f64 {
     let (mut one, mut all) = (1.0, 0.0);
-    for pair in steps[at..].windows(2) {
-        let grown = pair[1].rows / pair[0].rows.max(0.01);
-        let makes_rows = match &pair[1].step {
+    for planned in &steps[at + 1..] {
+        let grown = planned.grows;
+        let makes_rows = match &planned.step {
             Step::Member { .. } => true,
             Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => !outputs.is_empty(),
             _ => false,
