@@ -169,6 +169,9 @@ const RECENT: usize = 1024;
 /// Bytes of a text that costs as much to copy as to look for.
 const LOOSE_BYTES: usize = 256;
 
+/// Calls what it is given with each cell that somebody holds.
+pub(crate) type EachCell<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Cell));
+
 /// The values of one query that are no words.
 #[derive(Debug, Default)]
 pub struct Interner {
@@ -432,7 +435,7 @@ impl Interner {
     }
 
     /// Lets go the values that came behind `mark` and are in none of the cells that `each_kept` hands on: no other cell of them may be used again.
-    pub(crate) fn sweep(&self, mark: &Mark, each_kept: &mut dyn FnMut(&mut dyn FnMut(Cell))) {
+    pub(crate) fn sweep(&self, mark: &Mark, each_kept: EachCell<'_>) {
         let mut inner = self.inner.write();
         let first = mark.values.max(inner.kept);
         let mut is_kept = vec![false; inner.values.len().saturating_sub(first)];

@@ -5,12 +5,13 @@ mod capped;
 
 use capped::within;
 use env::MemoryEnv;
+use env::sync::{Mutex, MutexGuard};
 use function::Failure;
 use kv::{Kv, KvOptions};
 use model::Value;
 use quipu_exec::{Engine, Error, FixedRule, Output, Parameters, RuleCall};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use store::Store;
 
 /// What a query may hold.
@@ -23,7 +24,7 @@ const SLACK: u64 = 12 << 20;
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    ALONE.lock()
 }
 
 fn engine(threads: usize) -> (Engine, Arc<Kv>) {

@@ -52,6 +52,9 @@ struct Inherited {
     counters: Vec<Counters>,
 }
 
+/// A call of something that a child inherited.
+type Call = fn(&Inherited) -> Result<(), Error>;
+
 impl Inherited {
     /// Everything that there is. What is dropped meanwhile by the streams is left out.
     fn open(db: &Database) -> Self {
@@ -109,7 +112,7 @@ impl Inherited {
         }
     }
 
-    fn calls(&self) -> Vec<(&'static str, fn(&Self) -> Result<(), Error>)> {
+    fn calls(&self) -> Vec<(&'static str, Call)> {
         vec![
             ("flush", |all| all.db.flush()),
             ("compact", |all| all.db.compact()),

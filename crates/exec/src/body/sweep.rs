@@ -10,7 +10,7 @@
 //! 2. Who holds cells for longer than a batch is among [`Body::each_cell`] and [`Sink::each_cell`](crate::sink::Sink::each_cell), or calls [`Interner::keep`].
 
 use super::{Body, Emit};
-use crate::cell::{Cell, Interner, Mark};
+use crate::cell::{Cell, EachCell, Interner, Mark};
 use crate::query::Query;
 
 /// Of what a query may hold, the part that comes between two sweeps.
@@ -50,12 +50,7 @@ impl Sweep {
 
     /// Lets go what came behind `mark` and nobody keeps. Where much is kept it takes longer until the next time, so that all of them together take no longer
     /// than what they look at took to be made.
-    pub(crate) fn run(
-        &mut self,
-        mark: &Mark,
-        interner: &Interner,
-        each_kept: &mut dyn FnMut(&mut dyn FnMut(Cell)),
-    ) {
+    pub(crate) fn run(&mut self, mark: &Mark, interner: &Interner, each_kept: EachCell<'_>) {
         interner.sweep(mark, each_kept);
         let kept = interner.bytes();
         let more = self.share_bytes.max((kept / 2).min(2 * self.share_bytes));

@@ -112,6 +112,7 @@ impl Changed {
 }
 
 impl Ephemeral {
+    #[expect(clippy::too_many_arguments, reason = "a change, and what it is computed with")]
     fn change(
         &mut self,
         mutation: &Mutation,
