@@ -912,10 +912,11 @@ class Counters:
     >>> c[7]
     4
 
-    Only the number at the moment of reading is judged: a sum of integers may leave the range of ``int64`` and come back. While it
-    is past it, reading that counter alone raises :class:`quipu.LimitError`; in arrays it is the end of the range, ``2**63 - 1`` or
-    ``-2**63``, which is no number of a counter. One call or transaction that adds more than ``int64`` to a key raises
-    :class:`quipu.LimitError` and adds nothing. Sums of floats depend on the order of additions in their last digits. Any call raises
+    Only the number at the moment of reading is judged: a sum of integers may leave the range of ``int64`` and come
+    back. While it is past it, reading that counter alone raises :class:`quipu.LimitError`; in arrays it is the end of
+    the range, ``2**63 - 1`` or ``-2**63``, which is no number of a counter. One call or transaction that adds more than
+    ``int64`` to a key raises :class:`quipu.LimitError` and adds nothing. Sums of floats depend on the order of
+    additions in their last digits. Any call raises
     :class:`quipu.InvalidInputError` after the counters were dropped, their database closed or their transaction ended,
     and where a key is out of range; :class:`TypeError` where a key or a number is of another type. Any write raises
     :class:`quipu.PoisonedError` after a failed write.

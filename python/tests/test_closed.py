@@ -217,7 +217,8 @@ def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) ->
     # What is no call still answers.
     assert [repr(one) for one in objects]
     graph = objects[1]
-    assert isinstance(graph, quipu.Graph) and graph.name == "g"
+    assert isinstance(graph, quipu.Graph)
+    assert graph.name == "g"
     if db is not writer:
         writer.close()
 

@@ -93,7 +93,15 @@ impl Answer {
 
     /// Of each column what all its values are.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        (0..self.columns().len()).map(|column| self.seen(column).kind()).collect()
+        (0..self.columns().len()).map(|column| self.kind(column, &self.seen(column))).collect()
+    }
+
+    /// Of a column that shows this; without rows it has the type that it is known to have.
+    fn kind(&self, column: usize, seen: &Seen) -> Kind {
+        match self.output.types.get(column) {
+            Some(Some(of)) if self.is_empty() => Kind::of(of),
+            _ => seen.kind(),
+        }
     }
 
     fn seen(&self, column: usize) -> Seen {
@@ -193,7 +201,7 @@ impl Answer {
             Some(kinds) => column_of(cells, interner, kinds[column], cells.contains(&Cell::NULL)),
             None => {
                 let seen = self.seen(column);
-                column_of(cells, interner, seen.kind(), seen.null)
+                column_of(cells, interner, self.kind(column, &seen), seen.null)
             }
         }
     }

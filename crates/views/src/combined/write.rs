@@ -171,7 +171,7 @@ impl Combined {
         match (&self.source, &self.core.waiting) {
             (Source::Store(_), Waiting::Words(_) | Waiting::Texts(_)) => {
                 self.core.check_open()?;
-                self.core.waiting.replace(key, f)
+                self.core.waiting.replace(key, |_| f())
             }
             _ => Ok((f()?, false)),
         }

@@ -45,10 +45,7 @@ impl Counters {
             match added {
                 Ok(true) => self.core.more_waits(1),
                 Ok(false) => Ok(()),
-                // Too large to wait.
-                Err(error) if error.kind() == ErrorKind::Limit => {
-                    self.write_one(Kind::Merge, key, word)
-                }
+                Err(error) if error.kind() == ErrorKind::Limit => self.write_large(key, word),
                 Err(error) => Err(error),
             }
         })
@@ -72,7 +69,6 @@ impl Counters {
 
     fn add_words(&self, keys: KeyList<'_>, words: &[u64]) -> Result<()> {
         let count = words.len();
-        // What is too large to wait is written at once.
         let mut large = Vec::new();
         match (&self.source, &self.core.waiting) {
             (Source::Store(_), Waiting::Words(buffer)) => {
@@ -80,10 +76,10 @@ impl Counters {
                 let word = |i: usize| words[i];
                 if let (KeyList::U64(keys), KeyType::U64) = (keys, self.core.def.key) {
                     buffer.add_many(count, |i| &keys[i], word, |i, _| large.push(i))?;
-                    self.write_large(&large, |i| KeyRef::Words(&keys[i..=i]), words)?;
+                    self.write_all_large(&large, |i| KeyRef::Words(&keys[i..=i]), words)?;
                 } else if let Keys::Words(keys) = keys_of(self.core.def.key, keys)? {
                     buffer.add_many(count, |i| &keys[0][i], word, |i, _| large.push(i))?;
-                    self.write_large(&large, |i| KeyRef::Words(&keys[0][i..=i]), words)?;
+                    self.write_all_large(&large, |i| KeyRef::Words(&keys[0][i..=i]), words)?;
                 }
                 self.core.more_waits(count)
             }
@@ -106,7 +102,7 @@ impl Counters {
                     self.core.more_waits(end - begin)?;
                     begin = end;
                 }
-                self.write_large(&large, |i| KeyRef::Bytes(keys.get(i)), words)
+                self.write_all_large(&large, |i| KeyRef::Bytes(keys.get(i)), words)
             }
             _ => {
                 let keys = keys_of(self.core.def.key, keys)?;
@@ -115,14 +111,26 @@ impl Counters {
         }
     }
 
-    /// Writes increments that do not wait, each by itself: together they may be more than a word holds.
-    fn write_large<'k>(
+    /// Writes an increment that is too large to wait, after what waits for its key: a restart finds no later increment without an earlier one. Two
+    /// commits, for together they may be more than a word holds.
+    fn write_large(&self, key: KeyRef<'_>, word: u64) -> Result<()> {
+        let write = |waiting: &dyn Fn() -> Option<u64>| {
+            if let Some(sum) = waiting() {
+                self.write_one(Kind::Merge, key, sum)?;
+            }
+            // What waited is forgotten also where this fails: it is written.
+            Ok(self.write_one(Kind::Merge, key, word))
+        };
+        self.core.waiting.replace(key, write)?.0
+    }
+
+    fn write_all_large<'k>(
         &self,
         large: &[usize],
         key: impl Fn(usize) -> KeyRef<'k>,
         words: &[u64],
     ) -> Result<()> {
-        large.iter().try_for_each(|&i| self.write_one(Kind::Merge, key(i), words[i]))
+        large.iter().try_for_each(|&i| self.write_large(key(i), words[i]))
     }
 
     /// Gives a counter a number, whatever it had.
@@ -195,7 +203,7 @@ impl Counters {
         match &self.source {
             Source::Store(_) => {
                 self.core.check_process()?;
-                self.core.waiting.replace(key, f)
+                self.core.waiting.replace(key, |_| f())
             }
             _ => Ok((f()?, false)),
         }

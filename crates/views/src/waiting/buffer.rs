@@ -365,7 +365,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
             return f(stored, find(&tables.open, hash, key));
         }
         let progress = self.progress.read();
-        f(read(), self.sum_of(&tables, hash, key, &progress.written).as_ref())
+        f(read(), self.sum_of(&tables, hash, key, progress.written.as_ref()).as_ref())
     }
 
     /// A key's sum where the sealed ones up to `written` are in the store.
@@ -374,13 +374,13 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         tables: &Tables<K, S>,
         hash: u64,
         key: &Q,
-        written: &Option<K>,
+        written: Option<&K>,
     ) -> Option<S::Sum>
     where
         Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
     {
-        let waits = written.as_ref().is_none_or(|written| written.borrow() < key);
+        let waits = written.is_none_or(|written| written.borrow() < key);
         let sealed = if waits { find(&tables.sealed, hash, key) } else { None };
         match (sealed, find(&tables.open, hash, key)) {
             (Some(older), Some(newer)) => Some(self.how.both(older, newer)),
@@ -388,9 +388,13 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Replaces a key's sum by what `f` does to the store, while nothing of the key is written: the increments so
+    /// Replaces a key's sum, which `f` may ask for, by what it does to the store, while nothing of the key is written: the increments so
     /// far are forgotten if that succeeds. Also whether there were some.
-    pub(crate) fn replace<Q, R>(&self, key: &Q, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)>
+    pub(crate) fn replace<Q, R>(
+        &self,
+        key: &Q,
+        f: impl FnOnce(&dyn Fn() -> Option<S::Sum>) -> Result<R>,
+    ) -> Result<(R, bool)>
     where
         Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
@@ -400,7 +404,13 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         let mut guard = shard.tables.lock();
         let tables = &mut *guard;
         let mut progress = find(&tables.sealed, hash, key).is_some().then(|| self.progress.write());
-        let result = f()?;
+        let result = {
+            let (tables, progress) = (&*tables, &progress);
+            f(&|| {
+                let written = progress.as_ref().and_then(|progress| progress.written.as_ref());
+                self.sum_of(tables, hash, key, written)
+            })?
+        };
         let mut waited = false;
         if let Some((key, sum)) = take(&mut tables.open, hash, key) {
             self.gone(1, key.bytes() + S::bytes(&sum));
@@ -519,7 +529,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
                     continue 'again;
                 }
                 for i in rows.iter().map(|&i| i as usize) {
-                    sums[i] = self.sum_of(&tables, keys.hashes[i], key(i), &written);
+                    sums[i] = self.sum_of(&tables, keys.hashes[i], key(i), written.as_ref());
                 }
             }
             return (sums, at);
@@ -528,7 +538,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         let sum = |i: usize| {
             let hash = keys.hashes[i];
             let tables = &held.shards[Self::shard_of(hash)];
-            self.sum_of(tables, hash, key(i), &held.progress.written)
+            self.sum_of(tables, hash, key(i), held.progress.written.as_ref())
         };
         ((0..count).map(sum).collect(), moment())
     }

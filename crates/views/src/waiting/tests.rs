@@ -114,7 +114,7 @@ fn long_keys_are_written_before_they_take_more_than_may_wait() {
     }
     assert!((MAX / 2..MAX + MAX / 8).contains(&most), "{most}");
     // What is given a value meanwhile, what is added again while it is sealed, and a drain that fails.
-    buffer.replace(&key(1_019)[..], || Ok(())).unwrap();
+    buffer.replace(&key(1_019)[..], |_| Ok(())).unwrap();
     let write = |chunk: &[(Box<[u8]>, u64)]| {
         buffer.add(&chunk[0].0[..], int_to_word(1)).unwrap();
         Err(Error::new(ErrorKind::Io, "no"))
@@ -163,7 +163,7 @@ fn nobody_who_adds_waits_for_a_read_of_the_store_and_no_increment_is_counted_twi
     assert_eq!((buffer.with_sum(&7, || read(&add), both), reads.take()), (101, 1));
     let drain = || buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
     assert_eq!((buffer.with_sum(&7, || read(&drain), both), reads.take()), (101, 2));
-    let set = || assert!(buffer.replace(&7, || written.set(7, 5)).is_ok());
+    let set = || assert!(buffer.replace(&7, |_| written.set(7, 5)).is_ok());
     add();
     assert_eq!((buffer.with_sum(&7, || read(&set), both), reads.take()), (5, 2));
     let clear = || {
@@ -333,7 +333,7 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
                             let key = own[(random >> 33) as usize % own.len()];
                             match random >> 60 {
                                 0 => {
-                                    let set = || written.set(key, round);
+                                    let set = |_: &dyn Fn() -> Option<u64>| written.set(key, round);
                                     assert!(buffer.replace(&key, set).is_ok());
                                     right.insert(key, round);
                                 }
