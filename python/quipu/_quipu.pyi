@@ -1590,7 +1590,7 @@ class Relation:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
-class Result:
+class Result(Sequence[tuple[Any, ...]]):
     """Rows with named columns that a script answered, as of the moment it ran; a sequence of tuples.
 
     Rows hold plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``list`` (vectors too),
@@ -1629,6 +1629,25 @@ class Result:
         """
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+    def __reversed__(self) -> Iterator[tuple[Any, ...]]: ...
+    def __contains__(self, value: object, /) -> bool: ...
+    def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
+        """Return the number of the first row that is equal.
+
+        Args:
+            value: A tuple.
+            start: The first row looked at.
+            stop: The first row that is not.
+
+        Raises:
+            ValueError: There is none.
+        """
+    def count(self, value: Any) -> int:
+        """Return how many rows are equal.
+
+        Args:
+            value: A tuple.
+        """
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> tuple[Any, ...]: ...
     @overload

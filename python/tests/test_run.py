@@ -328,7 +328,7 @@ def test_an_empty_result_has_its_columns(db: quipu.Database) -> None:
     ],
 )
 def test_an_empty_result_has_the_types_that_a_full_one_has(db: quipu.Database, query: str) -> None:
-    pytest.importorskip("pyarrow")
+    pa = pytest.importorskip("pyarrow")
     db.run(":create r {k: Int => s: String?, f: Float, v: <F32; 2>, l: [Int]}")
     empty = db.run(query.replace("; ?", "\n?")).to_arrow()
     assert empty.num_rows == 0
@@ -336,7 +336,7 @@ def test_an_empty_result_has_the_types_that_a_full_one_has(db: quipu.Database, q
     full = db.run(query.replace("; ?", "\n?")).to_arrow()
     assert full.num_rows == 1
     assert empty.schema == full.schema
-    streamed = db.stream("?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 50").to_arrow()
+    streamed = pa.table(db.stream("?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 50"))
     assert streamed.schema == full.schema
 
 
