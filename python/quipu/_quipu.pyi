@@ -1599,8 +1599,9 @@ class Result(Sequence[tuple[Any, ...]]):
     Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is. There a
     column of integers is ``int64`` (``uint64`` with some past 2**63), of floats, or of integers and floats,
     ``float64``, of booleans ``bool``, of texts ``utf8``, of bytes ``binary``, of vectors of one length a
-    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers or texts, of Json the
-    extension type ``arrow.json``; each may hold nulls, and a column of nothing else is ``null``. Any other column, and
+    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers, texts, bytes or lists,
+    of Json the extension type ``arrow.json``, of Validity a ``struct`` of ``microseconds`` and ``asserted``; each may
+    hold nulls, and a column of nothing else is ``null``. What is so is taken back by ``put``. Any other column, and
     one of several types, is ``utf8`` with each value as a script would write it.
     """
 
