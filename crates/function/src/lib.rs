@@ -105,6 +105,12 @@ impl Cause {
     pub fn get<E: std::error::Error + 'static>(&self) -> Option<&E> {
         self.0.downcast_ref()
     }
+
+    /// The error, whatever it is.
+    #[must_use]
+    pub fn error(&self) -> &(dyn std::error::Error + 'static) {
+        &*self.0
+    }
 }
 
 impl PartialEq for Cause {

@@ -2,7 +2,9 @@
 
 use crate::capsule::arrow_error;
 use crate::error::{OrRaise, invalid};
+use crate::exits;
 use crate::libraries;
+use crate::python_code::attached;
 use crate::table::Table;
 use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
@@ -69,10 +71,14 @@ fn debug(name: &str, answer: &quipu::Answer) {
     let rows = if answer.len() == 1 { "row" } else { "rows" };
     let table = answer.to_table(DEBUG_ROWS_MAX);
     let text = format!("{name}: {} {rows}\n{table}{more}", answer.len());
-    Python::attach(|py| {
+    attached(|py| {
         let write = || py.import("sys")?.getattr("stderr")?.call_method1("write", (text,));
-        // The script goes on where nobody can be told.
-        let _: PyResult<_> = write();
+        // The script goes on where nobody can be told, but not past an exit.
+        if let Err(error) = write()
+            && exits::is_exit(py, &error)
+        {
+            exits::keep(error);
+        }
     });
 }
 
