@@ -36,7 +36,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates};
+pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates, mean};
 pub use budget::{Makes, UNASKED_BYTES, bytes_of};
 pub use comparison::{compare, equal};
 pub use json::{json_of, scalar_of_json};

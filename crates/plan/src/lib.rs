@@ -32,7 +32,7 @@ mod unequal;
 pub use bounds::RangeHint;
 pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};
 pub use constants::{Constant, Wanted};
-pub use head::head_types;
+pub use head::{entry_types, head_types};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
