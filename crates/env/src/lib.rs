@@ -27,6 +27,7 @@ mod pauses;
 #[cfg(unix)]
 mod real;
 mod scoped;
+mod stack;
 pub mod sync;
 mod timer;
 mod whole;
@@ -40,6 +41,7 @@ pub use pauses::Pauses;
 #[cfg(unix)]
 pub use real::{RealEnv, RealOptions};
 pub use scoped::scoped;
+pub use stack::stack_left_bytes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

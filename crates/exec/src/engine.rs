@@ -289,7 +289,7 @@ impl Engine {
             && query.options.mutation.is_none()
         {
             loop {
-                if let Some(output) = self.ask_planned(query, &parsed.text, run, &cancelled)? {
+                if let Some(output) = self.ask_planned(query, &parsed, run, &cancelled)? {
                     return Ok(output);
                 }
             }
@@ -320,7 +320,7 @@ impl Engine {
     fn ask_planned(
         &self,
         query: &syntax::Query,
-        text: &Arc<str>,
+        parsed: &Parsed,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
     ) -> Result<Option<Output>> {
@@ -334,7 +334,8 @@ impl Engine {
         let (plan, relations) = planned?;
         drop(snapshot);
         let planned = Arc::new(Planned {
-            text: Arc::clone(text),
+            text: Arc::clone(&parsed.text),
+            levels: parsed.levels,
             query: query.clone(),
             plan,
             relations,

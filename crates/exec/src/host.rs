@@ -108,7 +108,8 @@ pub trait Host: Send + Sync {
 /// all are looked at, also those that may never run.
 #[must_use]
 pub fn may_change(text: &str) -> bool {
-    match syntax::parse(text) {
+    let script = crate::nesting::parse(text).map(|(script, _)| script);
+    match script {
         Ok(Script::Query(query)) => changes(&query),
         Ok(Script::System(op)) => crate::system::is_change(&op),
         Ok(Script::Imperative(statements)) => statements.iter().any(is_change),

@@ -31,6 +31,7 @@ mod kept;
 mod meter;
 mod mutate;
 mod needed;
+mod nesting;
 mod numbers;
 mod outlet;
 mod output;

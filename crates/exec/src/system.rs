@@ -134,7 +134,7 @@ pub(crate) fn set(
                 }
                 for text in put.iter().chain(rm).chain(replace) {
                     // A trigger that cannot be read is told now, not when rows change.
-                    syntax::parse(text).map_err(|problems| {
+                    crate::nesting::parse(text).map_err(|problems| {
                         let what = problems.first().map_or("", |problem| problem.message.as_str());
                         Error::value(format!("a trigger cannot be read: {what}"), name.span)
                     })?;

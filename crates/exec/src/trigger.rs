@@ -27,7 +27,7 @@ pub(crate) fn of(settings: &Settings, op: MutationOp) -> &[String] {
 /// # Errors
 /// Text that is no query.
 pub(crate) fn query(text: &str) -> Result<Query> {
-    match syntax::parse(text)? {
+    match crate::nesting::parse(text)?.0 {
         Script::Query(query) => Ok(query),
         _ => Err(Error::value("a trigger is a single query", Span::default())),
     }

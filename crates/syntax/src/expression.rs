@@ -95,9 +95,7 @@ impl Parser<'_> {
                 (Expr::Call { name, args, span }, 1 + left.levels.max(right.levels))
             }
         };
-        if levels > LEVELS_MAX {
-            return Err(self.too_deep(at, LEVELS_MAX));
-        }
+        self.note_levels(levels, LEVELS_MAX, at)?;
         done.push(Operand { expr, span, levels, chain });
         Ok(())
     }
@@ -124,9 +122,7 @@ impl Parser<'_> {
             let name = Ident { text: function.to_owned(), span: prefix.span };
             let span = Span { start: prefix.span.start, end: operand.span.end };
             let levels = operand.levels + 1;
-            if levels > LEVELS_MAX {
-                return Err(self.too_deep(prefix.span, LEVELS_MAX));
-            }
+            self.note_levels(levels, LEVELS_MAX, prefix.span)?;
             let expr = Expr::Call { name, args: vec![operand.expr], span };
             operand = Operand { expr, span, levels, chain: None };
         }
@@ -241,16 +237,12 @@ impl Parser<'_> {
             levels = levels.max(item.levels);
             Ok(item.expr)
         })?;
-        if levels >= LEVELS_MAX {
-            return Err(self.too_deep(self.before.span, LEVELS_MAX));
-        }
+        self.note_levels(levels + 1, LEVELS_MAX, self.before.span)?;
         Ok((exprs, levels + 1))
     }
 
     fn one_level_up(&mut self, expr: Expr, levels: u32) -> Parse<Operand> {
-        if levels >= LEVELS_MAX {
-            return Err(self.too_deep(self.before.span, LEVELS_MAX));
-        }
+        self.note_levels(levels + 1, LEVELS_MAX, self.before.span)?;
         Ok(Operand { levels: levels + 1, ..Operand::leaf(expr) })
     }
 

@@ -56,6 +56,15 @@ pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
     read(text, "script", script)
 }
 
+/// The same of a script that nests at most so many levels deep, where that is less than the language allows: the stack of who walks it may have room for
+/// no more. Also how many levels it has.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_within(text: &str, levels_max: u32) -> Result<(Script, u32), Vec<Diagnostic>> {
+    read_within(text, "script", levels_max, script)
+}
+
 fn script(parser: &mut Parser<'_>) -> Parse<Script> {
     match parser.token.kind {
         Kind::ColonColon => parser.system_op().map(Script::System),
@@ -116,16 +125,26 @@ fn read<T>(
     whole: &str,
     tree: impl FnOnce(&mut Parser<'_>) -> Parse<T>,
 ) -> Result<T, Vec<Diagnostic>> {
+    read_within(text, whole, u32::MAX, tree).map(|(tree, _)| tree)
+}
+
+fn read_within<T>(
+    text: &str,
+    whole: &str,
+    levels_max: u32,
+    tree: impl FnOnce(&mut Parser<'_>) -> Parse<T>,
+) -> Result<(T, u32), Vec<Diagnostic>> {
     if text.len() > SCRIPT_BYTES_MAX {
         let mib = SCRIPT_BYTES_MAX >> 20;
         let message = format!("a script has at most {mib} MiB");
         let hint = Some("give rows as a parameter, or load them in bulk".to_owned());
         return Err(vec![Diagnostic { message, span: Span::default(), hint }]);
     }
-    let mut parser = Parser::new(text);
+    let mut parser = Parser::new(text).within(levels_max);
     let mut result = tree(&mut parser);
     if result.is_ok() && !parser.at(Kind::End) {
         result = Err(parser.unexpected(format_args!("the end of the {whole}")));
     }
-    parser.finish(result)
+    let deepest = parser.deepest();
+    parser.finish(result).map(|tree| (tree, deepest))
 }

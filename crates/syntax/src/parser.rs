@@ -47,6 +47,10 @@ pub(crate) struct Parser<'a> {
     /// Braces that were opened and not closed.
     pub(crate) braces: u32,
     depth: u32,
+    /// Levels that are allowed, where those are fewer than the language allows.
+    levels_max: u32,
+    /// The most levels so far.
+    deepest: u32,
     mistakes: Vec<Diagnostic>,
     /// Whether the first mistake was met where the text ends.
     cut_short: bool,
@@ -59,7 +63,19 @@ impl<'a> Parser<'a> {
         let ahead = lexer.next_token();
         let before = Token { kind: Kind::End, span: Span::default(), spaced: false };
         let mistakes = Vec::new();
-        Self { text, lexer, token, ahead, before, braces: 0, depth: 0, mistakes, cut_short: false }
+        Self {
+            text,
+            lexer,
+            token,
+            ahead,
+            before,
+            braces: 0,
+            depth: 0,
+            levels_max: u32::MAX,
+            deepest: 0,
+            mistakes,
+            cut_short: false,
+        }
     }
 
     /// The result, unless there were mistakes.
@@ -175,13 +191,38 @@ impl<'a> Parser<'a> {
 
     /// Reads something one level deeper.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= NESTING_MAX {
-            return Err(self.too_deep(self.token.span, NESTING_MAX));
+        let levels_max = self.levels_max.min(NESTING_MAX);
+        if self.depth >= levels_max {
+            return Err(self.too_deep(self.token.span, levels_max));
         }
         self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         let result = read(self);
         self.depth -= 1;
         result
+    }
+
+    /// The same parser, allowed so many levels at most.
+    pub(crate) fn within(self, levels_max: u32) -> Self {
+        Self { levels_max, ..self }
+    }
+
+    /// The most levels that were read.
+    pub(crate) fn deepest(&self) -> u32 {
+        self.deepest
+    }
+
+    /// Notes how many levels the tree of an expression has that ends at `span`.
+    ///
+    /// # Errors
+    /// More than `levels_max`, or than are allowed here.
+    pub(crate) fn note_levels(&mut self, levels: u32, levels_max: u32, span: Span) -> Parse<()> {
+        let levels_max = self.levels_max.min(levels_max);
+        if levels > levels_max {
+            return Err(self.too_deep(span, levels_max));
+        }
+        self.deepest = self.deepest.max(levels);
+        Ok(())
     }
 
     pub(crate) fn too_deep(&mut self, span: Span, levels_max: u32) -> Reported {

@@ -50,6 +50,8 @@ pub(super) struct Aim {
 pub(super) struct Parsed {
     pub(super) text: Arc<str>,
     pub(super) script: Script,
+    /// How deep it nests.
+    pub(super) levels: u32,
     /// Whether it was asked for again: of what runs once, nothing is kept.
     again: AtomicBool,
     ways: Mutex<Vec<Kept<Way>>>,
@@ -65,10 +67,11 @@ struct Kept<T> {
 }
 
 impl Parsed {
-    pub(super) fn new(text: Arc<str>, script: Script) -> Self {
+    pub(super) fn new(text: Arc<str>, script: Script, levels: u32) -> Self {
         Self {
             text,
             script,
+            levels,
             again: AtomicBool::new(false),
             ways: Mutex::default(),
             aims: Mutex::default(),

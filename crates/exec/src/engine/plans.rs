@@ -7,6 +7,7 @@
 
 use super::parsed::Parsed;
 use crate::error::Result;
+use crate::nesting;
 use crate::query::Relation;
 use env::sync::Mutex;
 use hashbrown::HashMap;
@@ -23,6 +24,8 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 /// A query that was planned before.
 pub(super) struct Planned {
     pub(super) text: Arc<str>,
+    /// How deep it nests.
+    pub(super) levels: u32,
     pub(super) query: syntax::Query,
     pub(super) plan: Plan,
     pub(super) relations: Vec<Relation>,
@@ -44,9 +47,10 @@ struct Kept {
 }
 
 impl Plans {
-    /// The plan of a text.
+    /// The plan of a text, if this thread's stack has room for it.
     pub(super) fn get(&self, text: &str) -> Option<Arc<Planned>> {
-        self.kept.lock().plans.get(text).cloned()
+        let planned = self.kept.lock().plans.get(text).cloned()?;
+        (planned.levels <= nesting::levels_max()).then_some(planned)
     }
 
     /// Lets one go.
@@ -90,7 +94,7 @@ impl Plans {
         let kept = self.kept.lock();
         let parsed = kept.scripts.get(text)?;
         parsed.note_again();
-        Some(Arc::clone(parsed))
+        Some(Arc::clone(parsed)).filter(|parsed| parsed.levels <= nesting::levels_max())
     }
 
     /// A text as a script.
@@ -102,7 +106,8 @@ impl Plans {
             return Ok(parsed);
         }
         let text: Arc<str> = text.into();
-        let parsed = Arc::new(Parsed::new(Arc::clone(&text), syntax::parse(&text)?));
+        let (script, levels) = nesting::parse(&text)?;
+        let parsed = Arc::new(Parsed::new(Arc::clone(&text), script, levels));
         if text.len() <= TEXT_BYTES_MAX {
             let dropped = keep(&mut self.kept.lock().scripts, text, Arc::clone(&parsed));
             drop(dropped);
