@@ -18,37 +18,69 @@ const KEPT_MAX: usize = 16;
 /// Matches that are taken between two questions for memory.
 const PART_ITEMS: usize = 1024;
 
-/// Most bytes of one compiled expression.
-const COMPILED_BYTES_MAX: usize = 4 << 20;
+/// Of those, how many may be large: together they take at most 40 MiB of a thread.
+const LARGE_KEPT_MAX: usize = 4;
+
+/// Most bytes of one compiled expression: what the crate `regex` allows by default. `^\w{1,128}$` takes about half of it.
+const COMPILED_BYTES_MAX: usize = 10 << 20;
+
+/// Bytes of a compiled expression that the query's memory is not asked for.
+const SMALL_BYTES_MAX: usize = 256 << 10;
+
+/// A compiled expression, and whether it is larger than [`SMALL_BYTES_MAX`].
+type Kept = (Regex, bool);
 
 thread_local! {
     /// The last used stands last.
-    static KEPT: RefCell<Vec<Regex>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The expression of argument 2.
-fn compiled(call: Call<'_>) -> Result<Regex, Failure> {
+fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
     let pattern = call.text(1)?;
     KEPT.with_borrow_mut(|kept| {
-        let regex = match kept.iter().rposition(|regex| regex.as_str() == pattern) {
+        let found = kept.iter().rposition(|(regex, _)| regex.as_str() == pattern);
+        let (regex, is_large) = match found {
             Some(i) => kept.remove(i),
-            None => regex::RegexBuilder::new(pattern)
-                .size_limit(COMPILED_BYTES_MAX)
-                .build()
-                .map_err(|error| call.fail(format_args!("not a regular expression: {error}")))?,
+            None => compile(call, pattern, ambient)?,
         };
+        if is_large && kept.iter().filter(|(_, is_large)| *is_large).count() == LARGE_KEPT_MAX {
+            let first = kept.iter().position(|(_, is_large)| *is_large);
+            first.map(|first| kept.remove(first));
+        }
         if kept.len() == KEPT_MAX {
             kept.remove(0);
         }
-        kept.push(regex.clone());
+        kept.push((regex.clone(), is_large));
         Ok(regex)
     })
 }
 
-pub(crate) fn regex_matches(args: &[Value]) -> Result<Value, Failure> {
+/// Compiles an expression; asks for memory before it makes a large one.
+fn compile(call: Call<'_>, pattern: &str, ambient: &dyn Ambient) -> Result<Kept, Failure> {
+    let build = |bytes_max| regex::RegexBuilder::new(pattern).size_limit(bytes_max).build();
+    let refused = |error| {
+        match error {
+        regex::Error::CompiledTooBig(_) => call.fail(format_args!(
+            "the regular expression would take more than {COMPILED_BYTES_MAX} bytes when compiled, and no more are allowed"
+        )),
+        error => call.fail(format_args!("not a regular expression: {error}")),
+    }
+    };
+    match build(SMALL_BYTES_MAX) {
+        // How large it becomes is known only afterwards.
+        Err(regex::Error::CompiledTooBig(_)) => {
+            ambient.ask(COMPILED_BYTES_MAX as u64)?;
+            Ok((build(COMPILED_BYTES_MAX).map_err(refused)?, true))
+        }
+        built => Ok((built.map_err(refused)?, false)),
+    }
+}
+
+pub(crate) fn regex_matches(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_matches", args);
     let text = call.text(0)?;
-    Ok(Value::Bool(compiled(call)?.is_match(text)))
+    Ok(Value::Bool(compiled(call, ambient)?.is_match(text)))
 }
 
 pub(crate) fn regex_replace(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
@@ -62,7 +94,7 @@ pub(crate) fn regex_replace_all(args: &[Value], ambient: &dyn Ambient) -> Result
 /// Replaces up to `count` matches; `$1`, `${1}` and `${name}` stand for groups.
 fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value, Failure> {
     let (text, replacement) = (call.text(0)?, call.text(2)?);
-    let regex = compiled(call)?;
+    let regex = compiled(call, ambient)?;
     let groups = replacement.matches('$').count();
     let mut found = Growing::new(ambient);
     let mut copied = 0;
@@ -91,7 +123,7 @@ fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value,
 pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_extract", args);
     let text = call.text(0)?;
-    let regex = compiled(call)?;
+    let regex = compiled(call, ambient)?;
     let mut matches = regex.find_iter(text).peekable();
     let mut found = Vec::new();
     while matches.peek().is_some() {
@@ -115,10 +147,10 @@ pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Val
 }
 
 /// The first match, or null.
-pub(crate) fn regex_extract_first(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn regex_extract_first(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_extract_first", args);
     let text = call.text(0)?;
-    let regex = compiled(call)?;
+    let regex = compiled(call, ambient)?;
     let found = regex.find(text).map(|found| Value::Str(found.as_str().to_owned()));
     Ok(found.unwrap_or(Value::Null))
 }
@@ -143,10 +175,40 @@ mod tests {
         );
         assert!(evaluate("regex_matches('abc', '(')").is_err());
         assert!(evaluate("regex_matches('abc', '(((a{100}){100}){100}){100}')").is_err());
+        check(r"regex_matches('abc', '^\w{1,128}$')", "true");
+        let large = evaluate(r"regex_matches('abc', '\w{1000}')").unwrap_err().message;
+        assert!(large.contains("10485760 bytes when compiled"), "{large}");
+        // More large ones than are kept, twice.
+        for i in (100..107).chain(100..107) {
+            check(&format!(r"regex_matches('abc', '^\w{{1,{i}}}$')"), "true");
+        }
         // More patterns than are kept, twice.
         for i in (0..40).chain(0..40) {
             check(&format!("regex_matches('{i}', '^{i}$')"), "true");
         }
+    }
+
+    #[test]
+    fn a_large_expression_is_counted_against_the_memory_of_its_query() {
+        struct Full;
+        impl Ambient for Full {
+            fn now_us(&self) -> i64 {
+                0
+            }
+            fn random(&self) -> u64 {
+                0
+            }
+            fn ask(&self, bytes: u64) -> Result<(), Failure> {
+                Err(Failure::limit(format!("{bytes} asked for")))
+            }
+        }
+        let matches = |pattern: &str| {
+            let args = [Value::Str("abc".to_owned()), Value::Str(pattern.to_owned())];
+            lookup("regex_matches").unwrap().apply(&args, &Full)
+        };
+        assert_eq!(matches("^b"), Ok(Value::Bool(false)));
+        let failure = matches(r"^\w{1,127}$").unwrap_err();
+        assert!(failure.is_limit && failure.message.contains("10485760"), "{failure:?}");
     }
 
     #[test]

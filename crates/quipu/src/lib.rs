@@ -54,7 +54,7 @@ pub use exec::{
     ChangeKind, Changed, ChangedBy, ColumnOf, Files, FixedRule, GoOn, RuleCall, ShortText, Words,
     may_change, words,
 };
-pub use export::{ExportFormat, export_file, in_the_database, write_beside};
+pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
 pub use function::{Accumulate, Cause, Failure};
 pub use ingest;
 pub use model::{

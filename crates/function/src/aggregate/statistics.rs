@@ -87,9 +87,37 @@ impl Accumulate for Product {
     }
 }
 
-/// variance and std_dev of a sample (over n - 1), by Welford's method, which does not cancel where the mean is large.
+/// A number as the sum of both.
+#[derive(Clone, Copy)]
+struct Parts {
+    whole: i128,
+    rest: f64,
+}
+
+impl Parts {
+    /// Floats below this have a whole part that fits, also as a difference.
+    const WHOLE_MAX: f64 = (1_u128 << 100) as f64;
+
+    fn of(number: Number) -> Self {
+        match number {
+            Number::Int(whole) => Self { whole, rest: 0.0 },
+            Number::Float(float) if float.abs() < Self::WHOLE_MAX => {
+                Self { whole: float.trunc() as i128, rest: float.fract() }
+            }
+            Number::Float(rest) => Self { whole: 0, rest },
+        }
+    }
+
+    fn distance(self, from: Self) -> f64 {
+        (self.whole - from.whole) as f64 + (self.rest - from.rest)
+    }
+}
+
+/// variance and std_dev of a sample (over n - 1), by Welford's method, which does not cancel where the mean is large. It is
+/// applied to the distances from the first number, which of integers are exact: as floats, those near `2^60` are multiples of 256.
 pub(super) struct Spread {
     name: &'static str,
+    first: Option<Parts>,
     count: f64,
     mean: f64,
     squares: f64,
@@ -97,7 +125,7 @@ pub(super) struct Spread {
 
 impl Spread {
     pub(super) fn variance() -> Self {
-        Self { name: "variance", count: 0.0, mean: 0.0, squares: 0.0 }
+        Self { name: "variance", first: None, count: 0.0, mean: 0.0, squares: 0.0 }
     }
 
     pub(super) fn std_dev() -> Self {
@@ -107,7 +135,8 @@ impl Spread {
 
 impl Accumulate for Spread {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
-        let number = number(self.name, value)?.to_float();
+        let number = Parts::of(number(self.name, value)?);
+        let number = number.distance(*self.first.get_or_insert(number));
         self.count += 1.0;
         let distance = number - self.mean;
         self.mean += distance / self.count;
