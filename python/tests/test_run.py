@@ -10,6 +10,7 @@ import time
 import types
 import uuid
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,6 +50,46 @@ def test_a_result_is_a_sequence_of_rows_with_names(db: quipu.Database) -> None:
         result[3]
     with pytest.raises(IndexError):
         result[-4]
+    assert isinstance(result, Sequence)
+    assert list(reversed(result)) == rows[::-1]
+    assert (result.index((1, "a")), result.index((3, None), 1), result.index((3, None), -1)) == (1, 2, 2)
+    with pytest.raises(ValueError, match="not in list"):
+        result.index((1, "a"), 0, 1)
+    assert (result.count((1, "a")), result.count((9, "a"))) == (1, 0)
+    assert (1, "a") in result and (9, "a") not in result
+
+
+def test_there_are_weak_references_to_all_objects(db: quipu.Database, tmp_path: Path) -> None:
+    blobs = db.blobs("b")
+    blobs[1] = b"x"
+    made: list[Any] = [
+        db,
+        db.graph("cites"),
+        blobs,
+        db.counters("c"),
+        db.relation("cites"),
+        db.run("?[a] <- [[1]]"),
+        db.stream("?[a] <- [[1]]"),
+        db.backup(tmp_path / "b.qbak"),
+        db.transaction(),
+    ]
+    for one in made:
+        assert weakref.ref(one)() is one
+    weak = weakref.ref(result := db.run("?[a] <- [[1]]"))
+    assert weak() is result
+    del result
+    assert weak() is None
+
+
+def test_names_in_backquotes(db: quipu.Database) -> None:
+    db.graph("ci-tes").upsert_many([1, 2], [2, 3])
+    db.counters("hits-a").add(7, 3)
+    assert db.run("?[a, b] := *`ci-tes`{src: a, dst: b}").rows() == [(1, 2), (2, 3)]
+    assert db.run("?[k, n] := *`hits-a`[k, n]").rows() == [(7, 3)]
+    db.run("?[src, dst] <- [[3, 4]] :put `ci-tes` {src, dst}")
+    assert len(db.graph("ci-tes")) == 3
+    with pytest.raises(quipu.InvalidInputError, match="backquotes"):
+        db.run("?[a] := *ci-tes{src: a}")
 
 
 def test_scripts_ask_graphs_whose_vertices_are_text(db: quipu.Database) -> None:

@@ -14,7 +14,7 @@ use std::time::Instant;
 const STEP_MS: u64 = 100;
 
 /// What a backup consists of, and what it cost.
-#[pyclass(module = "quipu", frozen, get_all)]
+#[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct BackupReport {
     files: u64,
     linked: u64,
@@ -44,7 +44,7 @@ impl BackupReport {
 }
 
 /// What was restored.
-#[pyclass(module = "quipu", frozen, get_all)]
+#[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct RestoreReport {
     files: u64,
     bytes: u64,

@@ -26,7 +26,7 @@ const ROWS_A_BATCH: usize = 4096;
 const QUICK_BYTES_MAX: usize = 1 << 16;
 
 /// Blobs, seen through the database or a transaction.
-#[pyclass(module = "quipu", frozen, mapping)]
+#[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Blobs {
     blobs: Own<quipu::Blobs>,
     pub(crate) database: quipu::Database,

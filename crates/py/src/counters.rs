@@ -20,7 +20,7 @@ use quipu::{
 const ROWS_A_BATCH: usize = 1 << 16;
 
 /// Counters, seen through the database or a transaction.
-#[pyclass(module = "quipu", frozen, mapping)]
+#[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Counters {
     counters: Own<quipu::Counters>,
     pub(crate) database: quipu::Database,

@@ -18,7 +18,7 @@ use std::time::Instant;
 const STEP_MS: u64 = 100;
 
 /// What an import did.
-#[pyclass(module = "quipu", frozen, get_all)]
+#[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct ImportReport {
     edges: u64,
     rows: u64,

@@ -23,7 +23,7 @@ const COLLECTED_MIN: usize = 700;
 const ROWS_SHOWN: usize = 10;
 
 /// Rows with named columns, as of the moment the script ran.
-#[pyclass(module = "quipu", name = "Result", frozen)]
+#[pyclass(module = "quipu", name = "Result", frozen, weakref)]
 pub(crate) struct Answer {
     answer: quipu::Answer,
     /// The same for Arrow, made when it is first asked for.
@@ -233,6 +233,33 @@ impl Answer {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.rows(py)?.call_method0("__iter__")
+    }
+
+    fn __contains__<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<bool> {
+        self.rows(py)?.as_any().contains(value)
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method0("__reversed__")
+    }
+
+    #[pyo3(signature = (value, start = 0, stop = isize::MAX, /))]
+    fn index<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+        start: isize,
+        stop: isize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method1("index", (value, start, stop))
+    }
+
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method1("count", (value,))
     }
 
     fn __getitem__<'py>(

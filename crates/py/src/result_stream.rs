@@ -112,7 +112,7 @@ enum State {
 }
 
 /// Parts of a result, as of the moment the script began.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct ResultStream {
     columns: Vec<String>,
     schema: Arc<Schema>,
