@@ -10,8 +10,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as _Sequence
-
 from ._processes import refuse_to_pickle
 from ._quipu import (
     BackupReport,
@@ -49,7 +47,6 @@ from .errors import (
 )
 
 refuse_to_pickle()
-_Sequence.register(Result)
 
 __all__ = [
     "BackupReport",

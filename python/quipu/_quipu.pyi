@@ -912,7 +912,11 @@ class Counters:
     >>> c[7]
     4
 
-    Reading a sum of integers that left the range of ``int64`` raises :class:`quipu.LimitError`. Any call raises
+    Only the number at the moment of reading is judged: a sum of integers may leave the range of ``int64`` and come
+    back. While it is past it, reading that counter alone raises :class:`quipu.LimitError`; in arrays it is the end of
+    the range, ``2**63 - 1`` or ``-2**63``, which is no number of a counter. One call or transaction that adds more than
+    ``int64`` to a key raises :class:`quipu.LimitError` and adds nothing. Sums of floats depend on the order of
+    additions in their last digits. Any call raises
     :class:`quipu.InvalidInputError` after the counters were dropped, their database closed or their transaction ended,
     and where a key is out of range; :class:`TypeError` where a key or a number is of another type. Any write raises
     :class:`quipu.PoisonedError` after a failed write.
@@ -1421,8 +1425,8 @@ class Graph:
         """Write all edges to a Parquet file, as of now, and return how many.
 
         Args:
-            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are followed;
-                a named pipe or a device is written into.
+            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
+                followed; a named pipe or a device is written into.
 
         Raises:
             InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
@@ -1431,8 +1435,8 @@ class Graph:
         """Write all edges to a CSV file with a header, as of now, and return how many.
 
         Args:
-            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are followed;
-                a named pipe or a device is written into.
+            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
+                followed; a named pipe or a device is written into.
 
         Raises:
             InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
@@ -1594,7 +1598,7 @@ class Relation:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
-class Result:
+class Result(Sequence[tuple[Any, ...]]):
     """Rows with named columns that a script answered, as of the moment it ran; a sequence of tuples.
 
     Rows hold plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``list`` (vectors too),
@@ -1603,8 +1607,9 @@ class Result:
     Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is. There a
     column of integers is ``int64`` (``uint64`` with some past 2**63), of floats, or of integers and floats,
     ``float64``, of booleans ``bool``, of texts ``utf8``, of bytes ``binary``, of vectors of one length a
-    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers or texts, of Json the
-    extension type ``arrow.json``; each may hold nulls, and a column of nothing else is ``null``. Any other column, and
+    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers, texts, bytes or lists,
+    of Json the extension type ``arrow.json``, of Validity a ``struct`` of ``microseconds`` and ``asserted``; each may
+    hold nulls, and a column of nothing else is ``null``. What is so is taken back by ``put``. Any other column, and
     one of several types, is ``utf8`` with each value as a script would write it.
     """
 
@@ -1633,20 +1638,29 @@ class Result:
         """
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
-    @overload
-    def __getitem__(self, index: SupportsIndex, /) -> tuple[Any, ...]: ...
-    @overload
-    def __getitem__(self, index: slice, /) -> list[tuple[Any, ...]]: ...
-    def __contains__(self, value: object, /) -> bool: ...
     def __reversed__(self) -> Iterator[tuple[Any, ...]]: ...
-    def index(self, value: object, start: int = 0, stop: int = ..., /) -> int:
-        """Return the place of the first row that equals ``value``, from ``start`` and before ``stop``.
+    def __contains__(self, value: object, /) -> bool: ...
+    def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
+        """Return the number of the first row that is equal.
+
+        Args:
+            value: A tuple.
+            start: The first row looked at.
+            stop: The first row that is not.
 
         Raises:
             ValueError: There is none.
         """
-    def count(self, value: object, /) -> int:
-        """Return how many rows equal ``value``."""
+    def count(self, value: Any) -> int:
+        """Return how many rows are equal.
+
+        Args:
+            value: A tuple.
+        """
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> tuple[Any, ...]: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[tuple[Any, ...]]: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...

@@ -10,7 +10,6 @@ import time
 import types
 import uuid
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,35 +49,6 @@ def test_a_result_is_a_sequence_of_rows_with_names(db: quipu.Database) -> None:
         result[3]
     with pytest.raises(IndexError):
         result[-4]
-    assert isinstance(result, Sequence)
-    assert list(reversed(result)) == rows[::-1]
-    assert (result.index((1, "a")), result.index((3, None), 1), result.index((3, None), -1)) == (1, 2, 2)
-    with pytest.raises(ValueError, match="not in list"):
-        result.index((1, "a"), 0, 1)
-    assert (result.count((1, "a")), result.count((9, "a"))) == (1, 0)
-    assert (1, "a") in result and (9, "a") not in result
-
-
-def test_there_are_weak_references_to_all_objects(db: quipu.Database, tmp_path: Path) -> None:
-    blobs = db.blobs("b")
-    blobs[1] = b"x"
-    made: list[Any] = [
-        db,
-        db.graph("cites"),
-        blobs,
-        db.counters("c"),
-        db.relation("cites"),
-        db.run("?[a] <- [[1]]"),
-        db.stream("?[a] <- [[1]]"),
-        db.backup(tmp_path / "b.qbak"),
-        db.transaction(),
-    ]
-    for one in made:
-        assert weakref.ref(one)() is one
-    weak = weakref.ref(result := db.run("?[a] <- [[1]]"))
-    assert weak() is result
-    del result
-    assert weak() is None
 
 
 def test_names_in_backquotes(db: quipu.Database) -> None:
@@ -357,6 +327,35 @@ def test_an_empty_result_has_its_columns(db: quipu.Database) -> None:
     assert result.columns == ["a", "b"]
     pytest.importorskip("pyarrow")
     assert result.to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 5",
+        "?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 5 :order -k :limit 3",
+        "?[k, s, f, v, l] := *r{k: 7, s, f, v, l}, k = 7",
+        "?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 5; ?[k, s, f, v, l] := *r{k, s, f, v, l}, k < 0",
+    ],
+)
+def test_an_empty_result_has_the_types_that_a_full_one_has(db: quipu.Database, query: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    db.run(":create r {k: Int => s: String?, f: Float, v: <F32; 2>, l: [Int]}")
+    empty = db.run(query.replace("; ?", "\n?")).to_arrow()
+    assert empty.num_rows == 0
+    db.run("?[k, s, f, v, l] <- [[7, 'a', 0.5, vec([1.0, 2.0]), [1]]] :put r {k => s, f, v, l}")
+    full = db.run(query.replace("; ?", "\n?")).to_arrow()
+    assert full.num_rows == 1
+    assert empty.schema == full.schema
+    streamed = pa.table(db.stream("?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 50"))
+    assert streamed.schema == full.schema
+
+
+def test_an_empty_result_of_aggregates_has_types(db: quipu.Database) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    db.run(":create r {k: Int => s: String}")
+    types = db.run("?[s, count(k), sum(k), max(k)] := *r{k, s}").to_arrow().schema.types
+    assert types == [pyarrow.large_string(), pyarrow.int64(), pyarrow.float64(), pyarrow.int64()]
 
 
 def test_a_runaway_query_ends_at_its_timeout(db: quipu.Database) -> None:

@@ -3,8 +3,12 @@
 //! # Why a cache
 //! A value cannot hold a compiled expression, and compiling costs thousands of times what matching a short string does. Each thread
 //! keeps the few last used; one pattern of a query over a million rows is compiled once.
+//!
+//! # Why compiled in steps
+//! How large a compiled expression becomes is not known before: `^\w{1,128}$` takes some megabytes, for a letter is one of 140,000. So it is tried within a little,
+//! and each further step is asked of the query's memory.
 
-use crate::budget::{Growing, bytes_of, reserve};
+use crate::budget::{Growing, ask, bytes_of, reserve};
 use crate::call::Call;
 use crate::{Ambient, Failure, TEXT_BYTES_MAX};
 use base::STEPS;
@@ -18,17 +22,20 @@ const KEPT_MAX: usize = 16;
 /// Matches that are taken between two questions for memory.
 const PART_ITEMS: usize = 1024;
 
-/// Of those, how many may be large: together they take at most 40 MiB of a thread.
-const LARGE_KEPT_MAX: usize = 4;
+/// Bytes within which an expression is compiled, one step after the other. The last is what the crate takes unless it is told otherwise.
+const COMPILED_BYTES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, COMPILED_BYTES_MAX];
 
-/// Most bytes of one compiled expression: what the crate `regex` allows by default. `^\w{1,128}$` takes about half of it.
+/// Most bytes of one compiled expression.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
 
-/// Bytes of a compiled expression that the query's memory is not asked for.
-const SMALL_BYTES_MAX: usize = 256 << 10;
+/// Bytes of the expressions that a thread keeps, besides the last used.
+const KEPT_BYTES_MAX: usize = 8 << 20;
 
-/// A compiled expression, and whether it is larger than [`SMALL_BYTES_MAX`].
-type Kept = (Regex, bool);
+/// An expression, and the step that it was compiled within.
+struct Kept {
+    regex: Regex,
+    bytes: usize,
+}
 
 thread_local! {
     /// The last used stands last.
@@ -39,42 +46,39 @@ thread_local! {
 fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
     let pattern = call.text(1)?;
     KEPT.with_borrow_mut(|kept| {
-        let found = kept.iter().rposition(|(regex, _)| regex.as_str() == pattern);
-        let (regex, is_large) = match found {
+        let last = match kept.iter().rposition(|one| one.regex.as_str() == pattern) {
             Some(i) => kept.remove(i),
             None => compile(call, pattern, ambient)?,
         };
-        if is_large && kept.iter().filter(|(_, is_large)| *is_large).count() == LARGE_KEPT_MAX {
-            let first = kept.iter().position(|(_, is_large)| *is_large);
-            first.map(|first| kept.remove(first));
+        let regex = last.regex.clone();
+        let mut bytes: usize = kept.iter().map(|one| one.bytes).sum();
+        while kept.len() >= KEPT_MAX || bytes > KEPT_BYTES_MAX && !kept.is_empty() {
+            bytes -= kept.remove(0).bytes;
         }
-        if kept.len() == KEPT_MAX {
-            kept.remove(0);
-        }
-        kept.push((regex.clone(), is_large));
+        kept.push(last);
         Ok(regex)
     })
 }
 
-/// Compiles an expression; asks for memory before it makes a large one.
 fn compile(call: Call<'_>, pattern: &str, ambient: &dyn Ambient) -> Result<Kept, Failure> {
-    let build = |bytes_max| regex::RegexBuilder::new(pattern).size_limit(bytes_max).build();
-    let refused = |error| {
-        match error {
-        regex::Error::CompiledTooBig(_) => call.fail(format_args!(
-            "the regular expression would take more than {COMPILED_BYTES_MAX} bytes when compiled, and no more are allowed"
-        )),
-        error => call.fail(format_args!("not a regular expression: {error}")),
-    }
-    };
-    match build(SMALL_BYTES_MAX) {
-        // How large it becomes is known only afterwards.
-        Err(regex::Error::CompiledTooBig(_)) => {
-            ambient.ask(COMPILED_BYTES_MAX as u64)?;
-            Ok((build(COMPILED_BYTES_MAX).map_err(refused)?, true))
+    for (step, bytes) in COMPILED_BYTES.into_iter().enumerate() {
+        // Most fit into the first step, of which a thread keeps few.
+        if step > 0 {
+            ask(bytes as u64, ambient)?;
         }
-        built => Ok((built.map_err(refused)?, false)),
+        match regex::RegexBuilder::new(pattern).size_limit(bytes).build() {
+            Ok(regex) => return Ok(Kept { regex, bytes }),
+            Err(regex::Error::CompiledTooBig(_)) => {}
+            Err(error) => {
+                return Err(call.fail(format_args!("not a regular expression: {error}")));
+            }
+        }
     }
+    let what = format_args!(
+        "the regular expression takes more than {COMPILED_BYTES_MAX} bytes once it is compiled"
+    );
+    let hint = "repeat less often, or write [0-9A-Za-z_] for \\w and [0-9] for \\d: those that know all scripts are long";
+    Err(call.fail(what).hint(hint))
 }
 
 pub(crate) fn regex_matches(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
@@ -174,41 +178,19 @@ mod tests {
          regex_extract_first('abc', 'x') => null",
         );
         assert!(evaluate("regex_matches('abc', '(')").is_err());
-        assert!(evaluate("regex_matches('abc', '(((a{100}){100}){100}){100}')").is_err());
-        check(r"regex_matches('abc', '^\w{1,128}$')", "true");
-        let large = evaluate(r"regex_matches('abc', '\w{1000}')").unwrap_err().message;
-        assert!(large.contains("10485760 bytes when compiled"), "{large}");
-        // More large ones than are kept, twice.
-        for i in (100..107).chain(100..107) {
-            check(&format!(r"regex_matches('abc', '^\w{{1,{i}}}$')"), "true");
+        let failure = evaluate("regex_matches('abc', '(((a{100}){100}){100}){100}')").unwrap_err();
+        let wanted = "takes more than 10485760 bytes once it is compiled";
+        assert!(failure.message.contains(wanted), "{failure:?}");
+        // What users write, and takes some megabytes.
+        let matches = lookup("regex_matches").unwrap();
+        for (text, found) in [("abc", true), ("a b", false)] {
+            let args = [text, r"^\w{1,128}$"].map(|text| Value::Str(text.to_owned()));
+            assert_eq!(matches.apply(&args, &ambient()), Ok(Value::Bool(found)));
         }
         // More patterns than are kept, twice.
         for i in (0..40).chain(0..40) {
             check(&format!("regex_matches('{i}', '^{i}$')"), "true");
         }
-    }
-
-    #[test]
-    fn a_large_expression_is_counted_against_the_memory_of_its_query() {
-        struct Full;
-        impl Ambient for Full {
-            fn now_us(&self) -> i64 {
-                0
-            }
-            fn random(&self) -> u64 {
-                0
-            }
-            fn ask(&self, bytes: u64) -> Result<(), Failure> {
-                Err(Failure::limit(format!("{bytes} asked for")))
-            }
-        }
-        let matches = |pattern: &str| {
-            let args = [Value::Str("abc".to_owned()), Value::Str(pattern.to_owned())];
-            lookup("regex_matches").unwrap().apply(&args, &Full)
-        };
-        assert_eq!(matches("^b"), Ok(Value::Bool(false)));
-        let failure = matches(r"^\w{1,127}$").unwrap_err();
-        assert!(failure.is_limit && failure.message.contains("10485760"), "{failure:?}");
     }
 
     #[test]

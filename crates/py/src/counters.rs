@@ -182,9 +182,7 @@ impl Counters {
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let counters = self.counters()?;
         let py = key.py();
-        let number =
-            with_key(self.key_type(), key, |key| gate::look(py, || counters.find(key)).or_raise())?;
-        Ok(number.is_some())
+        with_key(self.key_type(), key, |key| gate::look(py, || counters.contains(key)).or_raise())
     }
 
     fn __setitem__(

@@ -2,7 +2,9 @@
 
 use crate::capsule::arrow_error;
 use crate::error::{OrRaise, invalid};
+use crate::exits;
 use crate::libraries;
+use crate::python_code::attached;
 use crate::table::Table;
 use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
@@ -69,10 +71,14 @@ fn debug(name: &str, answer: &quipu::Answer) {
     let rows = if answer.len() == 1 { "row" } else { "rows" };
     let table = answer.to_table(DEBUG_ROWS_MAX);
     let text = format!("{name}: {} {rows}\n{table}{more}", answer.len());
-    Python::attach(|py| {
+    attached(|py| {
         let write = || py.import("sys")?.getattr("stderr")?.call_method1("write", (text,));
-        // The script goes on where nobody can be told.
-        let _: PyResult<_> = write();
+        // The script goes on where nobody can be told, but not past an exit.
+        if let Err(error) = write()
+            && exits::is_exit(py, &error)
+        {
+            exits::keep(error);
+        }
     });
 }
 
@@ -235,15 +241,11 @@ impl Answer {
         self.rows(py)?.call_method0("__iter__")
     }
 
-    fn __contains__<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<bool> {
-        self.rows(py)?.as_any().contains(value)
-    }
-
     fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.rows(py)?.call_method0("__reversed__")
+        self.tuples(py, (0..self.answer.len()).rev())?.call_method0("__iter__")
     }
 
-    #[pyo3(signature = (value, start = 0, stop = isize::MAX, /))]
+    #[pyo3(signature = (value, start=0, stop=isize::MAX))]
     fn index<'py>(
         &self,
         py: Python<'py>,
