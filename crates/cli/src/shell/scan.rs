@@ -175,6 +175,10 @@ mod tests {
              Sign<{> Word<b> Sign<:> Word<a> Sign<}> Option<:limit> Number<10>",
         );
         check("*r:i", "Stored<*r> Sign<:> Word<i>");
+        check(
+            "*`a-b`{`c-d`: x, `} * `",
+            "Stored<*`a-b`> Sign<{> Word<`c-d`> Sign<:> Word<x> Sign<,> Word<`} * `>",
+        );
     }
 
     /// A vowel sign is no letter of its own, and a part of the name all the same.
