@@ -101,7 +101,7 @@ def restore(path: _Path, target: _Path, *, replace: bool = False, progress: _Byt
     Args:
         path: Folder or ``.qbak`` file that :meth:`Database.backup` made.
         target: Folder of the database to be made.
-        replace: Whether a database that is there is replaced.
+        replace: Whether a database that is there is replaced. The new one has its mode and owner.
         progress: ``True`` shows a line on a terminal; a callable is told bytes done and bytes in all: each is copied
             and then read.
 
@@ -1428,13 +1428,21 @@ class Graph:
         """Write all edges to a Parquet file, as of now, and return how many.
 
         Args:
-            path: The file; replaced if it is there.
+            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
+                followed; a named pipe or a device is written into.
+
+        Raises:
+            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
         """
     def export_csv(self, path: _Path) -> int:
         """Write all edges to a CSV file with a header, as of now, and return how many.
 
         Args:
-            path: The file; replaced if it is there.
+            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
+                followed; a named pipe or a device is written into.
+
+        Raises:
+            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
         """
     def __len__(self) -> int:
         """Return how many edges there are."""

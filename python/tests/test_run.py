@@ -51,6 +51,17 @@ def test_a_result_is_a_sequence_of_rows_with_names(db: quipu.Database) -> None:
         result[-4]
 
 
+def test_names_in_backquotes(db: quipu.Database) -> None:
+    db.graph("ci-tes").upsert_many([1, 2], [2, 3])
+    db.counters("hits-a").add(7, 3)
+    assert db.run("?[a, b] := *`ci-tes`{src: a, dst: b}").rows() == [(1, 2), (2, 3)]
+    assert db.run("?[k, n] := *`hits-a`[k, n]").rows() == [(7, 3)]
+    db.run("?[src, dst] <- [[3, 4]] :put `ci-tes` {src, dst}")
+    assert len(db.graph("ci-tes")) == 3
+    with pytest.raises(quipu.InvalidInputError, match="backquotes"):
+        db.run("?[a] := *ci-tes{src: a}")
+
+
 def test_scripts_ask_graphs_whose_vertices_are_text(db: quipu.Database) -> None:
     graph = db.graph("knows", vertex="str", weight="int64")
     graph.upsert_many(["ann", "bob", "cy"], ["bob", "cy", "ann"], [1, 2, 3])
