@@ -354,9 +354,11 @@ class Database:
 
         Scripts, imports and :class:`Relation` are told of, statement after statement and in their order. The function
         is called on the thread that commits, after the commit, so it may run scripts; what it changes itself is told
-        when it has returned. An exception of it goes to ``sys.unraisablehook``. The old rows are read only while
-        somebody is to be told. Calls of graphs, blobs and counters tell nobody, so a callback for one is refused, and
-        none is created under a name that a callback waits for.
+        when it has returned. The change is committed whatever the function raises: an exception goes to
+        ``sys.unraisablehook``, and what is no ``Exception`` (``KeyboardInterrupt``, ``SystemExit``) is raised by the
+        call that committed, once all are told. The old rows are read only while somebody is to be told. Calls of
+        graphs, blobs and counters tell nobody, so a callback for one is refused, and none is created under a name
+        that a callback waits for.
 
         Args:
             relation: Name of the relation, which need not be there yet.
@@ -391,8 +393,9 @@ class Database:
         >>> db.run("?[a, b] <~ Rotate(*edge[a, b])")
 
         The function may ask the database, but not change it: the script that applies it may be changing it. An
-        exception fails the script, with the rule's name and place. Of a generator rows are taken until the script is
-        stopped.
+        exception fails the script, with the rule's name and place, and is the ``__cause__`` of the error; what is no
+        ``Exception`` (``KeyboardInterrupt``, ``SystemExit``) ends the script, whose changes are rolled back, and is
+        raised as it is. Of a generator rows are taken until the script is stopped.
 
         Args:
             name: As scripts write it.

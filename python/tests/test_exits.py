@@ -1,4 +1,7 @@
-"""Exceptions in Python code that the database calls: what is no `Exception` ends the script and reaches the caller as it was."""
+"""Exceptions in Python code that the database calls.
+
+What is no `Exception` ends the script and reaches the caller as it was; any other is the cause of the error.
+"""
 
 from __future__ import annotations
 

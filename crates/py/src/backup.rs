@@ -1,7 +1,7 @@
 //! Backups and restores: progress, Ctrl-C, and the reports.
 
 use crate::import::interruptible;
-use crate::python_code::{attached, call};
+use crate::python_code::attached;
 use env::sync::Mutex;
 use py_guard::guarded;
 use pyo3::prelude::*;
@@ -134,7 +134,7 @@ fn run<T: Send>(
                     let _ = write!(std::io::stderr(), "\r\x1b[K{what}: {percent:.0} %");
                 }
                 if let Some(callable) = &callable {
-                    let told = attached(|py| call(callable.bind(py), (done, total)).map(drop));
+                    let told = attached(|py| callable.call1(py, (done, total)).map(drop));
                     if let Err(error) = told {
                         *raised.lock() = Some(error);
                         return false;

@@ -8,7 +8,7 @@ use crate::error::{OrRaise, here};
 use crate::gate;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
-use crate::python_code::{attached, items};
+use crate::python_code::attached;
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use env::Own;
@@ -214,7 +214,7 @@ impl Blobs {
         let raising = Arc::clone(&raised);
         let next = move |out: &mut BlobRows| {
             let pulled = attached(|py| {
-                let Some(batch) = items(batches.bind(py))?.next() else { return Ok(false) };
+                let Some(batch) = batches.bind(py).clone().next() else { return Ok(false) };
                 let (keys, values): (Bound<'_, PyAny>, Bound<'_, PyAny>) = batch?.extract()?;
                 let (keys, values) = (column(key, KEY, &keys)?, self::values(&values)?);
                 keys.with_list(|keys| out.push_many(keys, &values))?.or_raise()?;

@@ -1,7 +1,7 @@
 //! Python functions that are told what was changed.
 
 use crate::exits;
-use crate::python_code::{attached, call};
+use crate::python_code::attached;
 use crate::relations::rows;
 use pyo3::prelude::*;
 use quipu::Changed;
@@ -16,7 +16,7 @@ pub(crate) fn told(callback: Py<PyAny>) -> impl Fn(&Changed) + Send + Sync {
             let callback = callback.bind(py);
             let told = || {
                 let (new, old) = (rows(py, &changed.new)?, rows(py, &changed.old)?);
-                call(callback, (changed.by.name(), new, old))
+                callback.call1((changed.by.name(), new, old))
             };
             let raised = told().err();
             earlier.into_iter().for_each(exits::keep);

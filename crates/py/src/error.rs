@@ -1,7 +1,7 @@
 //! Which exception an error becomes.
 
 use crate::exits::{self, Raised};
-use crate::python_code::attached;
+use crate::python_code::{attached, still_at_end};
 use env::Own;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -74,7 +74,7 @@ pub(crate) fn kind_of(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
 
 /// What Python calls; a panic in it is an `InternalError`. [`py_guard::guarded`] puts it around each function.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(call))
+    catch_unwind(AssertUnwindSafe(|| still_at_end(call)))
         .unwrap_or_else(|panic| Err(raise(Error::panicked(&*panic))))
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{OrRaise, invalid};
 use crate::exits;
 use crate::graph::Graph;
-use crate::python_code::{attached, call as call_python};
+use crate::python_code::attached;
 use crate::vertices;
 use env::sync::Mutex;
 use py_guard::guarded;
@@ -215,7 +215,7 @@ fn call(callable: &Py<PyAny>, progress: &ImportProgress) -> PyResult<()> {
         told.set_item("bytes_total", progress.bytes_total)?;
         told.set_item("fraction", progress.fraction)?;
         told.set_item("seconds", progress.seconds)?;
-        call_python(callable.bind(py), (told,))?;
+        callable.call1(py, (told,))?;
         Ok(())
     })
 }

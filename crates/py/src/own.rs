@@ -2,7 +2,7 @@
 
 use crate::error::invalid;
 use crate::exits::{self, Raised};
-use crate::python_code::{attached, call, items};
+use crate::python_code::attached;
 use crate::relations::rows;
 use crate::values::{Called, object, value};
 use pyo3::prelude::*;
@@ -34,14 +34,14 @@ impl FixedRule for Rule {
                 for (name, value) in given.options {
                     options.set_item(name, object(py, value)?)?;
                 }
-                let answer = call(self.function.bind(py), (inputs, options))?;
-                for row in items(&answer)? {
+                let answer = self.function.bind(py).call1((inputs, options))?;
+                for row in answer.try_iter()? {
                     // A rule that goes on for ever can be stopped between two rows.
                     if !given.go_on() {
                         return Ok(());
                     }
                     let row = row?;
-                    let values = items(&row)?.map(|item| value(&item?, Called::Answer, 0));
+                    let values = row.try_iter()?.map(|item| value(&item?, Called::Answer, 0));
                     // One by one: what a generator gives need not be there at once.
                     if let Err(failure) = given.add(values.collect::<PyResult<_>>()?) {
                         refused = Some(failure);
@@ -73,7 +73,7 @@ impl Aggregate {
             let begin = || -> PyResult<Py<PyAny>> {
                 let args = args.iter().map(|arg| object(py, arg));
                 let args = PyTuple::new(py, args.collect::<PyResult<Vec<_>>>()?)?;
-                Ok(call(self.init.bind(py), args)?.unbind())
+                Ok(self.init.bind(py).call1(args)?.unbind())
             };
             begin().map_err(|error| failure(py, error))
         })?;
@@ -91,7 +91,7 @@ impl Accumulate for State {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
         self.state = attached(|py| {
             let step = || -> PyResult<Py<PyAny>> {
-                Ok(call(self.of.step.bind(py), (&self.state, object(py, value)?))?.unbind())
+                Ok(self.of.step.bind(py).call1((&self.state, object(py, value)?))?.unbind())
             };
             step().map_err(|error| failure(py, error))
         })?;
@@ -103,7 +103,7 @@ impl Accumulate for State {
             let finish = || -> PyResult<Value> {
                 let state = self.state.bind(py).clone();
                 let last = match &self.of.finish {
-                    Some(finish) => call(finish.bind(py), (state,))?,
+                    Some(finish) => finish.bind(py).call1((state,))?,
                     None => state,
                 };
                 value(&last, Called::Answer, 0)

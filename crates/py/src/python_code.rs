@@ -1,50 +1,29 @@
-//! Calls of Python code from threads and places that run without the interpreter's lock, and the end of the interpreter.
+//! Python code that the database calls, and the end of the interpreter.
 //!
 //! # What happens at its end
-//! The main thread ends the interpreter while daemon threads still run. Up to Python 3.13 a thread that asks for the lock then is ended by
-//! `pthread_exit`, which unwinds its stack: also from within Python code that a rule, a callback or an iterable runs. Our frames on that stack would give
-//! back a lock that they do not hold, which aborts the process, or drop objects that nobody may touch any more.
+//! The main thread ends the interpreter while daemon threads and threads of ours still run. Up to Python 3.13 a thread that asks for the interpreter's
+//! lock then is ended by `pthread_exit`, also from within Python code that a rule, a callback or an iterable runs. That unwinds its stack: our frames would give back
+//! a lock that the thread does not hold, which aborts the process, drop objects that nobody may touch any more, or catch what may not be caught.
 //!
 //! # Invariants
-//! 1. Such a thread stands still in the first of our frames that the unwinding meets, until the process is gone. It holds what it holds: no file
-//!    is changed any more, which is what a killed process leaves.
+//! 1. Such a thread stands still until the process is gone, before any frame of its stack is left. It holds what it holds: no file is changed
+//!    by it any more, which is what a killed process leaves.
 //! 2. A thread that comes too late to ask for the lock stands still, too.
 //! 3. Nobody waits for such a thread: once the program is at its end, streams do not join theirs.
 //!
+//! # How a thread is kept from unwinding
+//! `pthread_exit` runs the handlers of `pthread_cleanup_push` before it leaves the frames in which they were pushed, which it tells by their addresses. (In C
+//! that is a macro over two functions, which glibc and musl export.) One at the lowest address of the thread's stack is run before the first frame is left.
+//! Where there is no such thing, the first of our frames with something to drop stands still.
+//!
 //! # Why unsafe here
-//! PyO3 declares `PyObject_Call` and its kind as functions that never unwind, so that no frame between could stop the unwinding in an orderly way. There is no
-//! other way to see it.
+//! Neither the standard library nor PyO3 has a way to see `pthread_exit`. A call takes some nanoseconds.
 #![allow(unsafe_code)]
 
-use pyo3::BoundObject;
-use pyo3::ffi;
+use py_guard::guarded;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
-use std::mem::forget;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{panicking, park};
-
-unsafe extern "C-unwind" {
-    fn PyObject_Call(
-        callable: *mut ffi::PyObject,
-        args: *mut ffi::PyObject,
-        kwargs: *mut ffi::PyObject,
-    ) -> *mut ffi::PyObject;
-    fn PyObject_GetIter(object: *mut ffi::PyObject) -> *mut ffi::PyObject;
-    fn PyIter_Next(iterator: *mut ffi::PyObject) -> *mut ffi::PyObject;
-}
-
-/// Stands still for ever where it is dropped by an unwinding that is no panic.
-struct Still;
-
-impl Drop for Still {
-    fn drop(&mut self) {
-        if !panicking() {
-            stand_still();
-        }
-    }
-}
 
 fn stand_still() -> ! {
     loop {
@@ -52,62 +31,18 @@ fn stand_still() -> ! {
     }
 }
 
+/// Does what Python called. Does not come back where the interpreter ends while Python code works that `work` calls.
+pub(crate) fn still_at_end<T>(work: impl FnOnce() -> T) -> T {
+    let mut standing = Standing::enter();
+    let done = work();
+    standing.is_done = true;
+    done
+}
+
 /// Runs `with` with the interpreter's lock. Does not come back where the interpreter ends meanwhile or has ended.
 pub(crate) fn attached<T>(with: impl FnOnce(Python<'_>) -> T) -> T {
-    let done = Python::try_attach(|py| {
-        let still = Still;
-        let done = with(py);
-        forget(still);
-        done
-    });
+    let done = Python::try_attach(|py| still_at_end(|| with(py)));
     done.unwrap_or_else(|| stand_still())
-}
-
-/// Calls an object.
-pub(crate) fn call<'py>(
-    callable: &Bound<'py, PyAny>,
-    args: impl IntoPyObject<'py, Target = PyTuple>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = callable.py();
-    let args: Bound<'py, PyTuple> = args.into_pyobject(py).map_err(Into::into)?.into_bound();
-    // SAFETY: both objects are alive, the second is a tuple, and the lock is held.
-    let found = guarded(|| unsafe { PyObject_Call(callable.as_ptr(), args.as_ptr(), null_mut()) });
-    // SAFETY: the call gives a reference that is ours, or null and an exception.
-    unsafe { Bound::from_owned_ptr_or_err(py, found) }
-}
-
-/// The items of an object.
-pub(crate) fn items<'py>(of: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
-    // SAFETY: the object is alive, and the lock is held.
-    let found = guarded(|| unsafe { PyObject_GetIter(of.as_ptr()) });
-    // SAFETY: the call gives a reference that is ours, or null and an exception.
-    unsafe { Bound::from_owned_ptr_or_err(of.py(), found) }.map(Items)
-}
-
-/// What [`items`] gives.
-pub(crate) struct Items<'py>(Bound<'py, PyAny>);
-
-impl<'py> Iterator for Items<'py> {
-    type Item = PyResult<Bound<'py, PyAny>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let py = self.0.py();
-        // SAFETY: it is an iterator, for `PyObject_GetIter` gives nothing else, and the lock is held.
-        let found = guarded(|| unsafe { PyIter_Next(self.0.as_ptr()) });
-        // SAFETY: the call gives a reference that is ours, or null, with an exception or without.
-        match unsafe { Bound::from_owned_ptr_or_opt(py, found) } {
-            Some(item) => Some(Ok(item)),
-            None => PyErr::take(py).map(Err),
-        }
-    }
-}
-
-#[inline(never)]
-fn guarded(call: impl FnOnce() -> *mut ffi::PyObject) -> *mut ffi::PyObject {
-    let still = Still;
-    let found = call();
-    forget(still);
-    found
 }
 
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
@@ -118,7 +53,135 @@ pub(crate) fn is_ending() -> bool {
 }
 
 /// Told by Python's `atexit` before the interpreter ends.
+#[guarded]
 #[pyfunction]
-pub(crate) fn _at_exit() {
+pub(crate) fn _at_exit() -> PyResult<()> {
     IS_ENDING.store(true, Relaxed);
+    Ok(())
+}
+
+/// Stands still where it is dropped by an unwinding that is no panic.
+struct Standing {
+    is_done: bool,
+}
+
+impl Standing {
+    fn enter() -> Self {
+        handler::enter();
+        Self { is_done: false }
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        if !self.is_done && !panicking() {
+            stand_still();
+        }
+        handler::leave();
+    }
+}
+
+/// A handler of `pthread_exit` while a thread is in a call of ours.
+#[cfg(target_os = "linux")]
+mod handler {
+    use std::cell::Cell;
+    use std::ffi::{c_int, c_void};
+    use std::mem::{MaybeUninit, align_of};
+    use std::ptr::null_mut;
+
+    /// `struct _pthread_cleanup_buffer`
+    #[repr(C)]
+    struct Buffer {
+        routine: Option<extern "C" fn(*mut c_void)>,
+        arg: *mut c_void,
+        cancel_type: c_int,
+        previous: *mut Self,
+    }
+
+    unsafe extern "C" {
+        fn _pthread_cleanup_push(
+            buffer: *mut Buffer,
+            routine: extern "C" fn(*mut c_void),
+            arg: *mut c_void,
+        );
+        fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
+    }
+
+    extern "C" fn stand_still(_: *mut c_void) {
+        super::stand_still()
+    }
+
+    #[derive(Clone, Copy)]
+    enum Place {
+        Unknown,
+        /// The thread is not ended by `pthread_exit`, or nobody knows its stack.
+        Nowhere,
+        At(*mut Buffer),
+    }
+
+    thread_local! {
+        static PLACE: Cell<Place> = const { Cell::new(Place::Unknown) };
+        /// Calls inside one another.
+        static DEPTH: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn enter() {
+        let depth = DEPTH.get();
+        DEPTH.set(depth + 1);
+        if depth > 0 {
+            return;
+        }
+        if matches!(PLACE.get(), Place::Unknown) {
+            PLACE.set(find().map_or(Place::Nowhere, Place::At));
+        }
+        if let Place::At(buffer) = PLACE.get() {
+            // SAFETY: the buffer is this thread's alone, and stays in the list until `leave`, on the same thread.
+            unsafe { _pthread_cleanup_push(buffer, stand_still, null_mut()) };
+        }
+    }
+
+    pub(super) fn leave() {
+        let depth = DEPTH.get() - 1;
+        DEPTH.set(depth);
+        if depth == 0
+            && let Place::At(buffer) = PLACE.get()
+        {
+            // SAFETY: `enter` pushed it. What was pushed behind it was popped: calls end in the order of a stack.
+            unsafe { _pthread_cleanup_pop(buffer, 0) };
+        }
+    }
+
+    /// The lowest place of this thread's stack, above its guard. A thread that needs the place for a frame is about to overflow.
+    fn find() -> Option<*mut Buffer> {
+        // SAFETY: both only ask the kernel.
+        if unsafe { libc::gettid() == libc::getpid() } {
+            // The main thread ends the interpreter.
+            return None;
+        }
+        let mut attributes = MaybeUninit::uninit();
+        let (mut lowest, mut stack_bytes, mut guard_bytes) = (null_mut(), 0, 0);
+        // SAFETY: the first call fills the attributes, which the others read and the last one frees.
+        let is_known = unsafe {
+            if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+                return None;
+            }
+            let attributes = attributes.assume_init_mut();
+            let is_known = libc::pthread_attr_getstack(attributes, &mut lowest, &mut stack_bytes)
+                == 0
+                && libc::pthread_attr_getguardsize(attributes, &mut guard_bytes) == 0;
+            libc::pthread_attr_destroy(attributes);
+            is_known
+        };
+        // Some versions of glibc count the guard as a part of the stack, some do not.
+        let from = lowest.cast::<u8>().wrapping_add(guard_bytes);
+        let place = from.wrapping_add(from.align_offset(align_of::<Buffer>()));
+        (is_known && guard_bytes + 2 * size_of::<Buffer>() < stack_bytes).then(|| place.cast())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod handler {
+    pub(super) fn enter() {}
+
+    pub(super) fn leave() {}
 }
