@@ -458,7 +458,8 @@ fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result
     check_is_folder(env, target)?;
     let lock = || env.lock(&target.join(LOCK), &env.process_line()).map_err(env_error);
     let names = env.list(target).map_err(env_error)?;
-    if names.is_empty() {
+    // A restore into an empty folder that was killed while it copied leaves its lock there.
+    if names.iter().all(|name| name == LOCK) {
         return Ok(Old::Empty(lock()?));
     }
     if let Some(name) = names.iter().find(|name| !is_of_database(name)) {

@@ -519,6 +519,13 @@ fn what_is_in_the_way_is_told_and_left_alone() {
             let repaired = quipu_kv::salvage(&env, &at, &inside, 1 << 20, &|_, _| true).map(drop);
             told(repaired, InvalidInput, "is a database or a backup");
         }
+        // What a restore into an empty folder leaves that is killed early is in nobody's way.
+        let killed = folder.join("killed");
+        env.create_folder(&killed).unwrap();
+        put(&*env, &killed.join("LOCK"), b"");
+        to(&killed).unwrap();
+        assert_eq!(dump(&open(&env, &killed)).unwrap(), dump(&kv).unwrap());
+
         assert_eq!(content(&*env, &letter), b"dear");
         assert!(!env.exists(&folder.join("x")) && !env.exists(&folder.join("y")));
         let locks = |name: &String| name.ends_with(".restore-lock");

@@ -26,7 +26,7 @@ impl Ground {
         let options = || Options { threads: 1, ..Options::default() };
         let db = Database::open(at("db"), options()).unwrap();
         let graph = db.graph("roads", GraphOptions::default()).unwrap();
-        graph.insert_edges(&[1, 2, 3], &[2, 3, 4], None).unwrap();
+        graph.upsert_many(&[1, 2, 3], &[2, 3, 4], None).unwrap();
         db.backup(&at("bk"), &BackupOptions::default(), &|_, _| true).unwrap();
         Database::open(at("second"), options()).unwrap().close().unwrap();
         fs::create_dir(at("other")).unwrap();
@@ -264,7 +264,7 @@ fn a_restore_into_an_empty_folder_leaves_the_folder_itself() {
     // Whoever works in that folder still does.
     assert_eq!(fs::metadata(&target).unwrap().ino(), before.ino());
     let db = Database::open(&target, Options::default()).unwrap();
-    let found = db.run("?[count(a)] := *roads[a, b]", &Parameters::new()).unwrap();
+    let found = db.run("?[count(a)] := *roads{src: a, dst: b}", &Parameters::new()).unwrap();
     assert_eq!(found.row(0).first().map(ToString::to_string).as_deref(), Some("3"));
 }
 
@@ -273,8 +273,8 @@ fn every_name_can_be_written_in_a_script() {
     let ground = Ground::new();
     let run = |script: &str| ground.db.run(script, &Parameters::new()).unwrap();
     let graph = ground.db.graph("ci-tes.", GraphOptions::default()).unwrap();
-    graph.insert_edges(&[1, 2], &[2, 3], None).unwrap();
-    assert_eq!(run("?[a, b] := *`ci-tes.`[a, b]").len(), 2);
+    graph.upsert_many(&[1, 2], &[2, 3], None).unwrap();
+    assert_eq!(run("?[a, b] := *`ci-tes.`{src: a, dst: b}").len(), 2);
     run("?[k, v] <- [[1, 2]] :create `my-rows` {k: Int => v: Int}");
     run("?[k, v] <- [[3, 4]] :put `my-rows` {k => v}");
     run("::index create `my-rows`:by_v {v}");
