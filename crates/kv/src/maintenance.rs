@@ -58,6 +58,8 @@ impl Inner {
         }
         if any {
             if let Some(wal) = &mut writer.wal {
+                // The log must never call a commit durable whose keyspace is not.
+                self.sync_manifest()?;
                 let segment = wal.rotate().map_err(|error| self.poisoned(error.into()))?;
                 self.sealed_segment.store(segment, Ordering::Release);
             }
@@ -120,6 +122,7 @@ impl Inner {
             let edit = VersionEdit { last_seq: Some(newest), ..VersionEdit::default() };
             self.log_edit(&edit)?;
         }
+        self.sync_manifest()?;
         let done = then();
         drop(guard);
         self.progress.notify();
