@@ -118,7 +118,11 @@ impl Store for Kv {
         self.replace_keyspaces(new, &[])
     }
 
-    fn replace_keyspaces(&self, new: &[NewKeyspace], ids: &[KeyspaceId]) -> Result<Vec<KeyspaceId>> {
+    fn replace_keyspaces(
+        &self,
+        new: &[NewKeyspace],
+        ids: &[KeyspaceId],
+    ) -> Result<Vec<KeyspaceId>> {
         let inner = &self.inner;
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();

@@ -133,13 +133,14 @@ mod tests {
     fn keyspaces_are_found_by_number_and_name_whatever_came_and_went() {
         let (env, cache) = (Arc::new(MemoryEnv::new(1)), Arc::new(BlockCache::new(1 << 20)));
         let folders = vec!["/tables".into()];
-        let context =
-            Arc::new(Context::new(env, cache, folders, TreeOptions::default(), false, 1));
+        let context = Arc::new(Context::new(env, cache, folders, TreeOptions::default(), false, 1));
         let mut trees = Trees::default();
         let mut model: BTreeMap<u32, String> = BTreeMap::new();
         let mut word = 1_u64;
         for step in 0..3000_u32 {
-            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            word = word
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let id = (word >> 33) as u32 % 700;
             let name = format!("r{}", step * 7919 % 3001);
             let held = trees.clone();

@@ -287,14 +287,15 @@ struct Current {
 fn read_state(path: &Path, bytes: &[u8], acknowledged: u64) -> Result<Found> {
     let mut state = State::default();
     let mut first_record_bytes = 0;
-    let sound_bytes = log::read_records(path, bytes, acknowledged, synced_bytes, |offset, edit| {
-        if first_record_bytes == 0 {
-            first_record_bytes = edit.len() as u64;
-        }
-        let damaged = |what| Corruption::new(path, offset, what);
-        let edit = VersionEdit::decode(edit).map_err(damaged)?;
-        state.apply(&edit).map_err(damaged)
-    })?;
+    let sound_bytes =
+        log::read_records(path, bytes, acknowledged, synced_bytes, |offset, edit| {
+            if first_record_bytes == 0 {
+                first_record_bytes = edit.len() as u64;
+            }
+            let damaged = |what| Corruption::new(path, offset, what);
+            let edit = VersionEdit::decode(edit).map_err(damaged)?;
+            state.apply(&edit).map_err(damaged)
+        })?;
     Ok(Found { state, sound_bytes, first_record_bytes })
 }
 
