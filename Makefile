@@ -31,7 +31,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady differ differ-times fuzz flips props sim isolation kill kill-fork kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady differ differ-times fuzz flips props sim isolation kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -153,6 +153,9 @@ kill-fork: ## the same with writers that fork children, which close, drop, flush
 	  $(TARGET)/release/quipu-kill run --work $$work --forking 1 --count $(COUNT) --seed $(SEED) \
 	    --json $(TARGET)/kill-fork-$$work.json || exit 1; \
 	done
+
+kill-exit: module-release ## end interpreters at random moments with threads in rules, callbacks, iterables, streams and imports; COUNT, SEED
+	$(PY) tests/kill/exits.py --count $(COUNT) --seed $(SEED)
 
 kill-python: module-release ## the same through the Python package, slower; COUNT, SEED
 	$(PY) tests/kill/run.py --count $(COUNT) --seed $(SEED)

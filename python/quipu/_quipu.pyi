@@ -101,7 +101,7 @@ def restore(path: _Path, target: _Path, *, replace: bool = False, progress: _Byt
     Args:
         path: Folder or ``.qbak`` file that :meth:`Database.backup` made.
         target: Folder of the database to be made.
-        replace: Whether a database that is there is replaced.
+        replace: Whether a database that is there is replaced. The new one has its mode and owner.
         progress: ``True`` shows a line on a terminal; a callable is told bytes done and bytes in all: each is copied
             and then read.
 
@@ -354,9 +354,11 @@ class Database:
 
         Scripts, imports and :class:`Relation` are told of, statement after statement and in their order. The function
         is called on the thread that commits, after the commit, so it may run scripts; what it changes itself is told
-        when it has returned. An exception of it goes to ``sys.unraisablehook``. The old rows are read only while
-        somebody is to be told. Calls of graphs, blobs and counters tell nobody, so a callback for one is refused, and
-        none is created under a name that a callback waits for.
+        when it has returned. The change is committed whatever the function raises: an exception goes to
+        ``sys.unraisablehook``, and what is no ``Exception`` (``KeyboardInterrupt``, ``SystemExit``) is raised by the
+        call that committed, once all are told. The old rows are read only while somebody is to be told. Calls of
+        graphs, blobs and counters tell nobody, so a callback for one is refused, and none is created under a name
+        that a callback waits for.
 
         Args:
             relation: Name of the relation, which need not be there yet.
@@ -391,8 +393,9 @@ class Database:
         >>> db.run("?[a, b] <~ Rotate(*edge[a, b])")
 
         The function may ask the database, but not change it: the script that applies it may be changing it. An
-        exception fails the script, with the rule's name and place. Of a generator rows are taken until the script is
-        stopped.
+        exception fails the script, with the rule's name and place, and is the ``__cause__`` of the error; what is no
+        ``Exception`` (``KeyboardInterrupt``, ``SystemExit``) ends the script, whose changes are rolled back, and is
+        raised as it is. Of a generator rows are taken until the script is stopped.
 
         Args:
             name: As scripts write it.
@@ -912,7 +915,11 @@ class Counters:
     >>> c[7]
     4
 
-    Reading a sum of integers that left the range of ``int64`` raises :class:`quipu.LimitError`. Any call raises
+    Only the number at the moment of reading is judged: a sum of integers may leave the range of ``int64`` and come
+    back. While it is past it, reading that counter alone raises :class:`quipu.LimitError`; in arrays it is the end of
+    the range, ``2**63 - 1`` or ``-2**63``, which is no number of a counter. One call or transaction that adds more than
+    ``int64`` to a key raises :class:`quipu.LimitError` and adds nothing. Sums of floats depend on the order of
+    additions in their last digits. Any call raises
     :class:`quipu.InvalidInputError` after the counters were dropped, their database closed or their transaction ended,
     and where a key is out of range; :class:`TypeError` where a key or a number is of another type. Any write raises
     :class:`quipu.PoisonedError` after a failed write.
@@ -1421,13 +1428,21 @@ class Graph:
         """Write all edges to a Parquet file, as of now, and return how many.
 
         Args:
-            path: The file; replaced if it is there.
+            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
+                followed; a named pipe or a device is written into.
+
+        Raises:
+            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
         """
     def export_csv(self, path: _Path) -> int:
         """Write all edges to a CSV file with a header, as of now, and return how many.
 
         Args:
-            path: The file; replaced if it is there.
+            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
+                followed; a named pipe or a device is written into.
+
+        Raises:
+            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
         """
     def __len__(self) -> int:
         """Return how many edges there are."""
@@ -1586,7 +1601,7 @@ class Relation:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
-class Result:
+class Result(Sequence[tuple[Any, ...]]):
     """Rows with named columns that a script answered, as of the moment it ran; a sequence of tuples.
 
     Rows hold plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``list`` (vectors too),
@@ -1595,8 +1610,9 @@ class Result:
     Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is. There a
     column of integers is ``int64`` (``uint64`` with some past 2**63), of floats, or of integers and floats,
     ``float64``, of booleans ``bool``, of texts ``utf8``, of bytes ``binary``, of vectors of one length a
-    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers or texts, of Json the
-    extension type ``arrow.json``; each may hold nulls, and a column of nothing else is ``null``. Any other column, and
+    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers, texts, bytes or lists,
+    of Json the extension type ``arrow.json``, of Validity a ``struct`` of ``microseconds`` and ``asserted``; each may
+    hold nulls, and a column of nothing else is ``null``. What is so is taken back by ``put``. Any other column, and
     one of several types, is ``utf8`` with each value as a script would write it.
     """
 
@@ -1625,6 +1641,25 @@ class Result:
         """
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+    def __reversed__(self) -> Iterator[tuple[Any, ...]]: ...
+    def __contains__(self, value: object, /) -> bool: ...
+    def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
+        """Return the number of the first row that is equal.
+
+        Args:
+            value: A tuple.
+            start: The first row looked at.
+            stop: The first row that is not.
+
+        Raises:
+            ValueError: There is none.
+        """
+    def count(self, value: Any) -> int:
+        """Return how many rows are equal.
+
+        Args:
+            value: A tuple.
+        """
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> tuple[Any, ...]: ...
     @overload

@@ -115,11 +115,21 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
         "export_parquet": ("OUT",),
         "export_csv": ("OUT",),
     },
-    "Relation": {name: (ROWS,) for name in ("put", "insert", "update", "rm", "delete")},
+    "Relation": dict.fromkeys(("put", "insert", "update", "rm", "delete"), (ROWS,)),
 }
 
 # Calls of graphs by one vertex or some.
-for _name in ("out_edges", "in_edges", "edges", "successors", "predecessors", "neighbors", "degree", "out_degree", "in_degree"):
+for _name in (
+    "out_edges",
+    "in_edges",
+    "edges",
+    "successors",
+    "predecessors",
+    "neighbors",
+    "degree",
+    "out_degree",
+    "in_degree",
+):
     ARGUMENTS["Graph"][_name] = (1,)
     ARGUMENTS["Graph"][f"{_name}_many"] = (ONE,)
 for _name in ("remove_vertex", "has_vertex", "__contains__"):
@@ -193,7 +203,9 @@ def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) ->
         ends, has_told = cls == "BlobWriter", False
         for name in calls(one):
             given = ARGUMENTS.get(cls, {}).get(name, ())
-            given = tuple(files.get(argument, argument) if isinstance(argument, str) else argument for argument in given)
+            given = tuple(
+                files.get(argument, argument) if isinstance(argument, str) else argument for argument in given
+            )
             found = outcome(lambda one=one, name=name, given=given: getattr(type(one), name)(one, *given))
             # What could not be done before, either, may be told instead.
             told = ["the database is closed", "is a commit of its own", "the database was opened read-only"]
@@ -204,7 +216,9 @@ def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) ->
     assert not wrong, "\n".join(wrong)
     # What is no call still answers.
     assert [repr(one) for one in objects]
-    assert objects[1].name == "g"
+    graph = objects[1]
+    assert isinstance(graph, quipu.Graph)
+    assert graph.name == "g"
     if db is not writer:
         writer.close()
 
@@ -216,14 +230,18 @@ def test_a_stream_that_was_begun_gives_all_its_rows_or_the_error(where: str, tmp
     db.counters("c").add_many(keys)
     db.blobs("b").put_many(keys[:1000], [b"x" * 10_000] * 1000)
     db.run("?[k, v] := k in int_range(100000), v = k :create r {k: Int => v: Int}")
-    streams = {300_000: db.counters("c").range(), 1000: db.blobs("b").range(), 100_000: db.stream("?[k, v] := *r{k, v}")}
+    streams = {
+        300_000: db.counters("c").range(),
+        1000: db.blobs("b").range(),
+        100_000: db.stream("?[k, v] := *r{k, v}"),
+    }
     found = {rows: len(next(stream)) for rows, stream in streams.items()}
     db.close()
     for rows, stream in streams.items():
         try:
             assert found[rows] + sum(len(part) for part in stream) == rows
         except quipu.InvalidInputError as error:
-            assert "the database is closed" in str(error)  # noqa: PT017 - one of two ends
+            assert "the database is closed" in str(error)
 
 
 def test_every_class_is_looked_at() -> None:

@@ -110,6 +110,16 @@ def test_a_sum_past_the_range_is_an_error(db: quipu.Database) -> None:
     c.add(1, 2**62)
     with pytest.raises(quipu.LimitError, match="past the range"):
         c[1]
+    c.add(2, 7)
+    assert 1 in c
+    assert c.get_many([1, 2]).tolist() == [2**63 - 1, 7]
+    assert c.top(2).rows() == c.scan().rows() == [(1, 2**63 - 1), (2, 7)]
+    assert list(c) == [1, 2]
+    with pytest.raises(quipu.LimitError, match="past the range"):
+        db.run("?[n] := *hits{key: 1, count: n}")
+    assert len(db.run("?[k] := *hits{key: k}")) == 2
+    c.add(1, -(2**62))
+    assert c[1] == 2**63 - 2
     c[1] = 0
     assert c[1] == 0
     with pytest.raises(quipu.InvalidInputError):

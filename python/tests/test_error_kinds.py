@@ -20,7 +20,12 @@ QUERIES = [
     "?[node, group] <~ ConnectedComponents(*bad[])",
 ]
 
-SCRIPTS = ["{query}", "{{ {query} }}", "%ignore_error {{ {query} }}", "%if {{ {query} }} %then %return {{ ?[a] <- [[1]] }} %end"]
+SCRIPTS = [
+    "{query}",
+    "{{ {query} }}",
+    "%ignore_error {{ {query} }}",
+    "%if {{ {query} }} %then %return {{ ?[a] <- [[1]] }} %end",
+]
 
 KINDS = [
     quipu.ConflictError,
@@ -111,10 +116,9 @@ def test_damage_is_corruption_for_calls_and_what_a_program_brings_along(damaged:
 
 def test_a_reader_of_arrow_gets_no_value_error_for_damage(damaged: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    with quipu.open(damaged) as db:
-        # The first part is sound: the damage comes while Arrow reads.
-        with pytest.raises((quipu.CorruptionError, OSError)):
-            pyarrow.RecordBatchReader.from_stream(db.stream("?[k, v] := *bad{k, v}")).read_all()
+    # The first part is sound: the damage comes while Arrow reads.
+    with quipu.open(damaged) as db, pytest.raises((quipu.CorruptionError, OSError)):
+        pyarrow.RecordBatchReader.from_stream(db.stream("?[k, v] := *bad{k, v}")).read_all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -203,7 +207,9 @@ print(db.run("?[k] := *r{k: 1}, k = 1").rows() == [(1,)])
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's limit on the length of files")
 def test_a_poisoned_database_says_so_to_every_writer_and_answers_readers(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    ran = subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "db")], capture_output=True, text=True, env=env, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "db")], capture_output=True, text=True, env=env, check=False
+    )
     first, *others, answers = ran.stdout.split()
     assert first in {"Error", "PoisonedError"}, ran
     assert set(others) == {"PoisonedError"}, ran

@@ -104,7 +104,8 @@ def test_a_trigger_reads_no_more_than_the_run_that_sets_it_off(home: Path) -> No
     with quipu.open() as db:
         db.run(":create log {a: String}")
         db.run(":create r {k: Int}")
-        body = f"r[a] <~ CsvReader(url: 'file://{secret}', types: ['String'], has_headers: false) ?[a] := r[a] :put log {{a}}"
+        reader = f"CsvReader(url: 'file://{secret}', types: ['String'], has_headers: false)"
+        body = f"r[a] <~ {reader} ?[a] := r[a] :put log {{a}}"
         db.run(f"::set_triggers r on put {{ {body} }}")
         with pytest.raises(quipu.InvalidInputError, match="this run does not allow"):
             db.run("?[k] <- [[1]] :put r {k}", files="none")
@@ -178,7 +179,7 @@ def test_pipes_and_what_has_no_length_are_read_to_their_end(db: quipu.Database, 
     os.mkfifo(pipe)
 
     def write(path: Path | int) -> None:
-        with open(path, "w") as file:  # noqa: PTH123 - a descriptor, too
+        with open(path, "w") as file:
             file.writelines(f"{row}\n" for row in range(100_000))
 
     for path, target in [(pipe, pipe), (None, None)]:

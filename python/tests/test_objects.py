@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
+import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -251,3 +254,34 @@ def test_look_ups_find_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
                 assert 300 not in counters
                 assert not g.has_edge("u1", "v2")
                 assert not g.has_vertex("nobody")
+
+
+def test_a_result_is_a_sequence(db: quipu.Database) -> None:
+    result = db.run("?[a, b] <- [[1, 'x'], [2, 'y'], [3, 'x']]")
+    rows = [(1, "x"), (2, "y"), (3, "x")]
+    assert isinstance(result, Sequence)
+    assert list(reversed(result)) == rows[::-1]
+    assert result.index((2, "y")) == 1
+    assert result.index((3, "x"), 1) == result.index((3, "x"), -1) == 2
+    with pytest.raises(ValueError, match="not in list"):
+        result.index((2, "y"), 2)
+    with pytest.raises(ValueError, match="not in list"):
+        result.index((3, "x"), 0, 2)
+    assert (result.count((1, "x")), result.count(7)) == (1, 0)
+    assert (2, "y") in result
+    assert [2, "y"] not in result
+    assert (result[1], result[-1], result[::2]) == (rows[1], rows[-1], rows[::2])
+
+
+def test_objects_can_be_referred_to_weakly(db: quipu.Database) -> None:
+    db.run(":create r {k: Int => v: Int}")
+    objects = [db, db.graph("g"), db.blobs("b"), db.counters("c"), db.relation("r"), db.run("?[a] <- [[1]]")]
+    objects += [db.transaction(), db.counters("c").scan(), db.counters("c").range(), db.stream("?[a] <- [[1]]")]
+    kept = weakref.WeakValueDictionary(enumerate(objects))
+    assert len(kept) == len(objects)
+    caches: weakref.WeakKeyDictionary[quipu.Graph, int] = weakref.WeakKeyDictionary()
+    graph = db.graph("g")
+    caches[graph] = 1
+    del graph
+    gc.collect()
+    assert len(caches) == 0

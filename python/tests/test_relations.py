@@ -411,3 +411,31 @@ def test_a_table_of_300_columns_becomes_a_relation_and_comes_back(db: quipu.Data
     wide.put(table)
     assert wide.to_arrow().select(table.column_names).to_pydict() == columns
     assert db.run("?[a, b] := *wide{k: 2, c298: a, c299: b}").rows() == [(-298, None)]
+
+
+def test_validities_and_lists_of_lists_leave_as_arrow_and_come_back(db: quipu.Database) -> None:
+    db.run(":create a {k: Int, at: Validity => deep: [[Int]]?, names: [[String?]], blobs: [Bytes]}")
+    db.run(
+        """
+        ?[k, at, deep, names, blobs] <- [
+            [1, validity(5, true), [[1, 2], []], [['a', null], []], [decode_base64('AAE=')]],
+            [2, validity(7, false), null, [], []],
+            [3, validity(9), [], [[]], []]]
+        :put a {k, at => deep, names, blobs}
+        """
+    )
+    table = db.run("?[k, at, deep, names, blobs] := *a{k, at, deep, names, blobs}").to_arrow()
+    assert str(table.schema.field("deep").type) == "list<item: list<item: int64>>"
+    assert str(table.schema.field("at").type) == "struct<microseconds: int64 not null, asserted: bool not null>"
+    db.run(":create b {k: Int, at: Validity => deep: [[Int]]?, names: [[String?]], blobs: [Bytes]}")
+    db.relation("b").put(table)
+    for name in ("a", "b"):
+        columns = "k, at, deep, names, blobs"
+        rows = db.run(f"?[{columns}] := *{name}{{{columns}}}").rows()
+        assert rows[0] == (1, (5, True), [[1, 2], []], [["a", None], []], [b"\x00\x01"])
+    differing = "?[k, at] := *a{k, at, deep, names, blobs}, not *b{k, at, deep, names, blobs}"
+    assert db.run(differing).rows() == []
+    # Whole relations, too.
+    db.run(":create c {k: Int, at: Validity => deep: [[Int]]?, names: [[String?]], blobs: [Bytes]}")
+    db.relation("c").put(db.relation("b").to_arrow())
+    assert db.run(differing.replace("*b{", "*c{")).rows() == []

@@ -51,6 +51,17 @@ def test_a_result_is_a_sequence_of_rows_with_names(db: quipu.Database) -> None:
         result[-4]
 
 
+def test_names_in_backquotes(db: quipu.Database) -> None:
+    db.graph("ci-tes").upsert_many([1, 2], [2, 3])
+    db.counters("hits-a").add(7, 3)
+    assert db.run("?[a, b] := *`ci-tes`{src: a, dst: b}").rows() == [(1, 2), (2, 3)]
+    assert db.run("?[k, n] := *`hits-a`[k, n]").rows() == [(7, 3)]
+    db.run("?[src, dst] <- [[3, 4]] :put `ci-tes` {src, dst}")
+    assert len(db.graph("ci-tes")) == 3
+    with pytest.raises(quipu.InvalidInputError, match="backquotes"):
+        db.run("?[a] := *ci-tes{src: a}")
+
+
 def test_scripts_ask_graphs_whose_vertices_are_text(db: quipu.Database) -> None:
     graph = db.graph("knows", vertex="str", weight="int64")
     graph.upsert_many(["ann", "bob", "cy"], ["bob", "cy", "ann"], [1, 2, 3])
@@ -316,6 +327,35 @@ def test_an_empty_result_has_its_columns(db: quipu.Database) -> None:
     assert result.columns == ["a", "b"]
     pytest.importorskip("pyarrow")
     assert result.to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 5",
+        "?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 5 :order -k :limit 3",
+        "?[k, s, f, v, l] := *r{k: 7, s, f, v, l}, k = 7",
+        "?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 5; ?[k, s, f, v, l] := *r{k, s, f, v, l}, k < 0",
+    ],
+)
+def test_an_empty_result_has_the_types_that_a_full_one_has(db: quipu.Database, query: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    db.run(":create r {k: Int => s: String?, f: Float, v: <F32; 2>, l: [Int]}")
+    empty = db.run(query.replace("; ?", "\n?")).to_arrow()
+    assert empty.num_rows == 0
+    db.run("?[k, s, f, v, l] <- [[7, 'a', 0.5, vec([1.0, 2.0]), [1]]] :put r {k => s, f, v, l}")
+    full = db.run(query.replace("; ?", "\n?")).to_arrow()
+    assert full.num_rows == 1
+    assert empty.schema == full.schema
+    streamed = pa.table(db.stream("?[k, s, f, v, l] := *r{k, s, f, v, l}, k > 50"))
+    assert streamed.schema == full.schema
+
+
+def test_an_empty_result_of_aggregates_has_types(db: quipu.Database) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    db.run(":create r {k: Int => s: String}")
+    types = db.run("?[s, count(k), sum(k), max(k)] := *r{k, s}").to_arrow().schema.types
+    assert types == [pyarrow.large_string(), pyarrow.int64(), pyarrow.float64(), pyarrow.int64()]
 
 
 def test_a_runaway_query_ends_at_its_timeout(db: quipu.Database) -> None:

@@ -15,6 +15,7 @@ pub mod prefetch;
 pub mod sabotage;
 pub mod shape;
 pub mod sort;
+pub mod total;
 pub mod varint;
 
 pub use checksum::{Checksummer, checksum};
@@ -25,3 +26,4 @@ pub use key::{Key, KeyRange, KeyRef, WORDS_MAX, leading_word};
 pub use shape::{ColumnShape, KeyShape, Kind, Merge, Shape, VALUES_MAX};
 pub use shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 pub use sort::{STEPS, sort_in_pieces, sort_words_in_pieces};
+pub use total::Total;

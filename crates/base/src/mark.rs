@@ -78,6 +78,8 @@ marks! {
     VersionsKept,
     /// A compaction folded a merge.
     MergeFolded,
+    /// A compaction kept two versions of a key because no word holds their sum.
+    SumKeptApart,
     /// A range tombstone hid a row in a compaction.
     RangeHidRow,
     /// A range tombstone ended at the bottom.

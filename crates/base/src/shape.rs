@@ -15,8 +15,7 @@ pub enum KeyShape {
 /// operator undoes and redoes the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merge {
-    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`). The ends of the range are no numbers but say
-    /// that a sum overflowed, and stay so whatever is added: see [`Merge::overflowed`].
+    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`). The ends of the range are no numbers, see [`Merge::is_past`].
     AddInt,
     /// Adds floats (order-keeping image).
     AddFloat,
@@ -27,25 +26,34 @@ pub enum Merge {
 }
 
 impl Merge {
-    /// The operator applied to an older and a newer word.
+    /// The operator applied to an older and a newer word. `None` where what comes out is more than a word holds, or either is past its range
+    /// already: the two are then kept apart, so that later writes may bring the sum back. [`Total`](crate::Total) adds up what is apart.
+    ///
+    /// Whether `None` comes depends on the two words alone, never on what is made of them: whoever combines some writes of a history sooner or
+    /// later, in whatever groups, comes to the same number, that of floats up to rounding.
     #[must_use]
-    pub fn apply(self, older: u64, newer: u64) -> u64 {
+    pub fn apply(self, older: u64, newer: u64) -> Option<u64> {
         match self {
-            Self::AddInt if self.overflowed(older) => older,
-            Self::AddInt if self.overflowed(newer) => newer,
-            Self::AddInt => int_to_word(word_to_int(older).saturating_add(word_to_int(newer))),
-            Self::AddFloat => float_to_word(word_to_float(older) + word_to_float(newer)),
-            Self::Min => older.min(newer),
-            Self::Max => older.max(newer),
+            Self::AddInt if self.is_past(older) || self.is_past(newer) => None,
+            Self::AddInt => {
+                let sum = word_to_int(older).checked_add(word_to_int(newer))?;
+                Some(int_to_word(sum)).filter(|&word| !self.is_past(word))
+            }
+            Self::AddFloat => {
+                let (older, newer) = (word_to_float(older), word_to_float(newer));
+                let sum = older + newer;
+                let is_past = sum.is_infinite() && older.is_finite() && newer.is_finite();
+                (!is_past).then(|| float_to_word(sum))
+            }
+            Self::Min => Some(older.min(newer)),
+            Self::Max => Some(older.max(newer)),
         }
     }
-}
 
-impl Merge {
-    /// Whether a word is the mark of a sum that left its range. The sum is lost: to find out while
-    /// adding, every increment would have to read.
+    /// Whether a word says that a sum of integers is past the range of `i64`, the least word that it is below it. So the ends of the range are no
+    /// numbers. Readers see such words; they are stored in databases of format 3 and earlier that were written before sums were kept apart; there the sum is lost.
     #[must_use]
-    pub fn overflowed(self, word: u64) -> bool {
+    pub fn is_past(self, word: u64) -> bool {
         self == Self::AddInt && (word == u64::MAX || word == 0)
     }
 }
@@ -154,14 +162,18 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_that_overflowed_stays_so() {
+    fn what_a_word_cannot_hold_stays_apart() {
         let (max, min) = (int_to_word(i64::MAX), int_to_word(i64::MIN));
         let add = |a, b| Merge::AddInt.apply(a, b);
-        assert_eq!(add(int_to_word(i64::MAX - 1), int_to_word(5)), max);
-        assert_eq!(add(max, int_to_word(-5)), max);
-        assert_eq!(add(int_to_word(-5), min), min);
-        assert!(Merge::AddInt.overflowed(max) && Merge::AddInt.overflowed(min));
-        assert!(!Merge::Max.overflowed(max));
-        assert_eq!(Merge::AddInt.apply(int_to_word(-2), int_to_word(5)), int_to_word(3));
+        assert_eq!(add(int_to_word(i64::MAX - 1), int_to_word(5)), None);
+        assert_eq!(add(int_to_word(i64::MAX - 1), int_to_word(1)), None, "the end is no number");
+        assert_eq!(add(max, int_to_word(-5)), None);
+        assert_eq!(add(int_to_word(-5), min), None);
+        assert!(Merge::AddInt.is_past(max) && Merge::AddInt.is_past(min));
+        assert!(!Merge::Max.is_past(max));
+        assert_eq!(add(int_to_word(-2), int_to_word(5)), Some(int_to_word(3)));
+        let add = |a, b| Merge::AddFloat.apply(float_to_word(a), float_to_word(b));
+        assert_eq!(add(1e308, 1e308), None);
+        assert_eq!(add(f64::INFINITY, -1e308), Some(float_to_word(f64::INFINITY)));
     }
 }

@@ -13,7 +13,7 @@ const TEMPLATE: &str = "exporting {bar:30} {human_pos} of {human_len} edges, {et
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let to_stdout = arguments.file.as_os_str() == "-";
     let format = if to_stdout { ExportFormat::Text(b',') } else { format_of(&arguments.file)? };
-    if !to_stdout && !arguments.force && arguments.file.exists() {
+    if !to_stdout && !arguments.force && quipu::is_replaced(&arguments.file) {
         return Err(Failure::Request(format!(
             "{} is there already\nhint: --force replaces it",
             arguments.file.display()

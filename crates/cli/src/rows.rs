@@ -94,10 +94,10 @@ pub(crate) fn format_of(path: &Path) -> Option<RowFormat> {
     })
 }
 
-/// Writes the rows to a file, which is as before where that fails.
+/// Writes the rows to a file, which is as before where that fails, or into a pipe or a device.
 pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Result<(), Failure> {
     let failed = |error| Failure::File(path.display().to_string(), error);
-    quipu::write_beside(path, |file| {
+    quipu::write_output(path, &crate::interrupt::go_on, |file| {
         let mut out = BufWriter::new(file);
         write(&mut out, answer, format)?;
         out.flush().map_err(failed)

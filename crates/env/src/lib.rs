@@ -38,7 +38,7 @@ pub use memory::{MemoryEnv, ReadCounts};
 pub use owner::{Own, Owner};
 pub use pauses::Pauses;
 #[cfg(unix)]
-pub use real::{RealEnv, RealOptions};
+pub use real::{Output, RealEnv, RealOptions};
 pub use scoped::scoped;
 
 use std::path::{Path, PathBuf};
@@ -384,6 +384,24 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// No permission, or a file in the way.
     fn create_folder(&self, folder: &Path) -> Result<()>;
 
+    /// As [`Env::create_folder`], but into a new folder nobody looks but its owner (mode 0700), where the environment has
+    /// owners. Its parents are as usual.
+    ///
+    /// # Errors
+    /// As [`Env::create_folder`].
+    fn create_private_folder(&self, folder: &Path) -> Result<()> {
+        self.create_folder(folder)
+    }
+
+    /// Gives the file or folder `to` the owner, the group and the mode of `from`, where the environment has any.
+    ///
+    /// # Errors
+    /// `PermissionDenied` where this process may not give it to that owner or group; one of them is missing.
+    fn copy_access(&self, from: &Path, to: &Path) -> Result<()> {
+        let _ = (from, to);
+        Ok(())
+    }
+
     /// Removes an empty folder.
     ///
     /// # Errors
@@ -419,7 +437,8 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(path.to_owned())
     }
 
-    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names.
+    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names: links are followed, those at the end of `path`
+    /// too, and folders compared by what they are, not by how they are spelled.
     fn is_within(&self, path: &Path, folder: &Path) -> bool {
         path.starts_with(folder)
     }

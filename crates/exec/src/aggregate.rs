@@ -461,9 +461,10 @@ impl States {
                 counts.into_iter().map(cell).collect::<Result<_>>()?
             }
             Self::Sum(sums) => sums.iter().map(|sum| interner.float(sum.whole())).collect(),
-            Self::Mean(sums) => {
-                sums.iter().map(|sum| interner.float(sum.whole() / sum.rows as f64)).collect()
-            }
+            Self::Mean(sums) => sums
+                .iter()
+                .map(|sum| interner.float(function::mean(sum.ints, sum.floats, sum.rows)))
+                .collect(),
             Self::Least(cells) | Self::Greatest(cells) => cells,
             Self::Other { states, .. } => {
                 let cell = |mut state: Box<dyn Accumulate>| match state.finish() {

@@ -23,8 +23,10 @@
 //! compared wherever its value is looked up, and nowhere else. A cell that goes astray ends in a panic instead of a
 //! wrong value (decision 0038). Two interners have the same brand only if 65,535 others were made between them.
 
+mod lists;
 mod small;
 
+pub(crate) use lists::Sought;
 pub(crate) use small::{push_small_ints, select_small_ints, small_ints, small_range, small_sum};
 
 use base::STEPS;
@@ -32,6 +34,7 @@ use env::sync::RwLock;
 pub(crate) use function::bytes_of;
 use function::{Ambient, Failure, UNASKED_BYTES};
 use hashbrown::{HashMap, HashTable};
+use lists::ListTables;
 use model::{Value, Vector};
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -176,7 +179,10 @@ pub(crate) type EachCell<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Cell));
 #[derive(Debug, Default)]
 pub struct Interner {
     inner: RwLock<Inner>,
+    /// Of values.
     bytes: AtomicU64,
+    /// Of tables of lists.
+    list_bytes: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -187,6 +193,7 @@ struct Inner {
     /// What stands before was handed out to somebody whose cells nobody knows: see [`Interner::keep`].
     kept: usize,
     places: HashTable<u32>,
+    lists: ListTables,
     hasher: foldhash::fast::FixedState,
     brand: Brand,
 }
@@ -198,6 +205,7 @@ impl Default for Inner {
             free: Vec::new(),
             kept: 0,
             places: HashTable::new(),
+            lists: ListTables::default(),
             hasher: foldhash::fast::FixedState::default(),
             brand: Brand::new(),
         }
@@ -396,13 +404,17 @@ impl Interner {
 
     /// About how many bytes the values take.
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
+        self.bytes.load(Relaxed) + self.list_bytes.load(Relaxed)
     }
 
     /// How far it is filled.
     pub(crate) fn mark(&self) -> Mark {
         let inner = self.inner.read();
-        Mark { values: inner.values.len(), places: inner.places.len(), bytes: self.bytes() }
+        Mark {
+            values: inner.values.len(),
+            places: inner.places.len(),
+            bytes: self.bytes.load(Relaxed),
+        }
     }
 
     /// Columns as cells of an interner of their own. What came behind `mark` goes there with them and is forgotten here: no other cell of it may be used again.
@@ -422,10 +434,12 @@ impl Interner {
             }
         }
         self.bytes.store(mark.bytes, Relaxed);
+        let freed_bytes = inner.lists.retain(|place| place < mark.values);
+        self.list_bytes.fetch_sub(freed_bytes, Relaxed);
         let mut other = Inner { values, ..Inner::default() };
         let moved = |place: usize| place.checked_sub(mark.values);
         inner.resettle(&mut other, moved, columns);
-        Self { inner: RwLock::new(other), bytes: AtomicU64::new(0) }
+        Self { inner: RwLock::new(other), ..Self::default() }
     }
 
     /// Nothing that is here now is swept any more: somebody holds cells of it beyond a batch, and is not asked which.
@@ -446,7 +460,7 @@ impl Interner {
                 *kept = true;
             }
         });
-        let Inner { values, free, places, hasher, .. } = &mut *inner;
+        let Inner { values, free, places, lists, hasher, .. } = &mut *inner;
         let mut freed_bytes = 0;
         for (at, _) in is_kept.iter().enumerate().filter(|(_, kept)| !**kept) {
             let place = first + at;
@@ -469,13 +483,15 @@ impl Interner {
             free.retain(|&place| (place as usize) < rest);
         }
         self.bytes.fetch_sub(freed_bytes, Relaxed);
+        let is_there = |place: usize| !matches!(values.get(place), None | Some(Value::Null));
+        self.list_bytes.fetch_sub(lists.retain(is_there), Relaxed);
     }
 
     /// The same, and nothing is forgotten.
     pub(crate) fn copied(&self, columns: &mut [Vec<Cell>]) -> Self {
         let mut other = Inner::default();
         self.inner.read().resettle(&mut other, |_| None, columns);
-        Self { inner: RwLock::new(other), bytes: AtomicU64::new(0) }
+        Self { inner: RwLock::new(other), ..Self::default() }
     }
 
     /// The cell of a value that is there, or else its hash. No lock is held when this returns, so that another can be taken.

@@ -45,7 +45,7 @@ use env::sync::{Mutex, RwLock};
 pub use frames::{ColumnOf, Frames};
 use function::Ambient;
 use lookup::Lookup;
-use model::{Type, Value};
+use model::Value;
 use moments::Moments;
 use options::{Options, cells_of};
 use parsed::{Parsed, Stand};
@@ -130,12 +130,6 @@ fn headers_of(plan: &Plan, columns: usize) -> Vec<String> {
         true => (0..columns).map(|i| format!("_{i}")).collect(),
         false => headers.clone(),
     }
-}
-
-/// The types of the columns of an entry that is one rule, as far as they are known.
-fn types_of(plan: &Plan) -> Vec<Option<Type>> {
-    let mut rules = plan.program.rules.iter().filter(|rule| rule.predicate == plan.program.entry);
-    rules.next().map_or_else(Vec::new, |rule| plan::head_types(rule, &plan.infos))
 }
 
 /// A script that runs.
@@ -524,7 +518,7 @@ impl Engine {
         let outlet = outlet.map(|taker| Outlet {
             taker,
             headers: headers_of(plan, plan.program.predicates[plan.program.entry].columns.len()),
-            types: types_of(plan),
+            types: plan::entry_types(plan),
             watch,
             range_rows: self.range_rows.load(Relaxed),
             left: Mutex::new(Left {
@@ -616,7 +610,8 @@ impl Engine {
                 columns.iter().map(sorted).collect::<Result<_>>()?
             }
         };
-        Ok(Output::new(headers, columns, to - from, Arc::clone(interner)))
+        let output = Output::new(headers, columns, to - from, Arc::clone(interner));
+        Ok(output.with_types(|| plan::entry_types(plan)))
     }
 
     fn sleep(&self, seconds: f64, watch: &Watch<'_>) -> Result<()> {

@@ -11,6 +11,8 @@ pub enum Error {
     Script(Vec<Diagnostic>),
     /// A value that a function, an aggregate or a relation does not take.
     Value(Diagnostic),
+    /// What a rule or an aggregate of the program's refuses, and why.
+    Own(Diagnostic, function::Cause),
     /// It was killed, or ran into its timeout.
     Stopped(String),
     /// It needs more memory than it may have.
@@ -78,7 +80,7 @@ impl Error {
                 Self::Long => return Self::Long,
                 Self::Store(error) => return Self::Store(error.clone().with_message(message)),
                 Self::ReadOnly(_) => return Self::read_only(message, span),
-                Self::Script(_) | Self::Value(_) => {}
+                Self::Script(_) | Self::Value(_) | Self::Own(..) => {}
             }
         }
         if let Some(error) = cause.as_ref().and_then(function::Cause::get::<store::Error>)
@@ -89,7 +91,13 @@ impl Error {
         match (is_stopped, is_limit) {
             (true, _) => Self::Stopped(message),
             (false, true) => Self::Limit(message),
-            (false, false) => Self::Value(Diagnostic { message, span, hint }),
+            (false, false) => {
+                let problem = Diagnostic { message, span, hint };
+                match cause {
+                    Some(cause) => Self::Own(problem, cause),
+                    None => Self::Value(problem),
+                }
+            }
         }
     }
 
@@ -97,7 +105,7 @@ impl Error {
     /// read may be incomplete, or that it must end.
     pub(crate) fn is_mistake(&self) -> bool {
         match self {
-            Self::Script(_) | Self::Value(_) => true,
+            Self::Script(_) | Self::Value(_) | Self::Own(..) => true,
             Self::Store(error) => error.kind() == ErrorKind::InvalidInput,
             Self::Stopped(_) | Self::Limit(_) | Self::ReadOnly(_) | Self::Long => false,
         }
@@ -111,11 +119,13 @@ impl Error {
                     problems.iter().map(|problem| problem.render(text)).collect();
                 shown.join("\n\n")
             }
-            Self::Value(problem) | Self::ReadOnly(problem) => match &problem.hint {
-                _ if problem.span != Span::default() => problem.render(text),
-                Some(hint) => format!("{}\nhint: {hint}", problem.message),
-                None => problem.message.clone(),
-            },
+            Self::Value(problem) | Self::Own(problem, _) | Self::ReadOnly(problem) => {
+                match &problem.hint {
+                    _ if problem.span != Span::default() => problem.render(text),
+                    Some(hint) => format!("{}\nhint: {hint}", problem.message),
+                    None => problem.message.clone(),
+                }
+            }
             Self::Stopped(message) | Self::Limit(message) => message.clone(),
             Self::Store(error) => error.to_string(),
             Self::Long => LONG.to_owned(),
@@ -132,7 +142,9 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Self::Value(problem) | Self::ReadOnly(problem) => f.write_str(&problem.message),
+            Self::Value(problem) | Self::Own(problem, _) | Self::ReadOnly(problem) => {
+                f.write_str(&problem.message)
+            }
             Self::Stopped(message) | Self::Limit(message) => f.write_str(message),
             Self::Store(error) => error.fmt(f),
             Self::Long => f.write_str(LONG),

@@ -9,7 +9,7 @@
 
 use crate::bindings::Bindings;
 use crate::body::ROWS_A_LOOK;
-use crate::cell::{Cell, Interner, select_small_ints};
+use crate::cell::{Cell, Interner, Sought, select_small_ints};
 use crate::error::{Error, Result};
 use crate::meter::Meter;
 use function::{Ambient, Failure, Function, UNASKED_BYTES, bytes_of};
@@ -64,6 +64,8 @@ pub(crate) enum Kind {
     If,
     /// Lazily.
     Cond,
+    /// In a list that is known by a table of it, in others by the function.
+    IsIn,
 }
 
 impl Kind {
@@ -280,6 +282,20 @@ impl<'a> Computer<'a> {
                     return Ok(Made::Cell(answer));
                 }
                 return self.call(function, [a, b].into_iter().map(Ok), held_bytes, span);
+            }
+            Kind::IsIn
+                if let [_, Compiled::Const(list)] = args.as_slice()
+                    && self.interner.with(*list, |list| matches!(list, Value::List(_))) =>
+            {
+                let made = arg(0)?;
+                let sought = match &made {
+                    Made::Cell(cell) => Sought::Cell(*cell),
+                    Made::Value(value) => Sought::Value(value),
+                };
+                let found = self.interner.has_item(*list, sought, &self.meter);
+                let found = found.map_err(|failure| Error::failed(failure, span))?;
+                self.meter.set_held_bytes(held_bytes);
+                return Ok(Made::Cell(Cell::bool(found == Some(true))));
             }
             Kind::Concat => {
                 let made = (0..args.len()).map(arg).collect::<Result<Vec<_>>>()?;
@@ -597,6 +613,7 @@ fn kind_of(name: &str) -> Kind {
         "if" => Kind::If,
         "cond" => Kind::Cond,
         "concat" => Kind::Concat,
+        "is_in" => Kind::IsIn,
         _ => Kind::Plain,
     }
 }

@@ -48,6 +48,7 @@ mod stored_cells;
 mod stored_keys;
 mod system;
 mod table;
+mod tables;
 mod target;
 mod trie;
 mod tries;

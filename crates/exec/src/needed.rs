@@ -14,7 +14,7 @@ use crate::cell::Cell;
 use crate::error::Result;
 use crate::query::Query;
 use crate::spread::Out;
-use plan::{BodyPlan, GroupPlan, Literal, PredicateKind, Source, Step};
+use plan::{BodyPlan, Reader, RulePlan, Step};
 
 /// Rows that may be read or made to find out.
 const ROWS_MAX: u64 = 1024;
@@ -39,54 +39,34 @@ impl Query<'_> {
     /// Whether the answer may depend on a group, by its number.
     pub(crate) fn is_needed(&mut self, number: usize) -> bool {
         let plan = self.plan;
-        let own = &plan.groups[number].group.predicates;
-        if own.contains(&plan.program.entry) {
-            return true;
-        }
-        plan.groups[number + 1..].iter().any(|group| self.is_needed_by(group, own, number))
+        let of = &plan.groups[number];
+        let is_asked_for = of.group.has(plan.program.entry);
+        is_asked_for || of.readers.iter().any(|reader| self.is_needed_by(reader, number))
     }
 
-    fn is_needed_by(&mut self, group: &GroupPlan, own: &[usize], number: usize) -> bool {
-        let program = &self.plan.program;
-        let is_read =
-            |source: &Source| matches!(source, Source::Derived(read) if own.contains(read));
-        let is_input =
-            group.group.predicates.iter().any(|&one| match &program.predicates[one].kind {
-                PredicateKind::Fixed(fixed) => {
-                    fixed.inputs.iter().any(|input| is_read(&input.source))
-                }
-                _ => false,
-            });
-        let reads = |rule: usize| {
-            program.rules[rule]
-                .body
-                .iter()
-                .any(|literal| matches!(literal, Literal::Atom { source, .. } if is_read(source)))
-        };
-        let readers: Vec<usize> =
-            group.rules.iter().filter(|rule| reads(rule.rule)).map(|rule| rule.rule).collect();
-        if readers.is_empty() {
-            return is_input;
+    fn is_needed_by(&mut self, reader: &Reader, number: usize) -> bool {
+        if reader.is_input || reader.rules.is_empty() {
+            return reader.is_input;
         }
+        let rules = &self.plan.groups[reader.group].rules;
         // One that reads its own group has rows only if another one of it has.
-        let is_own = |rule: &plan::RulePlan| rule.first.is_none() && readers.contains(&rule.rule);
-        let has_own = group.rules.iter().any(is_own);
-        let mut asked = group.rules.iter().filter(|one| has_own || readers.contains(&one.rule));
-        is_input
-            || asked.any(|one| match &one.first {
-                Some(body) => self.may_have_rows(body, one.rule, number),
-                None => false,
-            })
+        let has_own = reader.rules.iter().any(|&place| rules[place].first.is_none());
+        let mut may = |one: &RulePlan| match &one.first {
+            Some(body) => self.may_have_rows(body, one.rule, number),
+            None => false,
+        };
+        match has_own {
+            true => rules.iter().any(may),
+            false => reader.rules.iter().any(|&place| may(&rules[place])),
+        }
     }
 
     /// Whether a body may have rows, by the steps before the first that reads a group which is not computed yet. What fails is left to who runs it.
     fn may_have_rows(&mut self, body: &BodyPlan, rule: usize, number: usize) -> bool {
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
-        let later = &self.plan.groups[number..];
+        let group_of = &self.plan.group_of;
         let is_later = |step: &Step| match step {
-            Step::Derived { predicate, .. } => {
-                later.iter().any(|group| group.group.predicates.contains(predicate))
-            }
+            Step::Derived { predicate, .. } => group_of[*predicate] >= number,
             _ => false,
         };
         let steps = body.steps.iter().take_while(|planned| !is_later(&planned.step));

@@ -2,7 +2,7 @@
 
 use crate::cell::{Cell, Interner};
 use crate::owned::OwnedCells;
-use model::Value;
+use model::{Type, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ pub struct Output {
     pub headers: Vec<String>,
     /// Rows.
     pub rows: usize,
+    /// Where there are no rows that would show them, the types of the columns as far as they are known; else empty.
+    pub types: Vec<Option<Type>>,
     cells: OwnedCells,
 }
 
@@ -24,7 +26,13 @@ impl Output {
         rows: usize,
         interner: Arc<Interner>,
     ) -> Self {
-        Self { headers, rows, cells: OwnedCells::new(columns, interner) }
+        Self { headers, rows, types: Vec::new(), cells: OwnedCells::new(columns, interner) }
+    }
+
+    /// The same where there are no rows, with the types that the columns would have.
+    #[must_use]
+    pub(crate) fn with_types(self, types: impl FnOnce() -> Vec<Option<Type>>) -> Self {
+        if self.rows > 0 { self } else { Self { types: types(), ..self } }
     }
 
     /// One column `status` with one row.
@@ -75,7 +83,8 @@ impl Output {
     #[must_use]
     pub fn slice(&self, rows: Range<usize>) -> Self {
         let count = rows.len();
-        Self { headers: self.headers.clone(), rows: count, cells: self.cells.slice(rows) }
+        let (headers, types) = (self.headers.clone(), self.types.clone());
+        Self { headers, rows: count, types, cells: self.cells.slice(rows) }
     }
 
     /// The value in a row and a column.

@@ -204,11 +204,17 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
     let given = RuleCall { inputs: &inputs, options: &options, go_on: &go_on, add: &add };
     let answer = rule.run(&given);
     let mut made = made.into_inner();
-    // What stopped the query is the cause of what the rule says.
+    // What stopped the query is the cause of what the rule says, unless it says what failed below it.
     if let Some(error) = made.failed {
         return Err(error);
     }
-    call.query.check(0)?;
+    let is_below = |failure: &Failure| {
+        let below = failure.cause.as_ref().and_then(function::Cause::get::<store::Error>);
+        below.is_some_and(|error| error.kind() != ErrorKind::InvalidInput)
+    };
+    if !answer.as_ref().is_err_and(is_below) {
+        call.query.check(0)?;
+    }
     for row in answer.map_err(|failure| fails(name, failure, span))? {
         made.add(row)?;
     }

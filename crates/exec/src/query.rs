@@ -23,6 +23,7 @@ use crate::sink_list::{First, RowList};
 use crate::spread::{Alone, Helpers, Spread, Waiting};
 use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
 use crate::table::{ROWS_MAX, Table};
+use crate::tables::Tables;
 use crate::tries::{KeptTries, QueryTries};
 use crate::watch::{Check, Watch};
 use base::STEPS;
@@ -108,7 +109,7 @@ pub(crate) struct Query<'a> {
     /// Algorithms.
     pub algorithms: &'a dyn Algorithms,
     relations: Vec<Readable>,
-    tables: Vec<Arc<Table>>,
+    tables: Tables,
     marks: Vec<Marks>,
     /// Shared with the threads that help.
     pub(crate) tries: Arc<QueryTries>,
@@ -179,7 +180,7 @@ impl<'a> Query<'a> {
         ambient: &'a dyn Ambient,
         algorithms: &'a dyn Algorithms,
     ) -> Result<Self> {
-        let tables = plan.program.predicates.iter().map(|_| Arc::default()).collect();
+        let tables = Tables::new(plan.program.predicates.len());
         let marks = vec![Marks::default(); plan.program.predicates.len()];
         let readable = |relation| Readable::of(relation, interner, watch);
         let relations = relations.into_iter().map(readable).collect::<Result<_>>()?;
@@ -254,9 +255,8 @@ impl<'a> Query<'a> {
     /// # Errors
     /// Once the query has to stop; `more_bytes` are held besides its tables.
     pub(crate) fn check(&self, more_bytes: u64) -> Result<()> {
-        let tables: u64 = self.tables.iter().map(|table| table.bytes()).sum();
         let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
-        let held = tables + besides + more_bytes;
+        let held = self.tables.bytes() + besides + more_bytes;
         let interned = self.interner.bytes();
         self.watch.note_held(held.saturating_sub(interned), interned);
         if let Some(profile) = &self.profile {
@@ -422,10 +422,10 @@ impl<'a> Query<'a> {
         if let Some(listed) = self.listed.take() {
             return listed;
         }
-        let table = &mut self.tables[self.plan.program.entry];
+        let entry = self.plan.program.entry;
         let table = match self.profile {
-            None => std::mem::take(table),
-            Some(_) => Arc::clone(table),
+            None => self.tables.change(entry, std::mem::take),
+            Some(_) => Arc::clone(&self.tables[entry]),
         };
         let rows = table.live_rows();
         let columns = match Arc::try_unwrap(table) {
@@ -444,10 +444,11 @@ impl<'a> Query<'a> {
             match &definition.kind {
                 PredicateKind::Inline { aggregates } => {
                     let is_kept = group.group.is_recursive && definition.is_meet();
-                    self.tables[predicate] = Arc::new(match is_kept {
+                    let table = Arc::new(match is_kept {
                         true => Table::new(aggregates.len(), plain_columns(aggregates)),
                         false => Table::set(aggregates.len()),
                     });
+                    self.tables.change(predicate, |slot| *slot = table);
                 }
                 PredicateKind::Constant(data) => {
                     let rows = crate::constant::columns(data, definition, &self.computer())?;
@@ -561,8 +562,7 @@ impl<'a> Query<'a> {
 
     fn run_recursive(&mut self, group: &GroupPlan) -> Result<()> {
         let plan = self.plan;
-        let is_meet: Vec<bool> =
-            plan.program.predicates.iter().map(plan::Predicate::is_meet).collect();
+        let is_meet = |predicate: usize| plan.program.predicates[predicate].is_meet();
         let mut is_first = true;
         loop {
             if let Some(profile) = &mut self.profile {
@@ -572,7 +572,7 @@ impl<'a> Query<'a> {
             for &predicate in &group.group.predicates {
                 let arity = self.tables[predicate].arity();
                 let kind = &plan.program.predicates[predicate].kind;
-                let table = match is_meet[predicate] {
+                let table = match is_meet(predicate) {
                     true => Table::new(arity, plain_columns(aggregates_of(kind))),
                     false => Table::set(arity),
                 };
@@ -589,7 +589,7 @@ impl<'a> Query<'a> {
                 for body in bodies {
                     let Some(table) = fresh.remove(&predicate) else { continue };
                     let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
-                    let found = if is_meet[predicate] {
+                    let found = if is_meet(predicate) {
                         let mut sink = Best { table, head, aggregates };
                         self.run_body(body, rule.rule, &mut sink)?;
                         sink.table
@@ -615,13 +615,14 @@ impl<'a> Query<'a> {
                 let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
                 let (watch, interner) = (self.watch, self.interner);
                 let check = || watch.check(interner.bytes());
-                let table = Arc::make_mut(&mut self.tables[predicate]);
-                if is_meet[predicate] {
-                    join_best(table, aggregates, &found, interner, &check)?;
-                } else {
-                    table.insert_all(&found, &check)?;
-                }
-                let total = table.rows();
+                self.tables.change(predicate, |table| {
+                    let table = Arc::make_mut(table);
+                    match is_meet(predicate) {
+                        true => join_best(table, aggregates, &found, interner, &check),
+                        false => table.insert_all(&found, &check),
+                    }
+                })?;
+                let total = self.tables[predicate].rows();
                 self.marks[predicate] = Marks { old: before, total };
                 grown |= total > before;
             }
@@ -742,10 +743,15 @@ impl<'a> Query<'a> {
             match &planned.step {
                 Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
                     let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
-                    let table = &mut self.tables[*predicate];
-                    let is_copied = !table.is_indexed(&columns) && Arc::strong_count(table) > 1;
-                    debug_assert!(!is_copied, "a table of a rule was shared before it was indexed");
-                    index(table, &columns, &check)?;
+                    let table = &self.tables[*predicate];
+                    if !table.is_indexed(&columns) {
+                        let is_copied = Arc::strong_count(table) > 1;
+                        debug_assert!(
+                            !is_copied,
+                            "a table of a rule was shared before it was indexed"
+                        );
+                        self.tables.change(*predicate, |table| index(table, &columns, &check))?;
+                    }
                 }
                 Step::Stored { stored, path, prefix, checks, .. } => {
                     if let Readable::Memory(table) = &mut self.relations[*stored] {
@@ -775,7 +781,7 @@ impl<'a> Query<'a> {
 
     fn set_table(&mut self, predicate: usize, table: Table) {
         self.marks[predicate] = Marks { old: 0, total: table.rows() };
-        self.tables[predicate] = Arc::new(table);
+        self.tables.change(predicate, |slot| *slot = Arc::new(table));
     }
 
     fn fill(&mut self, predicate: usize, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {

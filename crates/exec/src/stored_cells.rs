@@ -213,13 +213,13 @@ impl StoredPath {
         match column {
             Column::Words(words) => match words.get(i) {
                 Some(word) => {
-                    let is_lost = of.merge.is_some_and(|merge| merge.overflowed(word));
-                    if is_lost {
+                    let is_past = of.merge.is_some_and(|merge| merge.is_past(word));
+                    if is_past {
                         let what = format!(
-                            "a sum in column {:?} of relation {:?} left the range of Int",
+                            "a sum in column {:?} of relation {:?} is past the range of Int",
                             of.name, self.schema.name
                         );
-                        return Err(Error::new(ErrorKind::InvalidInput, what));
+                        return Err(Error::new(ErrorKind::Limit, what));
                     }
                     self.word_cell(&of.column_type, word, interner)
                 }

@@ -332,6 +332,8 @@ mod tests {
             "regex_replace_all",
             &[long.clone(), Value::Str("a".to_owned()), Value::Str("bbbb".to_owned())],
         );
+        let classes = r"^\w{1,125}$";
+        call("regex_matches", &[Value::Str("a".to_owned()), Value::Str(classes.to_owned())]);
         call("regex_extract", &[long, Value::Str("a".to_owned())]);
     }
 }

@@ -36,7 +36,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates};
+pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates, mean};
 pub use budget::{Makes, UNASKED_BYTES, bytes_of};
 pub use comparison::{compare, equal};
 pub use json::{json_of, scalar_of_json};
@@ -104,6 +104,12 @@ impl Cause {
     #[must_use]
     pub fn get<E: std::error::Error + 'static>(&self) -> Option<&E> {
         self.0.downcast_ref()
+    }
+
+    /// The error, whatever it is.
+    #[must_use]
+    pub fn error(&self) -> &(dyn std::error::Error + 'static) {
+        &*self.0
     }
 }
 

@@ -3,8 +3,12 @@
 //! # Why a cache
 //! A value cannot hold a compiled expression, and compiling costs thousands of times what matching a short string does. Each thread
 //! keeps the few last used; one pattern of a query over a million rows is compiled once.
+//!
+//! # Why compiled in steps
+//! How large a compiled expression becomes is not known before: `^\w{1,128}$` takes some megabytes, for a letter is one of 140,000. So it is tried within a little,
+//! and each further step is asked of the query's memory.
 
-use crate::budget::{Growing, bytes_of, reserve};
+use crate::budget::{Growing, ask, bytes_of, reserve};
 use crate::call::Call;
 use crate::{Ambient, Failure, TEXT_BYTES_MAX};
 use base::STEPS;
@@ -18,37 +22,69 @@ const KEPT_MAX: usize = 16;
 /// Matches that are taken between two questions for memory.
 const PART_ITEMS: usize = 1024;
 
+/// Bytes within which an expression is compiled, one step after the other. The last is what the crate takes unless it is told otherwise.
+const COMPILED_BYTES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, COMPILED_BYTES_MAX];
+
 /// Most bytes of one compiled expression.
-const COMPILED_BYTES_MAX: usize = 4 << 20;
+const COMPILED_BYTES_MAX: usize = 10 << 20;
+
+/// Bytes of the expressions that a thread keeps, besides the last used.
+const KEPT_BYTES_MAX: usize = 8 << 20;
+
+/// An expression, and the step that it was compiled within.
+struct Kept {
+    regex: Regex,
+    bytes: usize,
+}
 
 thread_local! {
     /// The last used stands last.
-    static KEPT: RefCell<Vec<Regex>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The expression of argument 2.
-fn compiled(call: Call<'_>) -> Result<Regex, Failure> {
+fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
     let pattern = call.text(1)?;
     KEPT.with_borrow_mut(|kept| {
-        let regex = match kept.iter().rposition(|regex| regex.as_str() == pattern) {
+        let last = match kept.iter().rposition(|one| one.regex.as_str() == pattern) {
             Some(i) => kept.remove(i),
-            None => regex::RegexBuilder::new(pattern)
-                .size_limit(COMPILED_BYTES_MAX)
-                .build()
-                .map_err(|error| call.fail(format_args!("not a regular expression: {error}")))?,
+            None => compile(call, pattern, ambient)?,
         };
-        if kept.len() == KEPT_MAX {
-            kept.remove(0);
+        let regex = last.regex.clone();
+        let mut bytes: usize = kept.iter().map(|one| one.bytes).sum();
+        while kept.len() >= KEPT_MAX || bytes > KEPT_BYTES_MAX && !kept.is_empty() {
+            bytes -= kept.remove(0).bytes;
         }
-        kept.push(regex.clone());
+        kept.push(last);
         Ok(regex)
     })
 }
 
-pub(crate) fn regex_matches(args: &[Value]) -> Result<Value, Failure> {
+fn compile(call: Call<'_>, pattern: &str, ambient: &dyn Ambient) -> Result<Kept, Failure> {
+    for (step, bytes) in COMPILED_BYTES.into_iter().enumerate() {
+        // Most fit into the first step, of which a thread keeps few.
+        if step > 0 {
+            ask(bytes as u64, ambient)?;
+        }
+        match regex::RegexBuilder::new(pattern).size_limit(bytes).build() {
+            Ok(regex) => return Ok(Kept { regex, bytes }),
+            Err(regex::Error::CompiledTooBig(_)) => {}
+            Err(error) => {
+                return Err(call.fail(format_args!("not a regular expression: {error}")));
+            }
+        }
+    }
+    let what = format_args!(
+        "the regular expression takes more than {COMPILED_BYTES_MAX} bytes once it is compiled"
+    );
+    let hint = "repeat less often, or write [0-9A-Za-z_] for \\w and [0-9] for \\d: those that know all scripts are long";
+    Err(call.fail(what).hint(hint))
+}
+
+pub(crate) fn regex_matches(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_matches", args);
     let text = call.text(0)?;
-    Ok(Value::Bool(compiled(call)?.is_match(text)))
+    Ok(Value::Bool(compiled(call, ambient)?.is_match(text)))
 }
 
 pub(crate) fn regex_replace(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
@@ -62,7 +98,7 @@ pub(crate) fn regex_replace_all(args: &[Value], ambient: &dyn Ambient) -> Result
 /// Replaces up to `count` matches; `$1`, `${1}` and `${name}` stand for groups.
 fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value, Failure> {
     let (text, replacement) = (call.text(0)?, call.text(2)?);
-    let regex = compiled(call)?;
+    let regex = compiled(call, ambient)?;
     let groups = replacement.matches('$').count();
     let mut found = Growing::new(ambient);
     let mut copied = 0;
@@ -91,7 +127,7 @@ fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value,
 pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_extract", args);
     let text = call.text(0)?;
-    let regex = compiled(call)?;
+    let regex = compiled(call, ambient)?;
     let mut matches = regex.find_iter(text).peekable();
     let mut found = Vec::new();
     while matches.peek().is_some() {
@@ -115,10 +151,10 @@ pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Val
 }
 
 /// The first match, or null.
-pub(crate) fn regex_extract_first(args: &[Value]) -> Result<Value, Failure> {
+pub(crate) fn regex_extract_first(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_extract_first", args);
     let text = call.text(0)?;
-    let regex = compiled(call)?;
+    let regex = compiled(call, ambient)?;
     let found = regex.find(text).map(|found| Value::Str(found.as_str().to_owned()));
     Ok(found.unwrap_or(Value::Null))
 }
@@ -142,7 +178,15 @@ mod tests {
          regex_extract_first('abc', 'x') => null",
         );
         assert!(evaluate("regex_matches('abc', '(')").is_err());
-        assert!(evaluate("regex_matches('abc', '(((a{100}){100}){100}){100}')").is_err());
+        let failure = evaluate("regex_matches('abc', '(((a{100}){100}){100}){100}')").unwrap_err();
+        let wanted = "takes more than 10485760 bytes once it is compiled";
+        assert!(failure.message.contains(wanted), "{failure:?}");
+        // What users write, and takes some megabytes.
+        let matches = lookup("regex_matches").unwrap();
+        for (text, found) in [("abc", true), ("a b", false)] {
+            let args = [text, r"^\w{1,128}$"].map(|text| Value::Str(text.to_owned()));
+            assert_eq!(matches.apply(&args, &ambient()), Ok(Value::Bool(found)));
+        }
         // More patterns than are kept, twice.
         for i in (0..40).chain(0..40) {
             check(&format!("regex_matches('{i}', '^{i}$')"), "true");

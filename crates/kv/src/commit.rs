@@ -86,7 +86,9 @@ impl Inner {
         for table in &batch.tables {
             let entry = trees.get(table.keyspace)?;
             check_shape(table, entry)?;
-            tables.push(normalise(table, &entry.info.shape));
+            let table = normalise(table, &entry.info.shape);
+            check_sums(&table, entry)?;
+            tables.push(table);
         }
         if let Some(validation) = validation
             && let Err(conflict) = validate(&trees, &tables, validation, writer.last_seq)
@@ -359,6 +361,52 @@ pub(crate) fn check_shape(table: &TableWrites, entry: &Entry) -> Result<()> {
         ErrorKind::InvalidInput,
         format!("the rows written to keyspace \"{}\" do not have its shape", entry.info.name),
     ))
+}
+
+/// Whether increments of integers in a table of writes, which may name a key more than once, could be more than a word holds together.
+pub(crate) fn may_pass(table: &TableWrites, entry: &Entry) -> bool {
+    let columns = entry.info.shape.values.iter().zip(&table.rows.values);
+    let mut sums = columns.filter_map(|column| match column {
+        (
+            base::ColumnShape::Word { merge: Some(base::Merge::AddInt) },
+            base::Column::Words(sums),
+        ) => Some(sums),
+        _ => None,
+    });
+    sums.any(|column| {
+        let size = |&word: &u64| u128::from(base::word_to_int(word).unsigned_abs());
+        column.words.iter().map(size).sum::<u128>() >= u128::from(i64::MAX.unsigned_abs())
+    })
+}
+
+/// Refuses a number, or increments of one key together, that a word does not hold. A key has one version a commit, so these cannot stay apart.
+pub(crate) fn check_sums(table: &TableWrites, entry: &Entry) -> Result<()> {
+    for (shape, column) in entry.info.shape.values.iter().zip(&table.rows.values) {
+        let (base::ColumnShape::Word { merge: Some(merge) }, base::Column::Words(words)) =
+            (shape, column)
+        else {
+            continue;
+        };
+        // Most have none; fillers of deletes and nulls look like one.
+        if !words.words.iter().any(|&word| merge.is_past(word)) {
+            continue;
+        }
+        let is_past = |&row: &usize| {
+            table.kinds.get(row) != Kind::Delete
+                && words.get(row).is_some_and(|word| merge.is_past(word))
+        };
+        if let Some(row) = (0..table.rows.rows).find(is_past) {
+            let what = format!(
+                "what one commit adds to the key {:?} of {:?} is past the range of int64, whose ends count as past it",
+                table.rows.keys.get(row),
+                entry.info.name
+            );
+            let hint =
+                "add in several commits, which may go past it in between, or count in float64";
+            return Err(Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}")));
+        }
+    }
+    Ok(())
 }
 
 /// First committer wins: fails where a row written, or under `serializable` a range read, has a

@@ -19,6 +19,7 @@ mod merging;
 mod normalise;
 mod open;
 mod options;
+mod outside;
 mod pace;
 mod poison;
 mod read_flush;
@@ -36,6 +37,7 @@ pub mod wal;
 pub use backup::{BackupOptions, BackupReport};
 pub use check::check_folder;
 pub use options::KvOptions;
+pub use outside::database_around;
 pub use repair::{Doubts, LostRange, Salvaged, SalvagedKeyspace, salvage};
 pub use restore::{RestoreOptions, RestoreReport, remove, restore};
 

@@ -4,13 +4,13 @@
 //! The memtable takes a key once a commit, and sorted rows cost it and the log less. A commit of one
 //! row, or one already in order, passes without a copy.
 
-use base::{Batch, Column, ColumnShape, Keys, Kind, Shape};
+use base::{Batch, Column, ColumnShape, Keys, Kind, Shape, Total};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use store::{Kinds, TableWrites};
 
 /// `table` with its rows in strictly ascending key order; where a key occurred twice the later row
-/// wins, or two merges combine.
+/// wins, or merges combine: to a word that [`base::Merge::is_past`] where no other holds their sum.
 pub(crate) fn normalise<'a>(table: &'a TableWrites, shape: &Shape) -> Cow<'a, TableWrites> {
     let rows = table.rows.rows;
     let ascending = |i: usize| compare(&table.rows.keys, i - 1, i) == Ordering::Less;
@@ -78,14 +78,14 @@ fn push_folded(out: &mut Batch, table: &TableWrites, shape: &Shape, versions: &[
         let from = &table.rows.values[i];
         match (shape.values[i], column, from) {
             (ColumnShape::Word { merge: Some(merge) }, Column::Words(to), Column::Words(from)) => {
-                let mut sum = None;
-                for &version in &versions[start..] {
-                    sum = match (sum, from.get(version as usize)) {
-                        (Some(older), Some(newer)) => Some(merge.apply(older, newer)),
-                        (older, newer) => newer.or(older),
-                    };
-                }
-                to.push(sum);
+                let words = versions[start..].iter().rev();
+                let mut words = words.filter_map(|&version| from.get(version as usize));
+                let total = words.next().map(|newest| {
+                    let mut total = Total::of(merge, newest);
+                    words.for_each(|older| total.add_older(merge, older));
+                    total.word()
+                });
+                to.push(total);
             }
             (_, to, from) => to.push_from(from, versions[newest] as usize),
         }

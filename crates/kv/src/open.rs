@@ -36,6 +36,7 @@ const FILTER_SHARE: u64 = 4;
 /// Opens or creates the database in `folder`.
 pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Result<Arc<Inner>> {
     let folder = &env.resolved(folder).map_err(env_error)?;
+    crate::outside::check_is_folder(&*env, folder)?;
     if options.read_only {
         return crate::follower::open(env, folder, options);
     }
@@ -69,7 +70,7 @@ fn open_here(
         if !options.create {
             return Err(missing(folder));
         }
-        create_folder(&*env, folder)?;
+        create_private_folder(&*env, folder)?;
     }
     let mut held = vec![env.hold(folder).map_err(env_error)?];
     let exists = env.exists(&folder.join(CURRENT));
@@ -103,7 +104,7 @@ fn open_here(
         if at < state.folders().len() && env.exists(folder) {
             create_folder_within(&*env, folder)?;
         } else {
-            create_folder(&*env, folder)?;
+            create_private_folder(&*env, folder)?;
         }
         if at > 0 {
             held.push(hold_within(&*env, folder)?);
@@ -176,6 +177,12 @@ fn new_identity(env: &dyn Env) -> u128 {
 pub(crate) fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
     create_folder_within(env, folder)?;
     folder.ancestors().skip(2).try_for_each(|above| sync_if_ours(env, above))
+}
+
+/// As [`create_folder`]; a folder that was not there is nobody else's to look into.
+pub(crate) fn create_private_folder(env: &dyn Env, folder: &Path) -> Result<()> {
+    env.create_private_folder(folder).map_err(env_error)?;
+    create_folder(env, folder)
 }
 
 /// Makes the names in a folder durable, where it is ours.

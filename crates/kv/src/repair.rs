@@ -16,7 +16,8 @@
 
 use crate::check::files_of;
 use crate::convert::{env_error, tree_error};
-use crate::open::{TABLES, WAL, create_folder, create_folder_within, missing};
+use crate::open::{TABLES, WAL, create_folder_within, create_private_folder, missing};
+use crate::outside::{check_is_folder, check_is_outside};
 use crate::record;
 use crate::wal;
 use crate::{Kv, KvOptions};
@@ -233,11 +234,13 @@ fn prepare_target(env: &dyn Env, source: &Path, target: &Path) -> Result<()> {
     if env.is_within(target, source) {
         return invalid(format!("{} lies in the database itself", target.display()));
     }
+    check_is_outside(env, target)?;
+    check_is_folder(env, target)?;
     if env.exists(target) && !env.list(target).map_err(env_error)?.is_empty() {
         let hint = "hint: name a new or an empty folder";
         return invalid(format!("{} is not empty\n{hint}", target.display()));
     }
-    create_folder(env, target)
+    create_private_folder(env, target)
 }
 
 /// Saves all tables; returns where those written belong.

@@ -7,7 +7,9 @@
 //! 1. Nothing at the target is touched before the new database was read whole and found sound.
 //! 2. At any moment either the old database or the new one is whole, under the target's name or under one
 //!    that [`finish_interrupted`] knows; each renaming is durable before the next.
-//! 3. All of it happens under `TARGET.restore-lock`.
+//! 3. All of it happens under `TARGET.restore-lock`, which goes when its holder ends.
+//! 4. A database that is replaced leaves its mode, owner and group to the new one, folders and files. An empty folder stays the folder
+//!    that it is (somebody's working folder, say): the files are moved into it, `CURRENT` last.
 //!
 //! # Names beside the target
 //! | name | what it is | without a target |
@@ -28,8 +30,10 @@ use crate::backup::list::{Entry, LIST, List, UNFINISHED};
 use crate::backup::{misfit, read_all};
 use crate::convert::{env_error, tree_error};
 use crate::open::{
-    LOCK, TABLES, WAL, create_folder, create_folder_within, hold_within, table_folders,
+    LOCK, TABLES, WAL, create_folder, create_folder_within, create_private_folder, hold_within,
+    table_folders,
 };
+use crate::outside::{check_is_folder, check_is_outside};
 use base::mark::{self, Mark};
 use base::{Checksummer, SeqNo};
 use env::{AppendFile, Env, FolderLock, HeldFolder, ReadOptions};
@@ -96,6 +100,7 @@ pub fn restore(
             target.display()
         )));
     }
+    check_is_outside(&**env, target)?;
     create_folder(&**env, parent(target))?;
     let held = env.hold(parent(target)).map_err(env_error)?;
     let places = Places::of(target);
@@ -105,21 +110,23 @@ pub fn restore(
     let old = old_database(&**env, target, options)?;
     let made = make(env, source, &places, progress);
     let swapped = made.and_then(|report| {
-        places.swap(&**env, old.is_some())?;
+        places.swap(&**env, &old)?;
         Ok(report)
     });
     if swapped.is_err() {
         // The caller is told that nothing was restored, so the old one comes back if it still can.
+        if matches!(old, Old::Empty(_)) {
+            clear(&**env, target);
+        }
         if !env.exists(target) && places.is_ours(&**env, &places.old) {
             mark::hit(Mark::RestoreUndone);
             let _ = places.rename(&**env, &places.old, target);
         }
         // Best effort, as is all cleaning up: the next opening for writing or restore tries again.
-        let _ = places.finish(&**env, old.is_some());
+        let _ = places.finish(&**env, !matches!(old, Old::Missing));
     }
     drop(old);
     drop(lock);
-    let _ = env.remove(&places.lock);
     drop(held);
     let mut report = swapped?;
     // It is made: who is told so can no longer stop it.
@@ -147,7 +154,6 @@ pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
     let lock = places.lock(env)?;
     let finished = places.finish(env, false);
     drop(lock);
-    let _ = env.remove(&places.lock);
     finished
 }
 
@@ -242,8 +248,10 @@ impl Places {
         [&self.new, &self.ready, &self.old]
     }
 
-    fn lock(&self, env: &dyn Env) -> Result<Box<dyn FolderLock>> {
-        env.lock(&self.lock, &format!("a restore by {}", env.process_line())).map_err(env_error)
+    fn lock<'a>(&self, env: &'a dyn Env) -> Result<RestoreLock<'a>> {
+        let holder = format!("a restore by {}", env.process_line());
+        let lock = env.lock(&self.lock, &holder).map_err(env_error)?;
+        Ok(RestoreLock { env, path: self.lock.clone(), _lock: lock })
     }
 
     fn rename(&self, env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
@@ -283,20 +291,65 @@ impl Places {
     }
 
     /// Puts the finished new database in place of the target.
-    fn swap(&self, env: &dyn Env, replaces: bool) -> Result<()> {
-        if replaces {
-            self.rename(env, &self.new, &self.ready)?;
-            self.put_mark(env, &self.target)?;
-            self.rename(env, &self.target, &self.old)?;
-            self.rename(env, &self.ready, &self.target)?;
-            mark::hit(Mark::RestoreReplaced);
-            self.remove_left(env, true);
-        } else {
-            self.rename(env, &self.new, &self.target)?;
+    fn swap(&self, env: &dyn Env, old: &Old) -> Result<()> {
+        match old {
+            Old::Missing => self.rename(env, &self.new, &self.target)?,
+            Old::Empty(_) => {
+                self.move_into(env)?;
+                self.remove_left(env, false);
+            }
+            Old::Database(_) => {
+                keep_access(env, &self.target, &self.new)?;
+                self.rename(env, &self.new, &self.ready)?;
+                self.put_mark(env, &self.target)?;
+                self.rename(env, &self.target, &self.old)?;
+                self.rename(env, &self.ready, &self.target)?;
+                mark::hit(Mark::RestoreReplaced);
+                self.remove_left(env, true);
+            }
         }
         // The next opening for writing does it where this fails.
         let _ = unmark(env, &self.target);
         Ok(())
+    }
+
+    /// Moves the finished new database into the target, an empty folder. Until `CURRENT` is there it is no database, and its mark
+    /// says that a restore may empty it.
+    fn move_into(&self, env: &dyn Env) -> Result<()> {
+        self.put_mark(env, &self.target)?;
+        for inner in [TABLES, WAL] {
+            let (from, to) = (self.new.join(inner), self.target.join(inner));
+            create_folder_within(env, &to)?;
+            for name in env.list(&from).map_err(env_error)? {
+                env.rename(&from.join(&name), &to.join(&name)).map_err(env_error)?;
+            }
+            env.sync_folder(&to).map_err(env_error)?;
+            env.sync_folder(&from).map_err(env_error)?;
+        }
+        for name in env.list(&self.new).map_err(env_error)? {
+            if ![TABLES, WAL, MARK, LOCK, CURRENT].contains(&&*name) {
+                let to = self.target.join(&name);
+                env.rename(&self.new.join(&name), &to).map_err(env_error)?;
+            }
+        }
+        env.sync_folder(&self.target).map_err(env_error)?;
+        env.rename(&self.new.join(CURRENT), &self.target.join(CURRENT)).map_err(env_error)?;
+        // Both: a name that comes back in the other folder may take it from this one.
+        env.sync_folder(&self.target).map_err(env_error)?;
+        env.sync_folder(&self.new).map_err(env_error)
+    }
+
+    /// Empties the target where a restore that was cut short was moving a database into it.
+    fn clear_half_moved(&self, env: &dyn Env) {
+        let marked = self.target.join(MARK);
+        if env.exists(&self.target.join(CURRENT)) || !env.exists(&marked) {
+            return;
+        }
+        if self.is_ours(env, &self.target)
+            && let Ok(_lock) = env.lock(&self.target.join(LOCK), &env.process_line())
+        {
+            clear(env, &self.target);
+        }
     }
 
     /// Fails where something is at the names that a restore needs.
@@ -324,6 +377,9 @@ impl Places {
     /// Leaves the target, whole, if one of the names has it, and none of the others. `locked`: the old database's lock
     /// is held by the caller.
     fn finish(&self, env: &dyn Env, locked: bool) -> Result<()> {
+        if !locked {
+            self.clear_half_moved(env);
+        }
         if !env.exists(&self.target) {
             let ways = [(&self.ready, Mark::RestoreCarriedOn), (&self.old, Mark::RestoreUndone)];
             for (whole, mark) in ways {
@@ -371,19 +427,39 @@ impl Places {
     }
 }
 
-/// Makes sure that a new database may come to `target`; returns the lock of one that is there.
-fn old_database(
-    env: &dyn Env,
-    target: &Path,
-    options: RestoreOptions,
-) -> Result<Option<Box<dyn FolderLock>>> {
-    if !env.exists(target) {
-        return Ok(None);
+/// The lock of a restore. Its file goes with it: while it is held still, so that nobody's lock is removed but its own.
+struct RestoreLock<'a> {
+    env: &'a dyn Env,
+    path: PathBuf,
+    _lock: Box<dyn FolderLock>,
+}
+
+impl Drop for RestoreLock<'_> {
+    fn drop(&mut self) {
+        // Best effort: one that stays is taken by the next restore.
+        let _ = self.env.remove(&self.path);
     }
+}
+
+/// What is at the target, locked until the restore has ended.
+enum Old {
+    Missing,
+    /// A folder with nothing in it but this lock.
+    Empty(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
+    /// A database to replace, under whatever name it has.
+    Database(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
+}
+
+/// Makes sure that a new database may come to `target`, and locks what is there.
+fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result<Old> {
+    if !env.exists(target) {
+        return Ok(Old::Missing);
+    }
+    check_is_folder(env, target)?;
+    let lock = || env.lock(&target.join(LOCK), &env.process_line()).map_err(env_error);
     let names = env.list(target).map_err(env_error)?;
     if names.is_empty() {
-        env.remove_folder(target).map_err(env_error)?;
-        return Ok(None);
+        return Ok(Old::Empty(lock()?));
     }
     if let Some(name) = names.iter().find(|name| !is_of_database(name)) {
         return Err(invalid(format!(
@@ -398,8 +474,35 @@ fn old_database(
             target.display()
         )));
     }
-    // Held until the old database is gone, under whatever name it has.
-    Ok(Some(env.lock(&target.join(LOCK), &env.process_line()).map_err(env_error)?))
+    Ok(Old::Database(lock()?))
+}
+
+/// Empties a folder into which a database was moved, whole or in part.
+fn clear(env: &dyn Env, folder: &Path) {
+    // First what makes it a database: one without its tables must not be opened.
+    let _ = env.remove(&folder.join(CURRENT));
+    let _ = env.sync_folder(folder);
+    remove_database(env, folder, true);
+}
+
+/// Gives the files and folders of a new database the owner, the group and the mode of those that it replaces.
+fn keep_access(env: &dyn Env, old: &Path, new: &Path) -> Result<()> {
+    let copy = |from: &Path, to: &Path| env.copy_access(from, to).map_err(env_error);
+    let file = old.join(CURRENT);
+    let file = if env.exists(&file) { Some(file) } else { None };
+    for inner in [TABLES, WAL] {
+        let (from, to) = (old.join(inner), new.join(inner));
+        for name in env.list(&to).map_err(env_error)? {
+            file.iter().try_for_each(|file| copy(file, &to.join(&name)))?;
+        }
+        copy(if env.exists(&from) { &from } else { old }, &to)?;
+    }
+    for name in env.list(new).map_err(env_error)? {
+        if ![TABLES, WAL].contains(&&*name) {
+            file.iter().try_for_each(|file| copy(file, &new.join(&name)))?;
+        }
+    }
+    copy(old, new)
 }
 
 /// Copies a backup to the folder `to`, and reads all of it.
@@ -419,7 +522,7 @@ fn make(
     };
     go_on(0)?;
     let to = &*places.new;
-    create_folder(&**env, to)?;
+    create_private_folder(&**env, to)?;
     places.put_mark(&**env, to)?;
     create_folder_within(&**env, &to.join(TABLES))?;
     create_folder_within(&**env, &to.join(WAL))?;

@@ -396,7 +396,11 @@ impl Transaction for KvTransaction {
         // All checks before anything is written: what is refused leaves nothing behind, and takes no memory.
         let mut more = 0;
         for table in &batch.tables {
-            crate::commit::check_shape(table, &*self.entry(table.keyspace)?)?;
+            let entry = self.entry(table.keyspace)?;
+            crate::commit::check_shape(table, &entry)?;
+            if crate::commit::may_pass(table, &entry) {
+                crate::commit::check_sums(&normalise(table, &entry.info.shape), &entry)?;
+            }
             more += crate::commit::bytes(table);
         }
         let mut overlays = self.overlays.write();

@@ -502,8 +502,28 @@ fn what_is_in_the_way_is_told_and_left_alone() {
         told(backup(&half), InvalidInput, "did not finish");
         let opened = Kv::open(Arc::clone(&env), &half, settings()).map(drop);
         told(opened, InvalidInput, "BACKUP.unfinished");
-        assert_eq!(content(&*env, &full.join("letter")), b"dear");
-        assert!(!env.exists(&folder.join("x")));
+        let letter = full.join("letter");
+        told(to(&letter), InvalidInput, "is a file");
+        told(backup(&letter), InvalidInput, "is a file");
+        told(Kv::open(Arc::clone(&env), &letter, settings()).map(drop), InvalidInput, "is a file");
+        let reader = KvOptions { read_only: true, ..settings() };
+        told(Kv::open(Arc::clone(&env), &letter, reader).map(drop), InvalidInput, "is a file");
+        let after = back_up_after(&kv, &env, &folder.join("y"), &letter).map(drop);
+        told(after, InvalidInput, "is a file");
+        // Another database's folder, and a backup's, are as much out of bounds as one's own.
+        let other = folder.join("other");
+        open(&env, &other).close().unwrap();
+        for inside in [other.join("inside"), good.join("tables/inside")] {
+            told(backup(&inside), InvalidInput, "is a database or a backup");
+            told(to(&inside), InvalidInput, "in");
+            let repaired = quipu_kv::salvage(&env, &at, &inside, 1 << 20, &|_, _| true).map(drop);
+            told(repaired, InvalidInput, "is a database or a backup");
+        }
+        assert_eq!(content(&*env, &letter), b"dear");
+        assert!(!env.exists(&folder.join("x")) && !env.exists(&folder.join("y")));
+        let locks = |name: &String| name.ends_with(".restore-lock");
+        let left: Vec<_> = env.list(folder).unwrap().into_iter().filter(locks).collect();
+        assert!(left.is_empty(), "{left:?}");
         kv.close().unwrap();
         told(backup(&folder.join("late")), InvalidInput, "closed");
     });
@@ -634,7 +654,7 @@ fn whatever_fails_during_a_backup_the_database_is_whole_and_half_a_backup_is_non
 fn whatever_fails_during_a_restore_the_old_database_or_the_new_one_is_whole() {
     let target = Path::new(TARGET);
     for backup in ["/backup", "/backup.qbak"] {
-        for replaces in [true, false] {
+        for (replaces, is_empty) in [(true, false), (false, false), (false, true)] {
             for fault in FAULTS {
                 let (mut olds, mut news) = (0, 0);
                 for at in 1.. {
@@ -650,6 +670,10 @@ fn whatever_fails_during_a_restore_the_old_database_or_the_new_one_is_whole() {
                         let ids = create(&kv, &["out", "in"]).unwrap();
                         kv.write(&both(&ids, Kind::Put, &edges(1, 4)), None).unwrap();
                         old = dump(&kv).unwrap();
+                    }
+                    if is_empty {
+                        env.create_folder(target).unwrap();
+                        env.sync_folder(Path::new("/")).unwrap();
                     }
                     disk.fail_at(disk.operations() + at, fault);
                     let made = restore(

@@ -33,12 +33,12 @@ pub enum Wanted {
 /// Functions that compute an argument but the first only where those before it ask for it.
 const LAZY: &[&str] = &["and", "or", "coalesce", "if", "cond"];
 
-/// The constants of all rules; `is_read` says of predicates whether they are computed in any case.
-pub(crate) fn find(program: &Program, is_read: &dyn Fn(usize) -> bool) -> Vec<Constant> {
+/// The constants of all rules; `is_read` says of each predicate whether it is computed in any case.
+pub(crate) fn find(program: &Program, is_read: &[bool]) -> Vec<Constant> {
     let mut found = Vec::new();
     for (number, predicate) in program.predicates.iter().enumerate() {
         match &predicate.kind {
-            PredicateKind::Constant(data) if !is_read(number) => {
+            PredicateKind::Constant(data) if !is_read[number] => {
                 add(data, Wanted::Any, predicate.span, &mut found);
             }
             PredicateKind::Inline { aggregates } => {

@@ -1,7 +1,8 @@
 //! The types of a rule's columns, as far as they are known before it runs.
 
+use crate::Plan;
 use crate::catalog::RelationInfo;
-use crate::ir::{Expr, Literal, Rule, Source, Var};
+use crate::ir::{Expr, Literal, PredicateKind, Rule, Source, Var};
 use model::{Type, Value};
 
 /// The type of each column of a rule: that of a stored column it is taken of, or that which an expression makes; `None` where it may be any.
@@ -11,6 +12,35 @@ pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
     let types = Types { rule, infos };
     let of = |&var: &Var| types.of_var(var, &mut known);
     rule.head.iter().map(of).collect()
+}
+
+/// The types of the columns of a program's result, as far as they are known: those that all its rules say.
+#[must_use]
+pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
+    let (program, entry) = (&plan.program, plan.program.entry);
+    let mut rules = program.rules.iter().filter(|rule| rule.predicate == entry);
+    let of = |rule: &Rule| head_types(rule, &plan.infos);
+    let mut types = rules.next().map_or_else(Vec::new, of);
+    for rule in rules {
+        for (known, other) in types.iter_mut().zip(of(rule)) {
+            if *known != other {
+                *known = None;
+            }
+        }
+    }
+    if let PredicateKind::Inline { aggregates } = &program.predicates[entry].kind {
+        for (of, used) in types.iter_mut().zip(aggregates) {
+            let Some(used) = used else { continue };
+            *of = match (used.aggregate.name, &used.own) {
+                ("count" | "count_unique", None) => Some(Type::Int),
+                ("sum" | "mean" | "product" | "variance" | "std_dev", None) => Some(Type::Float),
+                ("and" | "or", None) => Some(Type::Bool),
+                ("min" | "max" | "choice" | "choice_rand", None) => of.take(),
+                _ => None,
+            };
+        }
+    }
+    types
 }
 
 /// What types are found in.

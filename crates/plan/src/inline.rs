@@ -9,7 +9,8 @@
 //! 1. A rule is a set. It is unfolded where its body gives each of its rows once, or where one rule reads it alone and gives a set itself: otherwise a
 //!    count would change, or a join would find the same row again and again.
 //! 2. Nothing that can fail moves, so that no value meets an expression that it did not meet before.
-//! 3. A rule that is read several times is unfolded only if it keeps all rows of its relation but those that equalities choose: anything else would be
+//! 3. A body that is unfolded has at most [`LITERALS_MAX`] literals: each of a long chain of rules would hold all conditions of those before it.
+//! 4. A rule that is read several times is unfolded only if it keeps all rows of its relation but those that equalities choose: anything else would be
 //!    computed several times.
 
 use crate::catalog::RelationInfo;
@@ -21,18 +22,23 @@ use crate::unequal::are_unequal;
 use hashbrown::HashMap;
 use model::{Type, Value};
 
+/// Literals of a body that is unfolded, at most. More is a rule of its own well enough.
+const LITERALS_MAX: usize = 64;
+
 /// Unfolds whatever can be, from the rules that read stored relations to the entry.
 pub(crate) fn inline(program: &mut Program, infos: &[RelationInfo]) {
     let uses = uses(program);
-    let mut rules_of = vec![Vec::new(); program.predicates.len()];
-    for (number, rule) in program.rules.iter().enumerate() {
-        rules_of[rule.predicate].push(number);
+    let rules_of = program.rules_of();
+    let components = components_of(program);
+    let mut component_of = vec![usize::MAX; program.predicates.len()];
+    for (place, component) in components.iter().enumerate() {
+        component.iter().for_each(|&predicate| component_of[predicate] = place);
     }
     let mut views: HashMap<usize, View> = HashMap::new();
-    for component in components_of(program) {
+    for (place, component) in components.into_iter().enumerate() {
         let numbers = || component.iter().flat_map(|&predicate| &rules_of[predicate]);
-        let is_recursive = numbers()
-            .any(|&number| reads_any(&program.rules[number], &|read| component.contains(&read)));
+        let is_own = |read: usize| component_of[read] == place;
+        let is_recursive = numbers().any(|&number| reads_any(&program.rules[number], &is_own));
         for &number in numbers() {
             unfold_in(program, number, is_recursive, &views, infos);
         }
@@ -72,7 +78,7 @@ impl View {
         let rule = &program.rules[number];
         let of = &program.predicates[rule.predicate];
         // Rows that are read in the order of their columns would come in the order of a join.
-        if of.is_aggregated() || of.is_sorted {
+        if of.is_aggregated() || of.is_sorted || rule.body.len() > LITERALS_MAX {
             return None;
         }
         let mut atoms = 0;

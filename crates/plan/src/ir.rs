@@ -29,6 +29,18 @@ pub struct Program {
     pub parameters: Vec<String>,
 }
 
+impl Program {
+    /// Of each predicate the numbers of its rules, ascending.
+    #[must_use]
+    pub fn rules_of(&self) -> Vec<Vec<usize>> {
+        let mut rules_of = vec![Vec::new(); self.predicates.len()];
+        for (number, rule) in self.rules.iter().enumerate() {
+            rules_of[rule.predicate].push(number);
+        }
+        rules_of
+    }
+}
+
 /// A derived relation.
 #[derive(Clone, Debug)]
 pub struct Predicate {

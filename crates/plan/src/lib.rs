@@ -32,7 +32,7 @@ mod unequal;
 pub use bounds::RangeHint;
 pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};
 pub use constants::{Constant, Wanted};
-pub use head::head_types;
+pub use head::{entry_types, head_types};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
@@ -58,6 +58,8 @@ pub struct Plan {
     pub infos: Vec<RelationInfo>,
     /// What is computed together, in order.
     pub groups: Vec<GroupPlan>,
+    /// Of each predicate the number of its group; `usize::MAX` where nothing needs it.
+    pub group_of: Vec<usize>,
     /// What is computed before any row is read.
     pub constants: Vec<Constant>,
 }
@@ -69,6 +71,19 @@ pub struct GroupPlan {
     pub group: Group,
     /// Rules of the inline ones.
     pub rules: Vec<RulePlan>,
+    /// Later groups that read it, ascending.
+    pub readers: Vec<Reader>,
+}
+
+/// How a group reads an earlier one.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    /// Its number.
+    pub group: usize,
+    /// Which of [`GroupPlan::rules`] do, ascending.
+    pub rules: Vec<usize>,
+    /// Whether an algorithm does.
+    pub is_input: bool,
 }
 
 /// How a rule is computed.
@@ -96,7 +111,8 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         check::program("push", Heads::Unknown, &program, &infos);
     }
     let groups = stratify::stratify(&program).map_err(|problem| vec![problem])?;
-    let is_read = |predicate| groups.iter().any(|group| group.predicates.contains(&predicate));
+    let mut is_read = vec![false; program.predicates.len()];
+    groups.iter().flat_map(|group| &group.predicates).for_each(|&read| is_read[read] = true);
     let constants = constants::find(&program, &is_read);
     let (groups, whole_rows) = plan_groups(&program, &infos, groups)?;
     if !magic::is_disabled(query)
@@ -107,9 +123,57 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
         && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
     {
         check::program("magic", Heads::Bound, &program, &infos);
-        return Ok(Plan { program, infos, groups, constants });
+        return Ok(finished(program, infos, groups, constants));
     }
-    Ok(Plan { program, infos, groups, constants })
+    Ok(finished(program, infos, groups, constants))
+}
+
+/// The plan, with who reads what.
+fn finished(
+    program: Program,
+    infos: Vec<RelationInfo>,
+    mut groups: Vec<GroupPlan>,
+    constants: Vec<Constant>,
+) -> Plan {
+    let mut group_of = vec![usize::MAX; program.predicates.len()];
+    for (number, group) in groups.iter().enumerate() {
+        group.group.predicates.iter().for_each(|&predicate| group_of[predicate] = number);
+    }
+    let read_by = |source: &Source| match *source {
+        Source::Derived(read) => Some(group_of[read]),
+        Source::Stored(_) => None,
+    };
+    for reader in 0..groups.len() {
+        let mut found: Vec<(usize, Option<usize>)> = Vec::new();
+        for (place, rule) in groups[reader].rules.iter().enumerate() {
+            for literal in &program.rules[rule.rule].body {
+                if let Literal::Atom { source, .. } = literal {
+                    found.extend(read_by(source).map(|group| (group, Some(place))));
+                }
+            }
+        }
+        for &predicate in &groups[reader].group.predicates {
+            if let PredicateKind::Fixed(fixed) = &program.predicates[predicate].kind {
+                let inputs = fixed.inputs.iter().filter_map(|input| read_by(&input.source));
+                found.extend(inputs.map(|group| (group, None)));
+            }
+        }
+        for (read, place) in found {
+            // A group that reads itself is not later than itself.
+            let Some(of) = groups[..reader].get_mut(read) else { continue };
+            let is_new = of.readers.last().is_none_or(|last| last.group != reader);
+            if is_new {
+                of.readers.push(Reader { group: reader, rules: Vec::new(), is_input: false });
+            }
+            let Some(last) = of.readers.last_mut() else { continue };
+            match place {
+                None => last.is_input = true,
+                Some(place) if last.rules.last() == Some(&place) => {}
+                Some(place) => last.rules.push(place),
+            }
+        }
+    }
+    Plan { program, infos, groups, group_of, constants }
 }
 
 fn is_derived(literal: &Literal) -> bool {
@@ -130,17 +194,19 @@ fn plan_groups(
     let mut whole_rows = vec![None; program.predicates.len()];
     let mut planned = Vec::with_capacity(groups.len());
     let mut problems = Vec::new();
+    let rules_of = program.rules_of();
+    let mut rows = vec![0.0; program.predicates.len()];
     for group in groups {
         let mut rules = Vec::new();
-        let mut rows = vec![0.0; program.predicates.len()];
-        for (number, rule) in program.rules.iter().enumerate() {
-            if !group.predicates.contains(&rule.predicate) {
-                continue;
-            }
+        let mut numbers: Vec<usize> =
+            group.predicates.iter().flat_map(|&one| &rules_of[one]).copied().collect();
+        // As they are written, whichever of the group's predicates they define.
+        numbers.sort_unstable();
+        for number in numbers {
             match plan_rule(program, number, &group, infos, &sizes) {
                 Ok(plan) => {
                     let found = plan.first.iter().chain(&plan.rounds).map(|body| body.rows);
-                    rows[rule.predicate] += found.fold(0.0, f64::max);
+                    rows[program.rules[number].predicate] += found.fold(0.0, f64::max);
                     rules.push(plan);
                 }
                 Err(problem) => problems.push(problem),
@@ -157,7 +223,7 @@ fn plan_groups(
                 }
             }
         }
-        planned.push(GroupPlan { group, rules });
+        planned.push(GroupPlan { group, rules, readers: Vec::new() });
     }
     match problems.is_empty() {
         true => Ok((planned, whole_rows)),
@@ -176,11 +242,12 @@ fn plan_rule(
     let sizes = Sizes { predicates: sizes, infos };
     let is_own = |literal: &Literal| match literal {
         Literal::Atom { source: Source::Derived(read), .. } => {
-            group.is_recursive && group.predicates.contains(read)
+            group.is_recursive && group.has(*read)
         }
         _ => false,
     };
     let own: Vec<usize> = (0..rule.body.len()).filter(|&i| is_own(&rule.body[i])).collect();
+    let is_among_own = |place: &usize| own.binary_search(place).is_ok();
     if own.is_empty() {
         let first = Some(order::order(program, rule, &sizes, &|_| Version::Total)?);
         return Ok(RulePlan { rule: number, first, rounds: Vec::new() });
@@ -189,7 +256,7 @@ fn plan_rule(
         order::order(program, rule, &sizes, &|place| match place {
             place if place == delta => Version::Delta,
             // What is new on both sides is found once: by the first of the atoms.
-            place if place > delta && own.contains(&place) => Version::Old,
+            place if place > delta && is_among_own(&place) => Version::Old,
             _ => Version::Total,
         })
     });

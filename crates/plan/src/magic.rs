@@ -35,6 +35,8 @@ pub(crate) fn rewrite(
         given: program,
         infos,
         whole_rows,
+        rules_of: program.rules_of(),
+        sizes: whole_rows.to_vec(),
         out: Program { rules: Vec::new(), ..program.clone() },
         whole: HashSet::new(),
         copies: HashMap::new(),
@@ -70,6 +72,10 @@ struct Rewriter<'p> {
     infos: &'p [RelationInfo],
     /// Rows that predicates are thought to have, where that is known.
     whole_rows: &'p [Option<f64>],
+    /// Of each given predicate the numbers of its rules.
+    rules_of: Vec<Vec<usize>>,
+    /// The same as `whole_rows`, with those of copies and of what is asked behind.
+    sizes: Vec<Option<f64>>,
     out: Program,
     /// Predicates that are needed whole.
     whole: HashSet<usize>,
@@ -115,6 +121,7 @@ impl Rewriter<'_> {
             is_asked: true,
             is_sorted: false,
         });
+        self.sizes.extend([original.is_asked.then_some(ASKED_ROWS), Some(ASKED_ROWS)]);
         self.copies.insert((of, bound.clone()), (copy, asked));
         self.work.push(Task::Copy { of, bound, copy, asked });
         (copy, asked)
@@ -126,8 +133,8 @@ impl Rewriter<'_> {
             Task::Whole(of) => (*of, None),
             Task::Copy { of, bound, copy, asked } => (*of, Some((bound, *copy, *asked))),
         };
-        for rule in given.rules.iter().filter(|rule| rule.predicate == of) {
-            let mut rule = rule.clone();
+        for place in 0..self.rules_of[of].len() {
+            let mut rule = given.rules[self.rules_of[of][place]].clone();
             if let Some((bound, copy, asked)) = copied {
                 let head = rule.head.iter().zip(bound).filter(|(_, is)| **is);
                 let mut args: Vec<Option<Var>> = Vec::new();
@@ -156,10 +163,7 @@ impl Rewriter<'_> {
 
     /// The rule with copies in the place of the rules that it uses with bound columns.
     fn restrict(&mut self, rule: Rule, of: usize, is_copy: bool) -> Option<Rule> {
-        let mut sizes = self.whole_rows.to_vec();
-        let made = &self.out.predicates[sizes.len()..];
-        sizes.extend(made.iter().map(|predicate| predicate.is_asked.then_some(ASKED_ROWS)));
-        let sizes = Sizes { predicates: &sizes, infos: self.infos };
+        let sizes = Sizes { predicates: &self.sizes, infos: self.infos };
         let (places, rows) = handed_on(&self.out, &rule, &sizes, is_copy)?;
         let mut bound = vec![false; rule.variables.len()];
         let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());

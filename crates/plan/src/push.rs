@@ -7,8 +7,9 @@
 //!
 //! # Invariants
 //! 1. Only into a rule that one atom reads, so that nobody misses the rows that are gone.
-//! 2. Only conditions on a column that is not aggregated: a group is there whole or not at all.
-//! 3. What fails for some values is tried of no row of which it was not tried before. `==` never fails. `<` and its kind do where values have no common
+//! 2. Only as long as bodies have no more than [`LITERALS_MAX`] literals: in a long chain of rules each condition would move from rule to rule to its end.
+//! 3. Only conditions on a column that is not aggregated: a group is there whole or not at all.
+//! 4. What fails for some values is tried of no row of which it was not tried before. `==` never fails. `<` and its kind do where values have no common
 //!    order, and `starts_with` where one is no text, so they move only from a body whose one positive atom reads the rule, past nothing that may keep
 //!    rows from them, to the end of bodies whose one positive atom binds all that comes before: the rows of one are then the rows of the other.
 
@@ -21,16 +22,18 @@ use syntax::Span;
 /// Comparisons that fail for some values: those that have no common order, and what is no text.
 const FAILING: &[&str] = &["gt", "ge", "lt", "le", "starts_with"];
 
+/// Literals that a body has at most when conditions have moved into it.
+const LITERALS_MAX: usize = 64;
+
 /// Moves all that can be moved, from the entry on.
 pub(crate) fn push(program: &mut Program) {
     let uses = uses(program);
+    let rules_of = program.rules_of();
     let mut readers_first = components_of(program);
     readers_first.reverse();
     for predicate in readers_first.into_iter().flatten() {
-        for number in 0..program.rules.len() {
-            if program.rules[number].predicate == predicate {
-                push_from(program, number, &uses);
-            }
+        for &number in &rules_of[predicate] {
+            push_from(program, number, &uses, &rules_of);
         }
     }
 }
@@ -67,7 +70,7 @@ struct Moved {
 }
 
 /// Moves conditions of one rule into those that it reads.
-fn push_from(program: &mut Program, number: usize, uses: &[usize]) {
+fn push_from(program: &mut Program, number: usize, uses: &[usize], rules_of: &[Vec<usize>]) {
     let rule = &program.rules[number];
     let mut moved = Vec::new();
     let mut left = Vec::with_capacity(rule.body.len());
@@ -81,8 +84,11 @@ fn push_from(program: &mut Program, number: usize, uses: &[usize]) {
             Literal::Condition(condition) => {
                 all = true;
                 each_conjunct(condition, &mut |one| match target(program, rule, one, uses) {
+                    Some(one) if !have_room(program, &rules_of[one.to], moved.len()) => {
+                        (all, is_guarded) = (false, true);
+                    }
                     Some(one) if one.function == "eq" => moved.push(one),
-                    Some(one) if !is_guarded && all_have_one_source(program, one.to) => {
+                    Some(one) if !is_guarded && all_have_one_source(program, &rules_of[one.to]) => {
                         moved.push(one);
                     }
                     _ => (all, is_guarded) = (false, true),
@@ -99,7 +105,8 @@ fn push_from(program: &mut Program, number: usize, uses: &[usize]) {
     }
     program.rules[number].body = left;
     for Moved { to, column, function, value, span } in moved {
-        for rule in program.rules.iter_mut().filter(|rule| rule.predicate == to) {
+        for &number in &rules_of[to] {
+            let rule = &mut program.rules[number];
             let args = vec![Expr::Var(rule.head[column]), value.clone()];
             rule.body.push(Literal::Condition(call(function, args, span)));
         }
@@ -112,8 +119,14 @@ fn has_one_source(rule: &Rule) -> bool {
     atoms.count() == 1 && !rule.body.iter().any(|one| matches!(one, Literal::Member { .. }))
 }
 
-fn all_have_one_source(program: &Program, predicate: usize) -> bool {
-    program.rules.iter().filter(|rule| rule.predicate == predicate).all(has_one_source)
+fn all_have_one_source(program: &Program, rules: &[usize]) -> bool {
+    rules.iter().all(|&number| has_one_source(&program.rules[number]))
+}
+
+/// Whether rules may take one more condition besides so many that move to them or to others.
+fn have_room(program: &Program, rules: &[usize], moving: usize) -> bool {
+    moving < LITERALS_MAX
+        && rules.iter().all(|&number| program.rules[number].body.len() + moving < LITERALS_MAX)
 }
 
 /// Whether a positive atom binds the variable too, so that assigning it keeps rows out.

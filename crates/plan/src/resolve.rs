@@ -429,7 +429,7 @@ impl Resolver<'_> {
         rules.sort_unstable();
         problem.hint = match closest(&name.text, rules.into_iter()) {
             _ if stored.contains(&name.text) => {
-                Some(format!("there is a stored relation of this name: write `*{}`", name.text))
+                Some(format!("there is a stored relation of this name: write `*{name}`"))
             }
             Some(near) => Some(format!("did you mean `{near}`?")),
             None => None,
@@ -493,7 +493,7 @@ impl Resolver<'_> {
                         columns_text(columns.len()),
                         were(args.len())
                     );
-                    let hint = format!("name the columns that you want: *{}{{…}}", name.text);
+                    let hint = format!("name the columns that you want: *{name}{{…}}");
                     return Err(Diagnostic { message, span, hint: Some(hint) });
                 }
                 Ok(args.iter().enumerate().collect())

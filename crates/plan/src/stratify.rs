@@ -17,6 +17,14 @@ pub struct Group {
     pub is_recursive: bool,
 }
 
+impl Group {
+    /// Whether a predicate is one of them.
+    #[must_use]
+    pub fn has(&self, predicate: usize) -> bool {
+        self.predicates.binary_search(&predicate).is_ok()
+    }
+}
+
 /// How a predicate reads another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reads {

@@ -1,6 +1,7 @@
 //! Backups and restores: progress, Ctrl-C, and the reports.
 
 use crate::import::interruptible;
+use crate::python_code::attached;
 use env::sync::Mutex;
 use py_guard::guarded;
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ use std::time::Instant;
 const STEP_MS: u64 = 100;
 
 /// What a backup consists of, and what it cost.
-#[pyclass(module = "quipu", frozen, get_all)]
+#[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct BackupReport {
     files: u64,
     linked: u64,
@@ -44,7 +45,7 @@ impl BackupReport {
 }
 
 /// What was restored.
-#[pyclass(module = "quipu", frozen, get_all)]
+#[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct RestoreReport {
     files: u64,
     bytes: u64,
@@ -133,7 +134,7 @@ fn run<T: Send>(
                     let _ = write!(std::io::stderr(), "\r\x1b[K{what}: {percent:.0} %");
                 }
                 if let Some(callable) = &callable {
-                    let told = Python::attach(|py| callable.call1(py, (done, total)).map(drop));
+                    let told = attached(|py| callable.call1(py, (done, total)).map(drop));
                     if let Err(error) = told {
                         *raised.lock() = Some(error);
                         return false;

@@ -18,7 +18,7 @@ const ROWS_MAX: usize = 256;
 const BYTES: usize = 1 << 20;
 
 /// An iterator over pairs of keys and values, as of the moment it was made.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobItems(Own<Mutex<Items>>);
 
 struct Items {

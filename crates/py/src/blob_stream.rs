@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use std::io::{Seek, SeekFrom};
 
 /// Reads one value.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobReader {
     reader: Own<Mutex<Option<quipu::BlobReader>>>,
 }
@@ -71,7 +71,7 @@ impl BlobReader {
 }
 
 /// Writes one value.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobWriter {
     writer: Own<Mutex<Option<quipu::BlobWriter>>>,
 }

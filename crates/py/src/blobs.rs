@@ -8,6 +8,7 @@ use crate::error::{OrRaise, here};
 use crate::gate;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
+use crate::python_code::attached;
 use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use env::Own;
@@ -26,7 +27,7 @@ const ROWS_A_BATCH: usize = 4096;
 const QUICK_BYTES_MAX: usize = 1 << 16;
 
 /// Blobs, seen through the database or a transaction.
-#[pyclass(module = "quipu", frozen, mapping)]
+#[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Blobs {
     blobs: Own<quipu::Blobs>,
     pub(crate) database: quipu::Database,
@@ -212,7 +213,7 @@ impl Blobs {
         let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
         let raising = Arc::clone(&raised);
         let next = move |out: &mut BlobRows| {
-            let pulled = Python::attach(|py| {
+            let pulled = attached(|py| {
                 let Some(batch) = batches.bind(py).clone().next() else { return Ok(false) };
                 let (keys, values): (Bound<'_, PyAny>, Bound<'_, PyAny>) = batch?.extract()?;
                 let (keys, values) = (column(key, KEY, &keys)?, self::values(&values)?);

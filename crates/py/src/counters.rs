@@ -20,7 +20,7 @@ use quipu::{
 const ROWS_A_BATCH: usize = 1 << 16;
 
 /// Counters, seen through the database or a transaction.
-#[pyclass(module = "quipu", frozen, mapping)]
+#[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Counters {
     counters: Own<quipu::Counters>,
     pub(crate) database: quipu::Database,
@@ -182,9 +182,7 @@ impl Counters {
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let counters = self.counters()?;
         let py = key.py();
-        let number =
-            with_key(self.key_type(), key, |key| gate::look(py, || counters.find(key)).or_raise())?;
-        Ok(number.is_some())
+        with_key(self.key_type(), key, |key| gate::look(py, || counters.contains(key)).or_raise())
     }
 
     fn __setitem__(

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An open database.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Database {
     database: Own<quipu::Database>,
 }

@@ -1,5 +1,7 @@
 //! Which exception an error becomes.
 
+use crate::exits::{self, Raised};
+use crate::python_code::{attached, still_at_end};
 use env::Own;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,9 +25,13 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// The exception for an error of the database.
+/// The exception for an error of the database: an exit that it comes of is raised as it was, any other exception is the cause of ours.
 pub(crate) fn raise(error: Error) -> PyErr {
-    Python::attach(|py| {
+    attached(|py| {
+        let raised = Raised::of(&error).map(|Raised(raised)| raised.clone_ref(py));
+        if let Some(exit) = raised.as_ref().filter(|raised| exits::is_exit(py, raised)) {
+            return exit.clone_ref(py);
+        }
         let place = error.cause::<quipu::ingest::InputError>();
         let place = place.map(|input| (input.line(), input.column));
         let script = error.cause::<quipu::ScriptError>().and_then(quipu::ScriptError::place);
@@ -35,6 +41,7 @@ pub(crate) fn raise(error: Error) -> PyErr {
             if let Some(check) = quipu::Check::of_error(&error) {
                 exception.value(py).setattr("problems", crate::repair::problems(py, check)?)?;
             }
+            exception.set_cause(py, raised);
             Ok(exception)
         });
         match made {
@@ -67,7 +74,7 @@ pub(crate) fn kind_of(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
 
 /// What Python calls; a panic in it is an `InternalError`. [`py_guard::guarded`] puts it around each function.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(call))
+    catch_unwind(AssertUnwindSafe(|| still_at_end(call)))
         .unwrap_or_else(|panic| Err(raise(Error::panicked(&*panic))))
 }
 
@@ -109,6 +116,9 @@ pub(crate) trait OrRaise<T> {
 
 impl<T> OrRaise<T> for quipu::Result<T> {
     fn or_raise(self) -> PyResult<T> {
+        if let Some(exit) = exits::take() {
+            return Err(exit);
+        }
         self.map_err(raise)
     }
 }

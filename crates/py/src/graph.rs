@@ -23,7 +23,7 @@ thread_local! {
 }
 
 /// A graph, seen through the database or a transaction.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Graph {
     graph: Own<quipu::Graph>,
     pub(crate) database: quipu::Database,

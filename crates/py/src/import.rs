@@ -1,7 +1,9 @@
 //! Imports: options, progress, Ctrl-C, and the report.
 
-use crate::error::{invalid, raise};
+use crate::error::{OrRaise, invalid};
+use crate::exits;
 use crate::graph::Graph;
+use crate::python_code::attached;
 use crate::vertices;
 use env::sync::Mutex;
 use py_guard::guarded;
@@ -18,7 +20,7 @@ use std::time::Instant;
 const STEP_MS: u64 = 100;
 
 /// What an import did.
-#[pyclass(module = "quipu", frozen, get_all)]
+#[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct ImportReport {
     edges: u64,
     rows: u64,
@@ -113,17 +115,17 @@ pub(crate) fn interruptible<T: Send>(
         // Signals are Python's main thread's business; other threads only look at what it found.
         if std::thread::current().id() == main && now >= before + STEP_MS {
             last.store(now, Ordering::Relaxed);
-            if let Err(error) = Python::attach(|py| py.check_signals()) {
+            if let Err(error) = attached(|py| py.check_signals()) {
                 *pending.lock() = Some(error);
             }
         }
-        pending.lock().is_none()
+        pending.lock().is_none() && !exits::is_waiting()
     };
     let result = crate::gate::detached(py, || work(&go_on));
-    let pending = pending.into_inner();
-    match (result, pending) {
-        (Err(error), Some(signal)) if error.kind() == ErrorKind::Cancelled => Err(signal),
-        (result, _) => result.map_err(raise),
+    // A signal that came when all was done is not lost either.
+    match pending.into_inner() {
+        Some(signal) => Err(signal),
+        None => result.or_raise(),
     }
 }
 
@@ -205,7 +207,7 @@ fn draw(progress: &ImportProgress) {
 }
 
 fn call(callable: &Py<PyAny>, progress: &ImportProgress) -> PyResult<()> {
-    Python::attach(|py| {
+    attached(|py| {
         let told = PyDict::new(py);
         told.set_item("phase", format!("{:?}", progress.phase).to_lowercase())?;
         told.set_item("rows", progress.rows)?;

@@ -15,7 +15,7 @@ const KEYS_AT_ONCE: usize = 4096;
 type Next = Box<dyn FnMut(usize) -> quipu::Result<Option<KeyColumn>> + Send>;
 
 /// An iterator over keys, as of the moment it was made.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct KeyIterator(Own<Mutex<Ahead>>);
 
 struct Ahead {

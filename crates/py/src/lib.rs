@@ -19,6 +19,7 @@ mod columns;
 mod counters;
 mod database;
 mod error;
+mod exits;
 mod frames;
 mod gate;
 mod graph;
@@ -27,6 +28,7 @@ mod key_iterator;
 mod keys;
 mod libraries;
 mod own;
+mod python_code;
 mod relation;
 mod relations;
 mod repair;
@@ -59,6 +61,8 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<relation::Relation>()?;
     module.add_class::<relation::Column>()?;
     module.add_class::<result::Answer>()?;
+    let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;
+    sequence.call_method1("register", (module.py().get_type::<result::Answer>(),))?;
     module.add_class::<result_stream::ResultStream>()?;
     module.add_class::<table::TableStream>()?;
     module.add_class::<transaction::Transaction>()?;
@@ -68,6 +72,8 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<backup::RestoreReport>()?;
     module.add_function(wrap_pyfunction!(database::open, module)?)?;
     module.add_function(wrap_pyfunction!(_panic, module)?)?;
+    let at_exit = wrap_pyfunction!(python_code::_at_exit, module)?;
+    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
     module.add_function(wrap_pyfunction!(backup::restore, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     Ok(())

@@ -20,7 +20,7 @@ use std::sync::Arc;
 const ROWS_A_BATCH: usize = 1 << 16;
 
 /// A relation, or as a transaction sees it.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Relation {
     relation: Own<quipu::Relation>,
 }
@@ -36,7 +36,7 @@ impl Relation {
 }
 
 /// A column of a relation.
-#[pyclass(module = "quipu", frozen, get_all)]
+#[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct Column {
     name: String,
     r#type: String,

@@ -2,7 +2,9 @@
 
 use crate::capsule::arrow_error;
 use crate::error::{OrRaise, invalid};
+use crate::exits;
 use crate::libraries;
+use crate::python_code::attached;
 use crate::table::Table;
 use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
@@ -23,7 +25,7 @@ const COLLECTED_MIN: usize = 700;
 const ROWS_SHOWN: usize = 10;
 
 /// Rows with named columns, as of the moment the script ran.
-#[pyclass(module = "quipu", name = "Result", frozen)]
+#[pyclass(module = "quipu", name = "Result", frozen, weakref)]
 pub(crate) struct Answer {
     answer: quipu::Answer,
     /// The same for Arrow, made when it is first asked for.
@@ -69,10 +71,14 @@ fn debug(name: &str, answer: &quipu::Answer) {
     let rows = if answer.len() == 1 { "row" } else { "rows" };
     let table = answer.to_table(DEBUG_ROWS_MAX);
     let text = format!("{name}: {} {rows}\n{table}{more}", answer.len());
-    Python::attach(|py| {
+    attached(|py| {
         let write = || py.import("sys")?.getattr("stderr")?.call_method1("write", (text,));
-        // The script goes on where nobody can be told.
-        let _: PyResult<_> = write();
+        // The script goes on where nobody can be told, but not past an exit.
+        if let Err(error) = write()
+            && exits::is_exit(py, &error)
+        {
+            exits::keep(error);
+        }
     });
 }
 
@@ -233,6 +239,29 @@ impl Answer {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.rows(py)?.call_method0("__iter__")
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.tuples(py, (0..self.answer.len()).rev())?.call_method0("__iter__")
+    }
+
+    #[pyo3(signature = (value, start=0, stop=isize::MAX))]
+    fn index<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+        start: isize,
+        stop: isize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method1("index", (value, start, stop))
+    }
+
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.rows(py)?.call_method1("count", (value,))
     }
 
     fn __getitem__<'py>(

@@ -5,6 +5,8 @@
 
 use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
 use crate::error::{here, invalid};
+use crate::exits;
+use crate::python_code::is_ending;
 use crate::result::Answer;
 use crate::values::parameters;
 use arrow_schema::Schema;
@@ -49,7 +51,12 @@ impl Running {
             let go_on = || !stopped.load(Ordering::Relaxed);
             let options = RunOptions { go_on: Some(&go_on), files: files.as_ref(), ..options };
             let take = |part| Ok(sender.send(Ok(part)).is_ok());
-            if let Err(error) = database.stream(&script, &parameters, &options, take) {
+            let mut ended = database.stream(&script, &parameters, &options, take);
+            if let Some(exit) = exits::take() {
+                let message = exit.to_string();
+                ended = Err(exits::error(exit, message));
+            }
+            if let Err(error) = ended {
                 // Nobody may be there any more.
                 let _ = sender.send(Err(error));
             }
@@ -86,8 +93,9 @@ impl Running {
 impl Drop for Running {
     /// Stops the script, and waits until it has.
     fn drop(&mut self) {
-        if !self.owner.is_here() {
-            // Nobody sends, and there is nobody to join.
+        if !self.owner.is_here() || is_ending() {
+            // Nobody sends, and there is nobody to join, or somebody who may stand still for ever.
+            self.is_stopped.store(true, Ordering::Relaxed);
             std::mem::forget(std::mem::replace(&mut self.parts, sync_channel(0).1));
             std::mem::forget(self.thread.take());
             return;
@@ -112,7 +120,7 @@ enum State {
 }
 
 /// Parts of a result, as of the moment the script began.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct ResultStream {
     columns: Vec<String>,
     schema: Arc<Schema>,

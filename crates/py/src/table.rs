@@ -26,7 +26,7 @@ const ROWS_MADE: usize = 64;
 const ROWS_SHOWN: usize = 10;
 
 /// Rows with named columns, as of the moment they were read.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Table {
     batches: Vec<RecordBatch>,
     schema: Arc<Schema>,
@@ -244,7 +244,7 @@ fn push_tuples<'py>(
 }
 
 /// The rows of a table, made when a loop comes to them.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 struct TableRows(env::sync::Mutex<RowsLeft>);
 
 struct RowsLeft {
@@ -295,7 +295,7 @@ impl TableRows {
 }
 
 /// Tables one after another, as of the moment the stream began.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct TableStream {
     schema: Arc<Schema>,
     /// Nothing once it was handed over to Arrow.

@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyTuple};
 use quipu::RunOptions;
 
 /// A transaction.
-#[pyclass(module = "quipu", frozen)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Transaction {
     transaction: Own<quipu::Tx>,
     database: quipu::Database,

@@ -58,6 +58,8 @@ pub enum AnswerValues {
     List(Vec<u64>, Box<AnswerColumn>),
     /// JSON, as text.
     Json(BytesColumn),
+    /// Times of a relation's history: microseconds since 1970-01-01 UTC, and whether the row holds from then on.
+    Validity(Vec<i64>, Vec<bool>),
     /// Anything else, as literals of the language.
     Literal(BytesColumn),
 }
@@ -93,7 +95,15 @@ impl Answer {
 
     /// Of each column what all its values are.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        (0..self.columns().len()).map(|column| self.seen(column).kind()).collect()
+        (0..self.columns().len()).map(|column| self.kind(column, &self.seen(column))).collect()
+    }
+
+    /// Of a column that shows this; without rows it has the type that it is known to have.
+    fn kind(&self, column: usize, seen: &Seen) -> Kind {
+        match self.output.types.get(column) {
+            Some(Some(of)) if self.is_empty() => Kind::of(of),
+            _ => seen.kind(),
+        }
     }
 
     fn seen(&self, column: usize) -> Seen {
@@ -193,7 +203,7 @@ impl Answer {
             Some(kinds) => column_of(cells, interner, kinds[column], cells.contains(&Cell::NULL)),
             None => {
                 let seen = self.seen(column);
-                column_of(cells, interner, seen.kind(), seen.null)
+                column_of(cells, interner, self.kind(column, &seen), seen.null)
             }
         }
     }
@@ -311,7 +321,9 @@ impl AnswerColumn {
                     (seen.kind(), seen.null)
                 } else {
                     let kind = match Kind::of(of) {
-                        kind @ (Kind::Vector(..) | Kind::List(_) | Kind::Json) => kind,
+                        kind @ (Kind::Vector(..) | Kind::List(_) | Kind::Json | Kind::Validity) => {
+                            kind
+                        }
                         _ => Kind::Literal,
                     };
                     (kind, cells.contains(&Cell::NULL))
@@ -362,6 +374,16 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
             Value::Json(json) => Some(json.as_str().as_bytes().into()),
             _ => None,
         })),
+        Kind::Validity => {
+            let at = |&cell: &Cell| {
+                interner.with(cell, |value| match value {
+                    Value::Validity(at) => (at.timestamp_us, at.assert),
+                    _ => (0, false),
+                })
+            };
+            let (times, asserted) = cells.iter().map(at).unzip();
+            AnswerValues::Validity(times, asserted)
+        }
         Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
             Some(value.to_string().into_bytes().into())
         })),
@@ -450,6 +472,14 @@ impl AnswerColumn {
             (AnswerValues::Float(values), _) => values.push(0.0),
             (AnswerValues::Str(values), Value::Str(text)) => values.push(Some(text.as_bytes())),
             (AnswerValues::Str(values), _) => values.push(None),
+            (AnswerValues::Bytes(values), Value::Bytes(bytes)) => values.push(Some(bytes)),
+            (AnswerValues::Bytes(values), _) => values.push(None),
+            (AnswerValues::List(offsets, items), item) => {
+                let list = if let Value::List(list) = item { list.as_slice() } else { &[] };
+                let from = offsets.last().map_or(0, |&end| end as usize);
+                list.iter().enumerate().for_each(|(i, item)| items.push(from + i, item));
+                offsets.push((from + list.len()) as u64);
+            }
             _ => unreachable!("a column of items is of one of these kinds"),
         }
         self.valid.push(i, *item != Value::Null);

@@ -4,12 +4,13 @@ use crate::answer::{Answer, AnswerColumn, AnswerValues};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Float64Array,
     GenericBinaryArray, GenericStringArray, Int64Array, LargeBinaryArray, LargeListArray,
-    LargeStringArray, ListArray, NullArray, RecordBatch, RecordBatchOptions, UInt64Array,
+    LargeStringArray, ListArray, NullArray, RecordBatch, RecordBatchOptions, StructArray,
+    UInt64Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 use base::{BytesColumn, Validity as ValidRows};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -220,6 +221,11 @@ impl AnswerColumn {
                 vectors(len, Arc::new(Float64Array::from(floats)), valid)?
             }
             AnswerValues::List(offsets, items) => lists(&offsets, *items, valid)?,
+            AnswerValues::Validity(times, asserted) => {
+                let (times, asserted) = (Int64Array::from(times), BooleanArray::from(asserted));
+                let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(asserted)];
+                Arc::new(StructArray::try_new(validity_fields(), columns, valid)?)
+            }
         })
     }
 }
@@ -234,6 +240,21 @@ pub fn arrow_field(name: &str, of: DataType, is_json: bool) -> Field {
     let says = [(EXTENSION_TYPE_NAME_KEY, JSON), (EXTENSION_TYPE_METADATA_KEY, "")];
     let says = says.map(|(key, value)| (key.to_owned(), value.to_owned()));
     field.with_metadata(HashMap::from(says))
+}
+
+/// The fields of what is a `Validity` in Quipu.
+#[must_use]
+pub(crate) fn validity_fields() -> Fields {
+    let field = |name, of| Field::new(name, of, false);
+    Fields::from(vec![field("microseconds", DataType::Int64), field("asserted", DataType::Boolean)])
+}
+
+/// Whether a struct of these fields is a `Validity` in Quipu.
+pub(crate) fn are_validity_fields(fields: &Fields) -> bool {
+    let of = |fields: &Fields| -> Vec<_> {
+        fields.iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
+    };
+    of(fields) == of(&validity_fields())
 }
 
 /// Whether the texts of a column are JSON.

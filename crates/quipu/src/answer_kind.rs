@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     /// Lists of items of one kind.
     List(Item),
     Json,
+    Validity,
     Literal,
 }
 
@@ -32,6 +33,7 @@ impl Kind {
                 usize::try_from(*len).map_or(Self::Literal, |len| Self::vector(*kind, len))
             }
             Type::List(item, _) => Item::of(item).map_or(Self::Literal, Self::List),
+            Type::Validity => Self::Validity,
             Type::Bool => Self::Bool,
             Type::Int => Self::Int,
             Type::Id => Self::Id,
@@ -48,7 +50,7 @@ impl Kind {
         let Seen { bool, int, negative, id, float, str, bytes, other, shape, null: _ } = *seen;
         match self {
             Self::Literal => true,
-            Self::Vector(..) | Self::List(_) | Self::Json => {
+            Self::Vector(..) | Self::List(_) | Self::Json | Self::Validity => {
                 let fits = shape.is_none_or(|shape| shape.join(self) == self);
                 !(bool || int || id || float || str || bytes) && fits
             }
@@ -73,11 +75,9 @@ impl Kind {
         match value {
             Value::Vector(Vector::F32(floats)) => Self::vector(VectorKind::F32, floats.len()),
             Value::Vector(Vector::F64(floats)) => Self::vector(VectorKind::F64, floats.len()),
-            Value::List(items) => {
-                let join = |all: Item, item| all.join(Item::of_value(item)?);
-                items.iter().try_fold(Item::Null, join).map_or(Self::Literal, Self::List)
-            }
+            Value::List(items) => Item::of_items(items).map_or(Self::Literal, Self::List),
             Value::Json(_) => Self::Json,
+            Value::Validity(_) => Self::Validity,
             _ => Self::Literal,
         }
     }
@@ -93,59 +93,100 @@ impl Kind {
 
     /// What more parts of a result may be, of which this is the first: that lists are empty says nothing of those that come.
     pub(crate) fn of_first(self) -> Self {
-        if self == Self::List(Item::Null) { Self::Literal } else { self }
+        match self {
+            Self::List(Item { leaf: Leaf::Null, .. }) => Self::Literal,
+            kind => kind,
+        }
     }
 }
 
-/// What all items of lists are, but for nulls.
+/// Levels of lists within a list that are lists in Arrow, too.
+const ITEM_DEPTH_MAX: u8 = 16;
+
+/// What all items of lists are, but for nulls: lists of lists, so many times, of one kind of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
+pub(crate) struct Item {
+    lists: u8,
+    leaf: Leaf,
+}
+
+/// What the values are that are no lists. [`Leaf::Null`] where there are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaf {
     Null,
     Bool,
     Int,
     Float,
     Str,
+    Bytes,
 }
 
 impl Item {
+    const NULL: Self = Self { lists: 0, leaf: Leaf::Null };
+
     fn of(item_type: &Type) -> Option<Self> {
-        Some(match item_type.without_null() {
-            Type::Bool => Self::Bool,
-            Type::Int => Self::Int,
-            Type::Float => Self::Float,
-            Type::String => Self::Str,
+        let leaf = match item_type.without_null() {
+            Type::Bool => Leaf::Bool,
+            Type::Int => Leaf::Int,
+            Type::Float => Leaf::Float,
+            Type::String => Leaf::Str,
+            Type::Bytes => Leaf::Bytes,
+            Type::List(item, _) => return Self::of(item)?.in_a_list(),
             _ => return None,
-        })
+        };
+        Some(Self { lists: 0, leaf })
     }
 
     fn of_value(item: &Value) -> Option<Self> {
-        Some(match item {
-            Value::Null => Self::Null,
-            Value::Bool(_) => Self::Bool,
-            Value::Int(_) => Self::Int,
-            Value::Float(_) => Self::Float,
-            Value::Str(_) => Self::Str,
+        let leaf = match item {
+            Value::Null => Leaf::Null,
+            Value::Bool(_) => Leaf::Bool,
+            Value::Int(_) => Leaf::Int,
+            Value::Float(_) => Leaf::Float,
+            Value::Str(_) => Leaf::Str,
+            Value::Bytes(_) => Leaf::Bytes,
+            Value::List(items) => return Self::of_items(items)?.in_a_list(),
             _ => return None,
-        })
+        };
+        Some(Self { lists: 0, leaf })
+    }
+
+    /// What the items of a list are together.
+    fn of_items(items: &[Value]) -> Option<Self> {
+        items.iter().try_fold(Self::NULL, |all, item| all.join(Self::of_value(item)?))
+    }
+
+    fn in_a_list(self) -> Option<Self> {
+        (self.lists < ITEM_DEPTH_MAX).then_some(Self { lists: self.lists + 1, ..self })
     }
 
     /// What items of two kinds are together, as numbers of a column are; `None` if of several.
     fn join(self, other: Self) -> Option<Self> {
-        match (self, other) {
-            (Self::Null, other) | (other, Self::Null) => Some(other),
-            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Some(Self::Float),
-            (a, b) => (a == b).then_some(a),
-        }
+        let leaf = match (self.leaf, other.leaf) {
+            // Where nothing is but nulls and empty lists, there may be more levels elsewhere.
+            (Leaf::Null, _) if self.lists <= other.lists => return Some(other),
+            (_, Leaf::Null) if other.lists <= self.lists => return Some(self),
+            _ if self.lists != other.lists => return None,
+            (Leaf::Int, Leaf::Float) | (Leaf::Float, Leaf::Int) => Leaf::Float,
+            (a, b) if a == b => a,
+            _ => return None,
+        };
+        Some(Self { leaf, ..self })
     }
 
     /// A column of no items.
     pub(crate) fn column(self) -> AnswerColumn {
-        let values = match self {
-            Self::Null => AnswerValues::Null(0),
-            Self::Bool => AnswerValues::Bool(Vec::new()),
-            Self::Int => AnswerValues::Int(Vec::new()),
-            Self::Float => AnswerValues::Float(Vec::new()),
-            Self::Str => AnswerValues::Str(BytesColumn::default()),
+        let values = match (self.lists, self.leaf) {
+            (1.., leaf) => {
+                let within = Self { lists: self.lists - 1, leaf };
+                AnswerValues::List(vec![0], Box::new(within.column()))
+            }
+            (0, Leaf::Null) => AnswerValues::Null(0),
+            (0, Leaf::Bool) => AnswerValues::Bool(Vec::new()),
+            (0, Leaf::Int) => AnswerValues::Int(Vec::new()),
+            (0, Leaf::Float) => AnswerValues::Float(Vec::new()),
+            (0, Leaf::Str) => AnswerValues::Str(BytesColumn::default()),
+            (0, Leaf::Bytes) => AnswerValues::Bytes(BytesColumn::default()),
         };
         AnswerColumn { values, valid: ValidRows::default() }
     }
@@ -164,6 +205,7 @@ impl fmt::Display for Kind {
             Self::Vector(..) => "vectors",
             Self::List(_) => "lists",
             Self::Json => "Json",
+            Self::Validity => "Validity",
             Self::Literal => "several types",
         })
     }

@@ -1,7 +1,7 @@
-//! A graph into a file: written beside it first, so that a file of this name is whole or as before.
+//! A graph into a file, whatever the user named as one.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's own files, not the database's
 
-use std::fs::File;
+use env::{EnvError, Output};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use store::{Error, ErrorKind, Result};
@@ -44,7 +44,7 @@ pub fn export_file(
     if graph.is_stored_with(&absolute) {
         return Err(in_the_database(path));
     }
-    write_beside(path, |file| write(graph, path, file, format, progress))
+    write_output(path, &|| progress(0), |file| write(graph, path, file, format, progress))
 }
 
 /// A file in the folder of a database is the database's.
@@ -56,36 +56,54 @@ pub fn in_the_database(path: &Path) -> Error {
     Error::new(ErrorKind::InvalidInput, what)
 }
 
-/// Writes a file beside `path` and then renames it to that: so a file of this name is whole, or as before. Of symbolic
-/// links of these names neither is followed; they are replaced.
+/// Writes to what the user named: a regular file is replaced once all is written, and keeps its mode and owner; links are
+/// followed; a named pipe or a character device is written into. See [`env::Output`]. `go_on` is asked while a pipe has no reader.
 ///
 /// # Errors
-/// A failed write, and what `write` returns.
-pub fn write_beside<R, E: From<Error>>(
+/// [`ErrorKind::InvalidInput`] for a folder, a block device, a socket, and for a path in the folder of any database or backup;
+/// [`ErrorKind::Cancelled`]; a failed write, and what `write` returns. A regular file that was there is then as before.
+pub fn write_output<R, E: From<Error>>(
     path: &Path,
-    write: impl FnOnce(File) -> std::result::Result<R, E>,
+    go_on: &dyn Fn() -> bool,
+    write: impl FnOnce(&mut Output) -> std::result::Result<R, E>,
 ) -> std::result::Result<R, E> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    // Left by one that was killed, or somebody's link.
-    let _ = std::fs::remove_file(&part);
-    let file = File::create_new(&part).map_err(failed(path))?;
-    let written = write(file).and_then(|done| {
-        std::fs::rename(&part, path).map_err(failed(path))?;
-        Ok(done)
-    });
-    if written.is_err() {
-        // Best effort: what matters is that nothing stands under the name that was asked for.
-        let _ = std::fs::remove_file(&part);
+    let leads_to = Output::followed(path).ok();
+    let around = leads_to.and_then(|path| kv::database_around(&path, &|path| path.exists()));
+    if let Some(folder) = around {
+        let (path, folder) = (path.display(), folder.display());
+        let what = format!(
+            "{path} lies in {folder}, which is a database or a backup\nhint: name a file elsewhere"
+        );
+        return Err(Error::new(ErrorKind::InvalidInput, what).into());
     }
-    written
+    let mut output = Output::create(path, go_on).map_err(output_error)?;
+    let done = write(&mut output)?;
+    output.finish().map_err(output_error)?;
+    Ok(done)
+}
+
+/// Whether writing to `path` would replace what is there: a regular file, and no pipe or device.
+#[must_use]
+pub fn is_replaced(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|there| there.is_file())
+}
+
+fn output_error(error: EnvError) -> Error {
+    let kind = match &error {
+        EnvError::Io { source, .. } => match source.kind() {
+            std::io::ErrorKind::Interrupted => ErrorKind::Cancelled,
+            std::io::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
+            _ => ErrorKind::Io,
+        },
+        _ => ErrorKind::Io,
+    };
+    Error::caused(kind, error)
 }
 
 fn write(
     graph: &Graph,
     path: &Path,
-    file: File,
+    file: &mut Output,
     format: ExportFormat,
     progress: &dyn Fn(u64) -> bool,
 ) -> Result<u64> {

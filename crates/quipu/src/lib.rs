@@ -54,7 +54,7 @@ pub use exec::{
     ChangeKind, Changed, ChangedBy, ColumnOf, Files, FixedRule, GoOn, RuleCall, ShortText, Words,
     may_change, words,
 };
-pub use export::{ExportFormat, export_file, in_the_database, write_beside};
+pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
 pub use function::{Accumulate, Cause, Failure};
 pub use ingest;
 pub use model::{
@@ -67,6 +67,7 @@ pub use series_arrow::series_of_arrow;
 pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes};
 pub use syntax::is_unfinished;
+pub use syntax::words::written as written_name;
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, KeyScan,
     Measure,

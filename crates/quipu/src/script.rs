@@ -56,6 +56,7 @@ pub struct ScriptError {
     message: String,
     place: Option<(u32, u32)>,
     hint: Option<String>,
+    cause: Option<function::Cause>,
 }
 
 impl ScriptError {
@@ -79,7 +80,12 @@ impl fmt::Display for ScriptError {
     }
 }
 
-impl std::error::Error for ScriptError {}
+impl std::error::Error for ScriptError {
+    /// The cause that a rule or an aggregate of the program's gave with its failure.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_ref().map(function::Cause::error)
+    }
+}
 
 impl Database {
     /// Runs a script of the query language (Datalog, as CozoScript writes it) in a transaction of its own.
@@ -213,6 +219,7 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
     let text = script.unwrap_or_default();
     let message = error.render(text);
     let mut kind = ErrorKind::InvalidInput;
+    let mut cause = None;
     let first = match error {
         exec::Error::Store(error) => return error,
         exec::Error::Stopped(_) | exec::Error::Long => {
@@ -224,6 +231,10 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
         }
         exec::Error::Script(problems) => problems.into_iter().next(),
         exec::Error::Value(problem) => Some(problem),
+        exec::Error::Own(problem, why) => {
+            cause = Some(why);
+            Some(problem)
+        }
         exec::Error::ReadOnly(problem) => {
             kind = ErrorKind::ReadOnly;
             Some(problem)
@@ -234,7 +245,7 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
     let place = first.as_ref().filter(|first| is_placed(first.span));
     let place = place.map(|first| syntax::line_and_column(text, first.span.start));
     let hint = first.and_then(|first| first.hint);
-    Error::caused(kind, ScriptError { message, place, hint })
+    Error::caused(kind, ScriptError { message, place, hint, cause })
 }
 
 /// What waits beside the store.

@@ -1,19 +1,19 @@
 //! Arrow arrays as columns of values, whatever they hold.
 
-use crate::answer_arrow::is_json_field;
+use crate::answer_arrow::{are_validity_fields, is_json_field};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_schema::{DataType, Field};
 use base::{BytesColumn, Validity as ValidRows};
-use model::{Json, Series, Value, Values};
+use model::{Json, Series, Validity, Value, Values};
 use store::{Error, ErrorKind, Result};
 
 /// Levels of lists and structs.
 const DEPTH_MAX: usize = 128;
 
 /// An Arrow array as a column of values: numbers of any width, texts, bytes, dates and times with a zone as text, lists as lists, structs
-/// and Arrow's extension type `arrow.json` as JSON.
+/// of `microseconds` and `asserted` as a Validity, other structs and Arrow's extension type `arrow.json` as JSON.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] for other types, and for texts that are no JSON where the field says they are.
@@ -155,6 +155,15 @@ fn nested(array: &ArrayRef, row: usize, name: &str, depth: usize) -> Result<Valu
         DataType::ListView(_) => list(array.as_list_view::<i32>().value(row)),
         DataType::LargeListView(_) => list(array.as_list_view::<i64>().value(row)),
         DataType::FixedSizeList(..) => list(array.as_fixed_size_list().value(row)),
+        DataType::Struct(fields) if are_validity_fields(fields) => {
+            let columns = array.as_struct();
+            let (times, asserted) = (columns.column(0), columns.column(1));
+            if times.is_null(row) || asserted.is_null(row) {
+                return Ok(Value::Null);
+            }
+            let timestamp_us = times.as_primitive::<Int64Type>().value(row);
+            Ok(Value::Validity(Validity { timestamp_us, assert: asserted.as_boolean().value(row) }))
+        }
         _ => {
             let fields = array.as_struct();
             let mut text = String::from("{");

@@ -54,7 +54,10 @@ fn vectors_of_one_length_and_lists_of_one_kind_of_items_are_columns_of_such() {
     assert!(
         matches!(column(6).values, AnswerValues::Literal(texts) if texts.get(0) == b"[1, \"a\"]")
     );
-    assert!(matches!(column(7).values, AnswerValues::Literal(texts) if texts.get(0) == b"[[1]]"));
+    let AnswerValues::List(_, items) = column(7).values else { panic!("no lists") };
+    let AnswerValues::List(offsets, items) = items.values else { panic!("no lists of lists") };
+    assert_eq!(offsets, [0, 1, 2], "lists of lists");
+    assert!(matches!(items.values, AnswerValues::Int(all) if all == [1, 2]));
     let batch = answer.to_batch().unwrap();
     let types: Vec<String> =
         batch.schema().fields().iter().map(|field| field.data_type().to_string()).collect();

@@ -234,7 +234,14 @@ impl Parser<'_> {
             _ => {
                 let expected = format!("`[` or `{{` after relation `{}`", name.text);
                 let hint = "`[…]` takes all columns by place, `{…}` some by name".to_owned();
-                let hint = self.at(Kind::LeftParen).then_some(hint);
+                let hint = match self.token.kind {
+                    Kind::LeftParen => Some(hint),
+                    Kind::Minus if !self.token.spaced => {
+                        let name = &name.text;
+                        Some(format!("a name with `-` stands in backquotes: *`{name}-…`{{…}}"))
+                    }
+                    _ => None,
+                };
                 return Err(self.unexpected_with(expected, hint));
             }
         };
@@ -287,7 +294,8 @@ impl Parser<'_> {
 
     /// Whether `:index` follows a relation's name directly.
     pub(crate) fn index_follows(&self) -> bool {
-        self.at(Kind::Colon) && !self.token.spaced && self.ahead.kind == Kind::Word && self.joined()
+        let is_name = matches!(self.ahead.kind, Kind::Word | Kind::QuotedName);
+        self.at(Kind::Colon) && !self.token.spaced && is_name && self.joined()
     }
 
     /// `:index`, or `:index:part`.

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     End,
     /// A name or keyword; may hold dots.
     Word,
+    /// A name in backquotes, of any characters but those and line breaks.
+    QuotedName,
     /// `$name`
     Parameter,
     Int,
@@ -171,6 +173,7 @@ impl<'a> Lexer<'a> {
         match first {
             '"' | '\'' => return self.quoted(first),
             '0'..='9' => return self.number(),
+            '`' => return self.quoted_name(),
             '$' => {
                 self.at += 1;
                 let start = self.at;
@@ -213,6 +216,18 @@ impl<'a> Lexer<'a> {
         }
         self.at = self.text.len();
         Kind::UnclosedText
+    }
+
+    fn quoted_name(&mut self) -> Kind {
+        self.at += 1;
+        let end = self.rest().find(['`', '\n']).filter(|&end| end > 0);
+        match end {
+            Some(end) if self.byte(end) == b'`' => {
+                self.at += end + 1;
+                Kind::QuotedName
+            }
+            _ => Kind::Unknown,
+        }
     }
 
     fn quoted(&mut self, quote: char) -> Kind {

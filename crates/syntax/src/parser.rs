@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
     /// Takes the token as a name.
     pub(crate) fn take_name(&mut self) -> Ident {
         let token = self.bump();
-        Ident { text: self.source(token.span).to_owned(), span: token.span }
+        Ident { text: self.source(token.span).trim_matches('`').to_owned(), span: token.span }
     }
 
     /// A name without dots.
@@ -155,17 +155,18 @@ impl<'a> Parser<'a> {
 
     /// A name, with dots between its parts or without.
     pub(crate) fn dotted_name(&mut self, what: &str) -> Parse<Ident> {
+        let is_quoted = self.at(Kind::QuotedName);
         let name = self.any_name(what)?;
-        if name.text.split('.').any(str::is_empty) {
+        if !is_quoted && name.text.split('.').any(str::is_empty) {
             let message = format!("a dot stands between two words, found `{}`", name.text);
             return Err(self.report(name.span, message, None));
         }
         Ok(name)
     }
 
-    /// A name with any dots.
+    /// A name with any dots, or one in backquotes.
     pub(crate) fn any_name(&mut self, what: &str) -> Parse<Ident> {
-        if self.at(Kind::Word) {
+        if self.at(Kind::Word) || self.at(Kind::QuotedName) {
             return Ok(self.take_name());
         }
         Err(self.unexpected(format_args!("the name of {what}")))

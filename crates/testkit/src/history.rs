@@ -195,7 +195,19 @@ impl History {
         Ok(())
     }
 
+    /// Fails where what one commit adds to a key is more than a word holds.
+    pub(crate) fn check_sums(&self, overlays: &Overlays) -> Result<()> {
+        for (&id, overlay) in overlays {
+            let shape = &self.space(id, SeqNo::MAX)?.info.shape;
+            if overlay.changes.values().any(|change| change.is_past(shape)) {
+                return Err(Error::new(ErrorKind::Limit, "what one commit adds is past its range"));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn commit(&mut self, overlays: &Overlays) -> Result<SeqNo> {
+        self.check_sums(overlays)?;
         for &id in overlays.keys() {
             self.space(id, SeqNo::MAX)?;
         }

@@ -1,13 +1,46 @@
 //! One row as a value, in and out of column batches.
 
-use base::{Batch, Column, ColumnShape, KeyRef, Keys, Kind, Projection, Shape};
+use base::{Batch, Column, ColumnShape, KeyRef, Keys, Kind, Merge, Projection, Shape};
+use base::{int_to_word, word_to_int};
 
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Null,
     Word(u64),
+    /// A sum of integers that no word holds.
+    Sum(i128),
     Bytes(Vec<u8>),
+}
+
+impl Cell {
+    /// What readers see.
+    fn word(&self) -> Option<u64> {
+        match self {
+            Self::Word(word) => Some(*word),
+            Self::Sum(sum) => Some(if *sum > 0 { u64::MAX } else { 0 }),
+            Self::Null | Self::Bytes(_) => None,
+        }
+    }
+}
+
+/// Two writes of a column combined.
+fn combine(merge: Merge, older: &Cell, newer: &Cell) -> Cell {
+    let int = |cell: &Cell| match cell {
+        Cell::Sum(sum) => *sum,
+        cell => cell.word().map_or(0, |word| word_to_int(word).into()),
+    };
+    match (merge, older.word(), newer.word()) {
+        (Merge::AddInt, ..) => {
+            let sum = int(older) + int(newer);
+            let word = i64::try_from(sum).ok().map(int_to_word);
+            word.filter(|&word| !merge.is_past(word)).map_or(Cell::Sum(sum), Cell::Word)
+        }
+        (_, Some(older), Some(newer)) => {
+            Cell::Word(merge.apply(older, newer).expect("floats of tests are small"))
+        }
+        _ => panic!("words are combined"),
+    }
 }
 
 /// The values of a row.
@@ -49,7 +82,9 @@ pub(crate) fn append(
     for (i, column) in out.values.iter_mut().enumerate().filter(|(i, _)| projection.value(*i)) {
         match (column, row.map(|row| &row[i])) {
             (column, None | Some(Cell::Null)) => column.push_null(),
-            (Column::Words(words), Some(Cell::Word(word))) => words.push(Some(*word)),
+            (Column::Words(words), Some(cell @ (Cell::Word(_) | Cell::Sum(_)))) => {
+                words.push(cell.word());
+            }
             (Column::Bytes(column), Some(Cell::Bytes(bytes))) => column.push(Some(bytes)),
             _ => panic!("the batch was made for another shape"),
         }
@@ -62,11 +97,11 @@ pub(crate) fn merge(shape: &Shape, older: &Row, newer: &Row) -> Row {
     let columns = shape.values.iter().zip(older.iter().zip(newer));
     let cell = |(shape, (older, newer)): (&ColumnShape, (&Cell, &Cell))| match (shape, older, newer)
     {
-        (ColumnShape::Word { merge: Some(merge) }, Cell::Word(older), Cell::Word(newer)) => {
-            Cell::Word(merge.apply(*older, *newer))
-        }
         // A delta without a value changes nothing.
         (ColumnShape::Word { merge: Some(_) }, older, Cell::Null) => older.clone(),
+        (ColumnShape::Word { merge: Some(merge) }, older, newer) if *older != Cell::Null => {
+            combine(*merge, older, newer)
+        }
         _ => newer.clone(),
     };
     columns.map(cell).collect()
@@ -87,6 +122,15 @@ impl Change {
             Kind::Put => Self::Put(row),
             Kind::Merge => Self::Merge(row),
         }
+    }
+
+    /// Whether it holds a sum of integers that no word does.
+    pub(crate) fn is_past(&self, shape: &Shape) -> bool {
+        let (Self::Put(row) | Self::Merge(row)) = self else { return false };
+        shape.values.iter().zip(row).any(|(column, cell)| match (column, cell) {
+            (ColumnShape::Word { merge: Some(merge) }, Cell::Word(word)) => merge.is_past(*word),
+            (_, cell) => matches!(cell, Cell::Sum(_)),
+        })
     }
 
     /// What the row is after the change.

@@ -291,7 +291,11 @@ impl Transaction for At {
     }
 
     fn write(&self, batch: &WriteBatch) -> Result<()> {
-        self.history.lock().overlays(batch, &mut self.overlays.lock())
+        let history = self.history.lock();
+        let mut alone = Overlays::new();
+        history.overlays(batch, &mut alone)?;
+        history.check_sums(&alone)?;
+        history.overlays(batch, &mut self.overlays.lock())
     }
 
     fn savepoint(&self) -> Savepoint {
@@ -311,6 +315,7 @@ impl Transaction for At {
             // What only read is as if it had run at its snapshot.
             return Ok(seq);
         }
+        history.check_sums(&self.overlays.lock())?;
         if let Some(why) = self.conflict(&history, seq)? {
             let message = format!("another transaction won: {why} since this one began");
             return Err(Error::new(ErrorKind::Conflict, message));

@@ -1,7 +1,7 @@
 //! What the word before the cursor may become.
 //!
 //! # Invariants
-//! 1. Candidates are sorted, each once, and begin with what is written.
+//! 1. Candidates are sorted, each once, and begin with what is written, backquotes aside.
 
 use super::command;
 use super::scan::{Kind, Piece, pieces};
@@ -69,14 +69,14 @@ pub(crate) fn candidates(before: &str, words: &Words, names: &dyn Names) -> (usi
     } else if let Some(name) = typed.strip_prefix('$') {
         prefixed("$", name, names.parameters().iter().map(String::as_str))
     } else if let Some(name) = typed.strip_prefix('*') {
-        prefixed("*", name, names.relations().iter().map(String::as_str))
+        prefixed("*", name, written(names).iter().map(String::as_str))
     } else if typed.is_empty() && before.ends_with('$') {
         return (
             before.len() - 1,
             prefixed("$", "", names.parameters().iter().map(String::as_str)),
         );
     } else if typed.is_empty() && at.text().ends_with('*') && !at.is_behind_value() {
-        return (before.len() - 1, prefixed("*", "", names.relations().iter().map(String::as_str)));
+        return (before.len() - 1, prefixed("*", "", written(names).iter().map(String::as_str)));
     } else if typed.is_empty() && before.ends_with('%') {
         return (before.len() - 1, prefixed("%", "", words.statements.iter().copied()));
     } else if typed.is_empty() && at.text().ends_with(':') && at.begins_line(1) {
@@ -106,9 +106,19 @@ fn of_command(before: &str, typed: &str, words: &Words, names: &dyn Names) -> (u
     (start, found)
 }
 
+/// Stored relations as scripts have them.
+fn written(names: &dyn Names) -> Vec<String> {
+    names.relations().iter().map(|name| quipu::written_name(name).into_owned()).collect()
+}
+
 fn prefixed<'a>(sign: &str, typed: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut found: Vec<String> =
-        all.filter(|name| name.starts_with(typed)).map(|name| format!("{sign}{name}")).collect();
+    let mut found: Vec<String> = all
+        .filter(|name| {
+            name.starts_with(typed)
+                || !typed.is_empty() && name.trim_start_matches('`').starts_with(typed)
+        })
+        .map(|name| format!("{sign}{name}"))
+        .collect();
     found.sort_unstable();
     found.dedup();
     found
@@ -179,7 +189,7 @@ impl Place<'_> {
             return prefixed("", typed, words.fixed_rules.iter().map(String::as_str));
         }
         if last.is_some_and(|one| OPS_ON_RELATIONS.contains(&self.of(one))) {
-            return prefixed("", typed, names.relations().iter().map(String::as_str));
+            return prefixed("", typed, written(names).iter().map(String::as_str));
         }
         if let Some(open) = self.open_bracket() {
             let bracket = self.of(&self.pieces[open]);
@@ -188,7 +198,11 @@ impl Place<'_> {
                 && begins_column
                 && let Some(relation) = self.relation_before(open)
             {
-                return prefixed("", typed, names.columns(relation).iter().map(String::as_str));
+                return prefixed(
+                    "",
+                    typed,
+                    names.columns(relation.trim_matches('`')).iter().map(String::as_str),
+                );
             }
             if bracket == "[" && self.is_head(open) {
                 let aggregates = words.aggregates.iter().map(|name| format!("{name}("));
@@ -257,7 +271,7 @@ mod tests {
 
     impl Names for Some {
         fn relations(&self) -> Vec<String> {
-            ["friend", "friends", "person"].map(str::to_owned).to_vec()
+            ["fr-ench", "friend", "friends", "person"].map(str::to_owned).to_vec()
         }
 
         fn columns(&self, relation: &str) -> Vec<String> {
@@ -284,13 +298,17 @@ mod tests {
             }
             None => assert_eq!(shown, want),
         }
-        assert!(found.iter().all(|name| name.starts_with(&text[start..])), "{shown}");
+        assert!(
+            found.iter().all(|name| name.replace('`', "").starts_with(&text[start..])),
+            "{shown}"
+        );
     }
 
     #[test]
     fn relations_stand_behind_a_star_and_behind_ops() {
-        check("?[a] := *fr", "*friend *friends");
-        check("?[a] := *", "*friend *friends *person");
+        check("?[a] := *fr", "*`fr-ench` *friend *friends");
+        check("?[a] := *", "*`fr-ench` *friend *friends *person");
+        check("?[a] := *`fr-ench`{id: x}, *pe", "*person");
         check("?[a] := *person{id: a},\n not *p", "*person");
         check("::columns fri", "friend friends");
         check("?[a] <- [[1]] :put per", "person");

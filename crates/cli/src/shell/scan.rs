@@ -74,10 +74,17 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece> {
                 Some(bytes) => (Kind::Parameter, bytes),
                 None => (Kind::Sign, 1),
             },
-            '*' if !is_value_before || at_line_start => match word_after(1) {
-                Some(bytes) => (Kind::Stored, bytes),
+            '`' => match quoted_name_bytes(rest) {
+                Some(bytes) => (Kind::Word, bytes),
                 None => (Kind::Sign, 1),
             },
+            '*' if !is_value_before || at_line_start => {
+                match quoted_name_bytes(&rest[1..]).map(|bytes| 1 + bytes).or_else(|| word_after(1))
+                {
+                    Some(bytes) => (Kind::Stored, bytes),
+                    None => (Kind::Sign, 1),
+                }
+            }
             ':' if rest.starts_with("::") => match word_after(2) {
                 Some(bytes) => (Kind::Option, bytes),
                 None => (Kind::Sign, 2),
@@ -113,6 +120,12 @@ fn is_after_rule(text: &str, start: usize) -> bool {
 /// Bytes of the name that the text begins with; names have dots in them.
 fn word_bytes(text: &str) -> usize {
     text.find(|c: char| !(c == '.' || is_xid_continue(c))).unwrap_or(text.len())
+}
+
+/// Bytes of the name in backquotes that the text begins with.
+fn quoted_name_bytes(text: &str) -> Option<usize> {
+    let end = text.strip_prefix('`')?.find(['`', '\n'])?;
+    (end > 0 && text[1 + end..].starts_with('`')).then_some(end + 2)
 }
 
 /// Where a text in quotes ends, past its last quote.
@@ -162,6 +175,10 @@ mod tests {
              Sign<{> Word<b> Sign<:> Word<a> Sign<}> Option<:limit> Number<10>",
         );
         check("*r:i", "Stored<*r> Sign<:> Word<i>");
+        check(
+            "*`a-b`{`c-d`: x, `} * `",
+            "Stored<*`a-b`> Sign<{> Word<`c-d`> Sign<:> Word<x> Sign<,> Word<`} * `>",
+        );
     }
 
     /// A vowel sign is no letter of its own, and a part of the name all the same.

@@ -18,6 +18,7 @@ mod append_direct;
 mod folder;
 mod lock;
 mod log;
+mod output;
 mod place;
 mod read;
 mod stream;
@@ -54,6 +55,8 @@ use crate::{
     RandomReadFile, ReadOptions, Result, Signal, StreamFile,
 };
 use folder::Folders;
+pub use output::Output;
+use place::{FOLDER_MODE, PRIVATE_FOLDER_MODE};
 use rustix::fs::{AtFlags, Dir, OFlags, fstatvfs, fsync, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use uring::RingPool;
@@ -236,9 +239,29 @@ impl Env for RealEnv {
         held.check_in_place(operation, folder)?;
         let above: Vec<_> = folder.ancestors().take_while(|path| *path != held.path()).collect();
         for path in above.into_iter().rev() {
-            self.folders.place(operation, path, false)?.create_folder(operation)?;
+            self.folders.place(operation, path, false)?.create_folder(operation, FOLDER_MODE)?;
         }
         Ok(())
+    }
+
+    fn create_private_folder(&self, folder: &Path) -> Result<()> {
+        self.owner.check()?;
+        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            self.create_folder(parent)?;
+        }
+        let operation = "create folder";
+        let place = self.folders.place_to_change(operation, folder)?;
+        place.create_folder(operation, PRIVATE_FOLDER_MODE)
+    }
+
+    fn copy_access(&self, from: &Path, to: &Path) -> Result<()> {
+        self.owner.check()?;
+        let operation = "keep owner and mode of";
+        let from_place = self.folders.place(operation, from, true)?;
+        let to_place = self.folders.place_to_change(operation, to)?;
+        let fail = |error| EnvError::io(operation, from, error);
+        let old = from_place.open_any(operation)?.metadata().map_err(fail)?;
+        output::copy_access(&old, &to_place.open_any(operation)?).map_err(fail)
     }
 
     fn remove_folder(&self, folder: &Path) -> Result<()> {
@@ -296,14 +319,10 @@ impl Env for RealEnv {
         }
     }
 
-    fn is_within(&self, path: &Path, folder: &Path) -> bool {
-        // The last part may be a link: who creates a file of this name replaces it. Where the folder cannot be
-        // resolved, nobody can write there either.
-        let above = path.parent().and_then(|above| self.resolved(above).ok());
-        let path = match (above, path.file_name()) {
-            (Some(above), Some(name)) => above.join(name),
-            _ => path.to_owned(),
-        };
+    fn is_within(&self, given: &Path, folder: &Path) -> bool {
+        // The last part may be a link too: outputs follow it. Where the folder is not there yet, those above it tell.
+        let path = output::followed(given).or_else(|_| self.resolved(given));
+        let path = path.unwrap_or_else(|_| given.to_owned());
         path.starts_with(folder) || folder::is_within(&path, folder)
     }
 

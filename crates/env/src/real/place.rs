@@ -24,7 +24,10 @@ use crate::{EnvError, Result};
 
 /// What files and folders are created with; the process's mask takes from it.
 const FILE_MODE: u32 = 0o666;
-const FOLDER_MODE: u32 = 0o777;
+pub(super) const FOLDER_MODE: u32 = 0o777;
+
+/// What a new database's own folder is created with: nobody else looks into it, as into PostgreSQL's.
+pub(super) const PRIVATE_FOLDER_MODE: u32 = 0o700;
 
 /// How a folder is opened to reach what is in it.
 pub(super) fn open_folder_flags() -> OFlags {
@@ -153,12 +156,19 @@ impl<'a> Place<'a> {
     }
 
     /// Creates a folder, unless there is one, and opens it.
-    pub(super) fn create_folder(&self, operation: &'static str) -> Result<()> {
-        match mkdirat(self.descriptor(), self.name, Mode::from_raw_mode(FOLDER_MODE)) {
+    pub(super) fn create_folder(&self, operation: &'static str, mode: u32) -> Result<()> {
+        match mkdirat(self.descriptor(), self.name, Mode::from_raw_mode(mode)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(self.fail(operation, error)),
         }
         self.open_folder(operation).map(drop)
+    }
+
+    /// Opens a file or a folder, to look at its owner and mode, or to change them.
+    pub(super) fn open_any(&self, operation: &'static str) -> Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat(self.descriptor(), self.name, flags | self.follow(), Mode::empty());
+        file.map(File::from).map_err(|error| self.fail(operation, error))
     }
 
     /// Opens a folder, to list its names or to sync them.

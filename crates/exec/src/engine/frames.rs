@@ -241,17 +241,17 @@ impl Frames {
 }
 
 impl StoredPath {
-    /// Refuses values that are not what they were: sums that left their range, and what is stored elsewhere.
+    /// Refuses values that are not what they were: sums past their range, and what is stored elsewhere.
     fn check_readable(&self, rows: &Batch) -> Result<()> {
         for (place, (column, stored)) in self.schema.values.iter().zip(&rows.values).enumerate() {
             if let (Some(merge), Some(words)) = (column.merge, stored.as_words())
-                && (0..rows.rows).any(|row| words.get(row).is_some_and(|w| merge.overflowed(w)))
+                && (0..rows.rows).any(|row| words.get(row).is_some_and(|w| merge.is_past(w)))
             {
                 let what = format!(
-                    "a sum in column {:?} of relation {:?} left the range of Int",
+                    "a sum in column {:?} of relation {:?} is past the range of Int",
                     column.name, self.schema.name
                 );
-                return Err(store::Error::new(ErrorKind::InvalidInput, what).into());
+                return Err(store::Error::new(ErrorKind::Limit, what).into());
             }
             if self.kept_elsewhere == Some(place)
                 && let Some(bytes) = stored.as_bytes()

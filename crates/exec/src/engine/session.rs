@@ -370,6 +370,10 @@ impl Session<'_> {
                     Error::Script(_) | Error::Value(_) => {
                         Error::value(what, mutation.relation.span)
                     }
+                    Error::Own(problem, cause) => {
+                        let span = mutation.relation.span;
+                        Error::Own(syntax::Diagnostic { message: what, span, ..problem }, cause)
+                    }
                     other => other,
                 }
             })?;

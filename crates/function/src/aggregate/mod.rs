@@ -13,6 +13,7 @@ use crate::Failure;
 use meet::Lattice;
 use model::{Json, Value, Vector};
 pub use own::{OWN, OwnAggregate};
+pub use statistics::mean;
 use std::fmt;
 
 /// Makes an accumulator without values, of the arguments after the variable; fails where they make no sense.
@@ -236,6 +237,16 @@ mod tests {
         );
         check("variance", "[1000000000000001, 1000000000000002, 1000000000000003]", "1.0");
         check("std_dev", "[1, 3]", "1.4142135623730951");
+        // Near 2^60, where a float has no digit for less than 256.
+        let near = "[1152921504606846976, 1152921504606847077, 1152921504606847177]";
+        check("variance", near, "10100.333333333334");
+        check("mean", near, "1.152921504606847e18");
+        check("variance", "[9223372036854775807, -9223372036854775807]", "1.7014118346046923e38");
+        check(
+            "variance",
+            "[1152921504606846976, 1152921504606846978.0, 0.5]",
+            "4.43075998594972e35",
+        );
         check("variance", "[1]", "NaN");
     }
 

@@ -11,6 +11,17 @@ fn number(name: &'static str, value: &Value) -> Result<Number, Failure> {
     Number::of(value).ok_or_else(|| Call::new(name, &[]).refuse_operand(value, "numbers"))
 }
 
+/// The mean of so many numbers, of which those that are integers make one sum and those that are floats the other. NaN of none.
+#[must_use]
+pub fn mean(ints: i128, floats: f64, count: u64) -> f64 {
+    if count == 0 {
+        return f64::NAN;
+    }
+    // A large sum would lose digits as a float, and its quotient others.
+    let (whole, rest) = (ints / i128::from(count), ints % i128::from(count));
+    whole as f64 + (rest as f64 + floats) / count as f64
+}
+
 /// sum and mean.
 pub(super) struct Sum {
     name: &'static str,
@@ -42,8 +53,10 @@ impl Accumulate for Sum {
 
     /// Over no rows the sum is 0, and the mean NaN.
     fn finish(&mut self) -> Result<Value, Failure> {
-        let sum = self.ints as f64 + self.floats;
-        Ok(Value::Float(if self.name == "mean" { sum / self.count as f64 } else { sum }))
+        Ok(Value::Float(match self.name {
+            "mean" => mean(self.ints, self.floats, self.count),
+            _ => self.ints as f64 + self.floats,
+        }))
     }
 
     fn bytes(&self) -> usize {
@@ -87,17 +100,21 @@ impl Accumulate for Product {
     }
 }
 
-/// variance and std_dev of a sample (over n - 1), by Welford's method, which does not cancel where the mean is large.
+/// variance and std_dev of a sample (over n - 1), by Welford's method (1962), which does not cancel where the mean is large. What it is given are
+/// distances from the first integer, which are exact: an integer past 2^53 would lose digits as a float, and those are all that a variance is made of.
 pub(super) struct Spread {
     name: &'static str,
+    /// The first number, where it is an integer.
+    origin: i128,
     count: f64,
+    /// Of the distances from the origin.
     mean: f64,
     squares: f64,
 }
 
 impl Spread {
     pub(super) fn variance() -> Self {
-        Self { name: "variance", count: 0.0, mean: 0.0, squares: 0.0 }
+        Self { name: "variance", origin: 0, count: 0.0, mean: 0.0, squares: 0.0 }
     }
 
     pub(super) fn std_dev() -> Self {
@@ -107,7 +124,15 @@ impl Spread {
 
 impl Accumulate for Spread {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
-        let number = number(self.name, value)?.to_float();
+        let number = match number(self.name, value)? {
+            Number::Int(int) => {
+                if self.count == 0.0 {
+                    self.origin = int;
+                }
+                (int - self.origin) as f64
+            }
+            Number::Float(float) => float - self.origin as f64,
+        };
         self.count += 1.0;
         let distance = number - self.mean;
         self.mean += distance / self.count;

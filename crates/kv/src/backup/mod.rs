@@ -18,7 +18,8 @@ pub(crate) mod list;
 use crate::Kv;
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::open::{TABLES, WAL, create_folder, create_folder_within};
+use crate::open::{TABLES, WAL, create_folder, create_folder_within, create_private_folder};
+use crate::outside::{check_is_folder, check_is_outside};
 use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name};
 use base::mark::{self, Mark};
 use base::{Checksummer, Corruption, SeqNo, TableId};
@@ -98,6 +99,7 @@ impl Kv {
                 target.display()
             )));
         }
+        check_is_outside(&**env, target)?;
         // Closing waits for it; the folder may have another owner afterwards.
         let _running = inner.loading.read();
         let moment = Moment::now(inner)?;
@@ -246,6 +248,7 @@ impl Backup<'_> {
         };
         let was_there = env.exists(target);
         if was_there {
+            check_is_folder(env, target)?;
             let names = env.list(target).map_err(env_error)?;
             if let Some(name) = names.first() {
                 let cut = names.iter().any(|name| name == UNFINISHED);
@@ -258,7 +261,7 @@ impl Backup<'_> {
                 return Err(invalid(format!("{target} is not empty: it holds \"{name}\"\n{hint}")));
             }
         }
-        create_folder(env, target)?;
+        create_private_folder(env, target)?;
         let _held = env.hold(target).map_err(env_error)?;
         let made = self.fill(target, earlier.as_ref());
         if made.is_err() {
@@ -436,6 +439,7 @@ impl Earlier {
         if !env.exists(&folder) {
             crate::restore::read_list(env, &folder)?;
         }
+        check_is_folder(env, &folder)?;
         let _held = env.hold(&folder).map_err(env_error)?;
         let list = crate::restore::read_list(env, &folder)?;
         if list.identity != state.identity().unwrap_or(0) {

@@ -123,13 +123,16 @@ impl<'a> Keep<'a> {
         let mut row = range.start;
         while row < range.end {
             let stripe = self.snapshots.stripe(rows.seq(row));
-            if !self.is_hidden(over, stripe, rows.seq(row)) {
-                if rows.kind(row) == Kind::Merge as u8 {
-                    self.fold(rows, row..range.end, stripe, over);
-                }
-                self.group.push(row);
-            } else {
+            if self.is_hidden(over, stripe, rows.seq(row)) {
                 hit(Mark::RangeHidRow);
+            } else {
+                self.group.push(row);
+                if rows.kind(row) == Kind::Merge as u8
+                    && let Some(apart) = self.fold(rows, row..range.end, stripe, over)
+                {
+                    row = apart;
+                    continue;
+                }
             }
             // Whatever this row was, nothing older of its stripe is seen behind it.
             let same = |row: &usize| self.snapshots.stripe(rows.seq(*row)) == stripe;
@@ -189,42 +192,62 @@ impl<'a> Keep<'a> {
         over.iter().any(|&tombstone| tombstone > seq && self.snapshots.stripe(tombstone) <= stripe)
     }
 
-    /// Folds older rows of the stripe into the first row of `range`, a merge.
-    fn fold(&self, rows: &mut Rows, range: Range<usize>, stripe: usize, over: &[u64]) {
+    /// Folds older rows of the stripe into the first row of `range`, a merge. Returns the row, if there is one, with which it makes a sum that no
+    /// word holds: both stay.
+    fn fold(
+        &self,
+        rows: &mut Rows,
+        range: Range<usize>,
+        stripe: usize,
+        over: &[u64],
+    ) -> Option<usize> {
         let newest = range.start;
         for older in range.skip(1) {
             if self.snapshots.stripe(rows.seq(older)) != stripe {
-                return;
+                return None;
             }
             // On an absent row a merge is a put.
             let absent = rows.kind(older) == Kind::Delete as u8
                 || self.is_hidden(over, stripe, rows.seq(older));
-            hit(Mark::MergeFolded);
-            if !absent {
-                self.fold_values(rows, newest, older);
+            if !absent && !self.fold_values(rows, newest, older) {
+                hit(Mark::SumKeptApart);
+                return Some(older);
             }
+            hit(Mark::MergeFolded);
             if absent || rows.kind(older) == Kind::Put as u8 {
                 rows.kinds[newest] = Kind::Put as u8;
-                return;
+                return None;
             }
         }
+        None
     }
 
-    fn fold_values(&self, rows: &mut Rows, newer: usize, older: usize) {
-        for (column, merge) in rows.values.iter_mut().zip(&self.merges) {
-            if let (Column::Words(column), Some(merge)) = (column, merge) {
-                let word = match (column.get(older), column.get(newer)) {
-                    (Some(older), Some(newer)) => Some(merge.apply(older, newer)),
-                    (older, newer) => newer.or(older),
-                };
-                set_word(column, newer, word);
+    /// Whether the values of both rows could be made those of the newer one; nothing is changed where not.
+    fn fold_values(&self, rows: &mut Rows, newer: usize, older: usize) -> bool {
+        let both = |column: &WordColumn, merge: Merge| match (column.get(older), column.get(newer))
+        {
+            (Some(older), Some(newer)) => merge.apply(older, newer).map(Some),
+            (older, newer) => Some(newer.or(older)),
+        };
+        let columns = || rows.values.iter().zip(&self.merges);
+        let fits = columns().all(|(column, merge)| match (column, merge) {
+            (Column::Words(column), Some(merge)) => both(column, *merge).is_some(),
+            _ => true,
+        });
+        if fits {
+            for (column, merge) in rows.values.iter_mut().zip(&self.merges) {
+                if let (Column::Words(column), Some(merge)) = (column, merge)
+                    && let Some(Some(word)) = both(column, *merge)
+                {
+                    set_word(column, newer, word);
+                }
             }
         }
+        fits
     }
 }
 
-fn set_word(column: &mut WordColumn, row: usize, word: Option<u64>) {
-    let Some(word) = word else { return };
+fn set_word(column: &mut WordColumn, row: usize, word: u64) {
     column.words[row] = word;
     if let Some(bits) = &mut column.validity.0 {
         bits[row / 64] |= 1 << (row % 64);

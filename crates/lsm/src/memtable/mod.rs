@@ -331,9 +331,7 @@ impl Memtable {
                 None => return Some(Whole { word, kind: Kind::Put as u8 }),
             },
         };
-        let sum = merge.apply(below.word, word);
-        // A sum that leaves its range on the way may come back, in the order in which others add it up.
-        (!merge.overflowed(sum)).then_some(Whole { word: sum, kind: below.kind })
+        Some(Whole { word: merge.apply(below.word, word)?, kind: below.kind })
     }
 
     /// Versions of a key with a smaller number are deleted by a range; `None` where there are many ranges to look at.

@@ -7,7 +7,7 @@ use super::columns::push_key;
 use crate::memtable::{EntryRef, Whole};
 use crate::rows::Rows;
 use crate::table::Block;
-use base::{Batch, Column, ColumnShape, KeyRef, Kind, Projection, Shape};
+use base::{Batch, Column, ColumnShape, KeyRef, Kind, Merge, Projection, Shape, Total};
 
 /// A version whose values can be read.
 pub(crate) trait Version {
@@ -77,6 +77,8 @@ impl Version for (&Rows, usize) {
 #[derive(Clone, Debug)]
 enum Value {
     Word(Option<u64>),
+    /// Of a column that merges.
+    Total(Merge, Option<Total>),
     Bytes(Option<Vec<u8>>),
 }
 
@@ -147,20 +149,26 @@ impl Fold {
             let wanted = projection.value(i);
             if first {
                 self.values.push(match column {
-                    ColumnShape::Word { .. } => {
-                        Value::Word(if wanted { version.word(i) } else { None })
+                    ColumnShape::Word { merge } => {
+                        let word = if wanted { version.word(i) } else { None };
+                        match *merge {
+                            Some(merge) => {
+                                Value::Total(merge, word.map(|word| Total::of(merge, word)))
+                            }
+                            None => Value::Word(word),
+                        }
                     }
                     ColumnShape::Bytes => {
                         Value::Bytes(if wanted { version.bytes(i) } else { None })
                     }
                 });
-            } else if let (true, ColumnShape::Word { merge: Some(merge) }, Value::Word(newer)) =
-                (wanted, column, &mut self.values[i])
+            } else if let (true, Value::Total(merge, total)) = (wanted, &mut self.values[i])
+                && let Some(older) = version.word(i)
             {
-                *newer = match (version.word(i), *newer) {
-                    (Some(older), Some(newer)) => Some(merge.apply(older, newer)),
-                    (older, newer) => newer.or(older),
-                };
+                match total {
+                    Some(total) => total.add_older(*merge, older),
+                    None => *total = Some(Total::of(*merge, older)),
+                }
             }
         }
         let put = kind == Kind::Put as u8;
@@ -182,6 +190,7 @@ impl Fold {
     fn push_value(&self, i: usize, out: &mut Column) {
         match (out, &self.values[i]) {
             (Column::Words(out), Value::Word(word)) => out.push(*word),
+            (Column::Words(out), Value::Total(_, total)) => out.push(total.map(Total::word)),
             (Column::Bytes(out), Value::Bytes(bytes)) => out.push(bytes.as_deref()),
             _ => unreachable!("columns of one position have one shape"),
         }

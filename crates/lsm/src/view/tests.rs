@@ -281,7 +281,8 @@ impl World {
             for (i, column) in self.shape.values.iter().enumerate() {
                 row[i] = match (column, &row[i], &newer[i]) {
                     (ColumnShape::Word { merge: Some(merge) }, Some(old), Some(new)) => {
-                        Some(merge.apply(word(old), word(new)).to_le_bytes().to_vec())
+                        let both = merge.apply(word(old), word(new)).expect("small numbers");
+                        Some(both.to_le_bytes().to_vec())
                     }
                     (ColumnShape::Word { merge: Some(_) }, old, None) => old.clone(),
                     (_, _, new) => new.clone(),

@@ -9,11 +9,20 @@
 //! A reader finds a number that the counter may have had while it read. What a restart finds, it may have had since the last flush
 //! of the database began: nothing counted twice, and nothing lost that was flushed.
 
-use crate::workload::spaces::{COUNTERS, KEYS, NAMES, Slot, TX_KEYS, counters_merge};
+use crate::workload::spaces::{COUNTERS, KEYS, NAMES, Slot, TX_KEYS, counters_merge, narrow};
+use base::{Merge, word_to_int};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A counter's word; nothing where it is not there.
+/// A counter's word as it is read; nothing where it is not there.
 pub type Word = Option<u64>;
+
+/// A counter's number, of any size.
+type Number = Option<i128>;
+
+/// What readers see of it.
+fn seen_of(number: Number) -> Word {
+    number.map(narrow)
+}
 
 /// A change of one counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,22 +64,33 @@ pub enum Ending {
 #[derive(Default)]
 struct Account {
     /// Numbers that it may have, each with what of `begun` has happened then, as bits.
-    now: BTreeSet<(u32, Word)>,
+    now: BTreeSet<(u32, Number)>,
     /// What is under way.
     begun: Vec<Option<Change>>,
     /// Numbers that it may have had since.
-    watched: BTreeMap<Watch, BTreeSet<Word>>,
+    watched: BTreeMap<Watch, BTreeSet<Number>>,
     /// What a restart may find.
-    floor: BTreeSet<Word>,
+    floor: BTreeSet<Number>,
 }
 
 impl Account {
-    fn of(word: Word) -> Self {
-        Self { now: BTreeSet::from([(0, word)]), floor: BTreeSet::from([word]), ..Self::default() }
+    fn of(numbers: BTreeSet<Number>) -> Self {
+        let now = numbers.iter().map(|number| (0, *number)).collect();
+        Self { now, floor: numbers, ..Self::default() }
     }
 
-    fn words(&self) -> impl Iterator<Item = Word> + '_ {
-        self.now.iter().map(|(_, word)| *word)
+    fn numbers(&self) -> impl Iterator<Item = Number> + '_ {
+        self.now.iter().map(|(_, number)| *number)
+    }
+
+    /// The numbers among those that a restart may find that look like this; else what it looks like.
+    fn looking_like(&self, word: Word) -> BTreeSet<Number> {
+        let of = |number: &Number| seen_of(*number) == word;
+        let found: BTreeSet<Number> = self.floor.iter().copied().filter(of).collect();
+        match found.is_empty() {
+            true => BTreeSet::from([word.map(|word| word_to_int(word).into())]),
+            false => found,
+        }
     }
 
     fn begin(&mut self, slot: Slot, change: Change) -> usize {
@@ -81,24 +101,29 @@ impl Account {
         }
         self.begun[place] = Some(change);
         let merge = counters_merge(slot);
-        let mut left: Vec<(u32, Word)> = self.now.iter().copied().collect();
-        while let Some((happened, word)) = left.pop() {
+        let mut left: Vec<(u32, Number)> = self.now.iter().copied().collect();
+        while let Some((happened, number)) = left.pop() {
             for (i, change) in self.begun.iter().enumerate() {
                 let Some(change) = change.filter(|_| happened & 1 << i == 0) else { continue };
-                let word = match (change, word) {
-                    (Change::Add(delta), Some(word)) => Some(merge.apply(word, delta)),
-                    (Change::Add(word) | Change::Set(word), _) => Some(word),
+                let int = |word: u64| i128::from(word_to_int(word));
+                let number = match (change, number) {
+                    (Change::Add(delta), Some(number)) => Some(match merge {
+                        Merge::Min => number.min(int(delta)),
+                        Merge::Max => number.max(int(delta)),
+                        _ => number + int(delta),
+                    }),
+                    (Change::Add(word) | Change::Set(word), _) => Some(int(word)),
                     (Change::Remove, _) => None,
                 };
-                let next = (happened | 1 << i, word);
+                let next = (happened | 1 << i, number);
                 if self.now.insert(next) {
                     left.push(next);
                 }
             }
         }
-        let words: BTreeSet<Word> = self.words().collect();
-        self.watched.values_mut().for_each(|seen| seen.extend(&words));
-        self.floor.extend(&words);
+        let numbers: BTreeSet<Number> = self.numbers().collect();
+        self.watched.values_mut().for_each(|seen| seen.extend(&numbers));
+        self.floor.extend(&numbers);
         place
     }
 
@@ -106,13 +131,13 @@ impl Account {
         let bit = 1 << place;
         self.begun[place] = None;
         let now = std::mem::take(&mut self.now);
-        let stays = |(happened, _): &(u32, Word)| match ending {
+        let stays = |(happened, _): &(u32, Number)| match ending {
             Ending::Done => happened & bit != 0,
             Ending::Refused => happened & bit == 0,
             Ending::Unknown => true,
         };
         let now = now.into_iter().filter(stays);
-        self.now = now.map(|(happened, word)| (happened & !bit, word)).collect();
+        self.now = now.map(|(happened, number)| (happened & !bit, number)).collect();
     }
 }
 
@@ -125,7 +150,8 @@ pub struct Ledger {
 impl Default for Ledger {
     fn default() -> Self {
         let counters = COUNTERS.iter().flat_map(|slot| (0..KEYS + TX_KEYS).map(|n| (*slot, n)));
-        let accounts = counters.map(|counter| (counter, Account::of(None))).collect();
+        let accounts =
+            counters.map(|counter| (counter, Account::of(BTreeSet::from([None])))).collect();
         Self { accounts, watches: 0 }
     }
 }
@@ -151,7 +177,7 @@ impl Ledger {
     }
 
     fn account(&mut self, counter: Counter) -> &mut Account {
-        self.accounts.entry(counter).or_insert_with(|| Account::of(None))
+        self.accounts.entry(counter).or_insert_with(|| Account::of(BTreeSet::from([None])))
     }
 
     /// From now on it is noted what numbers counters may have.
@@ -159,8 +185,8 @@ impl Ledger {
         self.watches += 1;
         let watch = Watch(self.watches);
         for account in self.accounts.values_mut() {
-            let words = account.words().collect();
-            account.watched.insert(watch, words);
+            let numbers = account.numbers().collect();
+            account.watched.insert(watch, numbers);
         }
         watch
     }
@@ -211,7 +237,7 @@ impl Ledger {
             if promised {
                 judge(*counter, &account.floor, word, "found after a crash")?;
             }
-            *account = Account::of(word);
+            *account = Account::of(account.looking_like(word));
         }
         Ok(())
     }
@@ -219,19 +245,18 @@ impl Ledger {
 
 fn judge(
     counter: Counter,
-    seen: &BTreeSet<Word>,
+    seen: &BTreeSet<Number>,
     found: Word,
     how: &'static str,
 ) -> Result<(), String> {
-    if seen.contains(&found) {
+    if seen.iter().any(|number| seen_of(*number) == found) {
         return Ok(());
     }
-    let int = |word: Word| word.map(base::word_to_int);
-    let may: Vec<Option<i64>> = seen.iter().map(|word| int(*word)).collect();
+    let may: Vec<&Number> = seen.iter().collect();
     let name = NAMES[usize::from(counter.0)];
     Err(format!(
         "counter {} of {name}: {how} was {:?}, it may have been {may:?}",
         counter.1,
-        int(found)
+        found.map(word_to_int)
     ))
 }

@@ -7,7 +7,7 @@ use crate::workload::spaces::{
 use base::{BytesColumn, Kind, int_to_word, word_to_int};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{Result, Snapshot};
+use store::{ErrorKind, Result, Snapshot};
 use views::SharedTransaction;
 use views::combined::{Combined, Combiner};
 use views::counters::{Counters, Number, NumberColumn, NumberList};
@@ -161,7 +161,13 @@ impl Numbers {
     /// The engine's.
     pub fn first(&self, keys: &Named) -> Result<Option<i64>> {
         match self {
-            Self::Counters(counters) => Ok(counters.find(keys.first())?.map(int_of_number)),
+            Self::Counters(counters) => match counters.find(keys.first()) {
+                // Of many keys the end of the range is told.
+                Err(error) if error.kind() == ErrorKind::Limit => {
+                    Ok(self.many(keys)?.first().copied())
+                }
+                found => Ok(found?.map(int_of_number)),
+            },
             Self::Combined(combined) => {
                 let mut out = Vec::new();
                 let there = combined.get(keys.first(), &mut out)?;

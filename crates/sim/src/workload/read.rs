@@ -288,7 +288,10 @@ fn push(answer: &mut Answer, key: Option<&Key>, row: &[Cell], projection: Projec
     }
     for (i, cell) in row.iter().enumerate() {
         if projection.value(i) {
-            answer.push(cell.clone());
+            answer.push(match cell {
+                Cell::Sum(sum) => Cell::Word(spaces::past(*sum)),
+                cell => cell.clone(),
+            });
         }
     }
     answer.rows += 1;

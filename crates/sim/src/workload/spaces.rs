@@ -8,6 +8,7 @@
 use crate::workload::dice::mix;
 use base::{
     ColumnShape, Key, KeyRange, KeyShape, Merge, Shape, float_to_word, int_to_word, shape::Kind,
+    word_to_float, word_to_int,
 };
 use relation::{
     BlobsDef, BlobsPart, Combine, CombinedDef, CountersDef, KeyType, NumberType, Schema,
@@ -64,8 +65,23 @@ pub enum Cell {
     Null,
     /// A word.
     Word(u64),
+    /// A sum of integers that no word holds: the model's alone, readers see [`past`].
+    Sum(i128),
     /// A byte string.
     Bytes(Vec<u8>),
+}
+
+/// The word that readers see of a sum that no word holds.
+#[must_use]
+pub fn past(sum: i128) -> u64 {
+    if sum > 0 { u64::MAX } else { 0 }
+}
+
+/// The word that readers see of a sum.
+#[must_use]
+pub fn narrow(sum: i128) -> u64 {
+    let word = i64::try_from(sum).ok().map(int_to_word);
+    word.filter(|&word| !Merge::AddInt.is_past(word)).unwrap_or_else(|| past(sum))
 }
 
 /// The values of a row.
@@ -112,6 +128,7 @@ pub fn counters_merge(slot: Slot) -> Merge {
 pub fn word_of(cell: &Cell) -> Option<u64> {
     match cell {
         Cell::Word(word) => Some(*word),
+        Cell::Sum(sum) => Some(past(*sum)),
         Cell::Bytes(bytes) => Some(int_to_word(int_of(bytes)?)),
         Cell::Null => None,
     }
@@ -216,6 +233,19 @@ pub fn blob(seed: u32) -> Vec<u8> {
     (0..length as u64).map(|j| mix(r ^ (j / 3 + 1)) as u8).collect()
 }
 
+/// What is added to an integer: little mostly, and now and then so much that two of them are more than a word holds, and a third may bring the
+/// sum back.
+fn addend(random: u64) -> i64 {
+    let small = (random % 11) as i64 - 5;
+    match random / 11 % 40 {
+        0 => (1 << 62) + small,
+        1 => -(1 << 62) - small,
+        2 => i64::MAX - 1,
+        3 => i64::MIN + 1,
+        _ => small,
+    }
+}
+
 /// The row that a seed stands for.
 #[must_use]
 pub fn row(slot: Slot, seed: u32) -> Row {
@@ -224,8 +254,11 @@ pub fn row(slot: Slot, seed: u32) -> Row {
     }
     if slot >= SLOTS {
         let r = mix(u64::from(seed) << 8) >> 8;
-        let is_sum = counters_merge(slot) == Merge::AddInt;
-        let number = if is_sum { r % 11 } else { r % 1000 } as i64 - 5;
+        let number = match counters_merge(slot) {
+            Merge::AddInt if slot != GROWN => addend(r),
+            Merge::AddInt => (r % 11) as i64 - 5,
+            _ => (r % 1000) as i64 - 5,
+        };
         return match slot {
             GROWN => vec![Cell::Bytes(number.to_le_bytes().to_vec())],
             _ => vec![Cell::Word(int_to_word(number))],
@@ -239,11 +272,10 @@ pub fn row(slot: Slot, seed: u32) -> Row {
         match column {
             // An edge of a graph with weights has one.
             _ if r.is_multiple_of(9) && slot != FORWARD => Cell::Null,
-            // No sum comes near the ends of its range, and floats are whole numbers: the order in which an
-            // engine adds deltas must not matter.
             ColumnShape::Word { merge: Some(Merge::AddInt) } => {
-                Cell::Word(int_to_word((small % 11) as i64 - 5))
+                Cell::Word(int_to_word(addend(small)))
             }
+            // Floats are whole numbers: the order in which an engine adds deltas must not matter.
             ColumnShape::Word { merge: Some(Merge::AddFloat) } => {
                 Cell::Word(float_to_word((small % 11) as f64 - 5.0))
             }
@@ -296,17 +328,37 @@ pub fn range(slot: Slot, span: Span) -> KeyRange {
     }
 }
 
+fn combine(merge: Merge, older: &Cell, newer: &Cell) -> Cell {
+    let int = |cell: &Cell| match cell {
+        Cell::Sum(sum) => *sum,
+        cell => word_of(cell).map_or(0, |word| word_to_int(word).into()),
+    };
+    match (merge, older, newer) {
+        (Merge::AddInt, ..) => {
+            let sum = int(older) + int(newer);
+            let word = narrow(sum);
+            if merge.is_past(word) { Cell::Sum(sum) } else { Cell::Word(word) }
+        }
+        (_, Cell::Word(older), Cell::Word(newer)) => match merge {
+            Merge::Min => Cell::Word(*older.min(newer)),
+            Merge::Max => Cell::Word(*older.max(newer)),
+            _ => Cell::Word(float_to_word(word_to_float(*older) + word_to_float(*newer))),
+        },
+        _ => newer.clone(),
+    }
+}
+
 /// `newer`, a merge, applied to `older`.
 #[must_use]
 pub fn merge(shape: &Shape, older: &Row, newer: &Row) -> Row {
     let columns = shape.values.iter().zip(older.iter().zip(newer));
     let cell =
         |(column, (older, newer)): (&ColumnShape, (&Cell, &Cell))| match (column, older, newer) {
-            (ColumnShape::Word { merge: Some(merge) }, Cell::Word(older), Cell::Word(newer)) => {
-                Cell::Word(merge.apply(*older, *newer))
-            }
             // A delta without a value changes nothing.
             (ColumnShape::Word { merge: Some(_) }, older, Cell::Null) => older.clone(),
+            (ColumnShape::Word { merge: Some(merge) }, older, newer) if *older != Cell::Null => {
+                combine(*merge, older, newer)
+            }
             _ => newer.clone(),
         };
     columns.map(cell).collect()

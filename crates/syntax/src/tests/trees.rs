@@ -355,3 +355,34 @@ fn spans_are_the_places_of_parts_in_the_text() {
     let Expr::Call { name, .. } = value else { panic!() };
     assert_eq!(source(&name.span), "*");
 }
+
+#[test]
+fn names_in_backquotes_are_names() {
+    let same = |text: &str, plain: &str| {
+        let (text, plain) = (query(text), query(plain));
+        let shapes = [&text, &plain].map(|query| shape(query).to_string());
+        assert_eq!(shapes[0].replace("a-b", "ab"), shapes[1], "{text:?}");
+    };
+    same("?[x] := *`a-b`[x]", "?[x] := *ab[x]");
+    same("?[x] := *`a-b`{`a-b`: x}, not *`a-b`:`a-b`{x}", "?[x] := *ab{ab: x}, not *ab:ab{x}");
+    same("?[x] <- [[1]] :put `a-b` {x}", "?[x] <- [[1]] :put ab {x}");
+    same(
+        "?[x] <- [[1]] :create `a-b` {`a-b`: Int => x}",
+        "?[x] <- [[1]] :create ab {ab: Int => x}",
+    );
+    same("?[x] <~ BFS(*`a-b`[], s[])", "?[x] <~ BFS(*ab[], s[])");
+    same("?[x] := *`ab`[x]", "?[x] := *ab[x]");
+    check("::remove `a-b`, `a.`", r#"System(Remove(["a-b", "a."]))"#);
+    check("::rename `a-b` -> c", r#"System(Rename([("a-b", "c")]))"#);
+    check("::index create `a-b`:i {x}", r#"System(IndexCreate("a-b", "i", ["x"]))"#);
+    // What is printed reads back as the same.
+    let text = "?[x] := *`a-b`{`c-d`: x}, *plain.dots[x]";
+    assert_eq!(query(text).rules[0].to_string(), text);
+    for broken in
+        ["?[x] := *``[x]", "?[x] := *`a\nb`[x]", "?[x] := *`a", "?[x] := `a`", "`a`[x] := x = 1"]
+    {
+        parse(broken).unwrap_err();
+    }
+    let found = parse("?[x] := *a-b[x]").unwrap_err();
+    assert!(found[0].hint.as_deref().is_some_and(|hint| hint.contains("backquotes")), "{found:?}");
+}

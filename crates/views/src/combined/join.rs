@@ -112,8 +112,8 @@ impl Sums for Join {
     type Sum = Box<[u8]>;
     type Delta<'a> = &'a [u8];
 
-    fn first(&self, delta: &[u8]) -> Box<[u8]> {
-        delta.into()
+    fn first(&self, delta: &[u8]) -> Result<Box<[u8]>> {
+        Ok(delta.into())
     }
 
     fn add(&self, key: KeyRef<'_>, sum: &mut Box<[u8]>, delta: &[u8]) -> Result<()> {

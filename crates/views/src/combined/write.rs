@@ -61,18 +61,24 @@ impl Combined {
         let longest = deltas.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         check_length(longest as usize)?;
         let (count, keys) = (keys.len(), keys_of(self.core.def.key, keys)?);
+        let mut first = Ok(());
+        let refused = |_, error| {
+            if first.is_ok() {
+                first = Err(error);
+            }
+        };
         let added = match (&self.source, &self.core.waiting, &keys) {
             (Source::Store(_), Waiting::Words(buffer), Keys::Words(keys)) => {
                 self.core.check_open()?;
-                buffer.add_many(count, |i| &keys[0][i], |i| deltas.get(i))
+                buffer.add_many(count, |i| &keys[0][i], |i| deltas.get(i), refused)
             }
             (Source::Store(_), Waiting::Texts(buffer), Keys::Bytes(keys)) => {
                 self.core.check_open()?;
-                buffer.add_many(count, |i| keys.get(i), |i| deltas.get(i))
+                buffer.add_many(count, |i| keys.get(i), |i| deltas.get(i), refused)
             }
             _ => return self.add_stored(&keys, deltas),
         };
-        added.and(self.core.more_waits())
+        added.and(first).and(self.core.more_waits())
     }
 
     /// Gives a key a value, whatever it had.
@@ -165,7 +171,7 @@ impl Combined {
         match (&self.source, &self.core.waiting) {
             (Source::Store(_), Waiting::Words(_) | Waiting::Texts(_)) => {
                 self.core.check_open()?;
-                self.core.waiting.replace(key, f)
+                self.core.waiting.replace(key, |_| f())
             }
             _ => Ok((f()?, false)),
         }

@@ -11,7 +11,8 @@
 //!
 //! # Invariants
 //! 1. There is one `Core` of some counters in a database, whoever opened them: what waits, waits in one place.
-//! 2. A number is never wrong: a sum of integers that left the range of `i64` is an error when it is read.
+//! 2. A number is never wrong, and does not depend on when something was written: a sum of integers that is past the range of `i64` is an error when it is
+//!    read alone and the end of the range among others; what is added later brings it back. Only sums of one call or transaction are judged by themselves.
 
 mod number;
 mod read;
@@ -38,7 +39,7 @@ use store::{Durability, Result, Snapshot, Store};
 /// # Errors
 /// Every call: [`store::ErrorKind::Corruption`] and failures of the machine; [`store::ErrorKind::InvalidInput`] where a key is not of
 /// the counters' type, after they were dropped, or after their transaction has ended. Reads: [`store::ErrorKind::Limit`]
-/// where a sum of integers is past the range of `i64`: it names the key.
+/// where the sum of one counter is past the range of `i64`: it names the key.
 #[derive(Clone)]
 pub struct Counters {
     core: Arc<Core>,

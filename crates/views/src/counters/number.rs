@@ -4,7 +4,7 @@ use super::CountersDef;
 use crate::keys::shown;
 use crate::waiting::Sums;
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
-use base::{KeyRef, Keys, Merge};
+use base::{KeyRef, Merge, Total};
 use relation::{NumberType, invalid};
 use store::{Error, ErrorKind, Result};
 
@@ -84,9 +84,9 @@ pub(super) fn word_of(def: &CountersDef, number: Number) -> Result<u64> {
     match (def.number, number) {
         (NumberType::Int, Number::Int(int)) => {
             let word = int_to_word(int);
-            if def.merge().overflowed(word) {
+            if def.merge().is_past(word) {
                 return Err(invalid(format!(
-                    "{int} cannot be counted: the ends of the range of int64 say that a sum overflowed"
+                    "{int} cannot be counted: the ends of the range of int64 say that a sum is past it"
                 )));
             }
             Ok(word)
@@ -136,8 +136,8 @@ pub(super) fn words_of(
 
 /// The number of a word that is stored for `key`.
 pub(super) fn number_of(def: &CountersDef, key: KeyRef<'_>, word: u64) -> Result<Number> {
-    if def.merge().overflowed(word) {
-        return Err(overflowed(def, key));
+    if def.merge().is_past(word) {
+        return Err(past(def, key));
     }
     Ok(match def.number {
         NumberType::Int => Number::Int(word_to_int(word)),
@@ -145,18 +145,24 @@ pub(super) fn number_of(def: &CountersDef, key: KeyRef<'_>, word: u64) -> Result
     })
 }
 
-/// The numbers of words that are stored for `keys`.
-pub(super) fn numbers_of(def: &CountersDef, keys: &Keys, words: &[u64]) -> Result<NumberColumn> {
-    let merge = def.merge();
-    if let Some(i) = words.iter().position(|&word| merge.overflowed(word)) {
-        return Err(overflowed(def, keys.get(i).as_ref()));
-    }
-    Ok(match def.number {
+/// The numbers of words that are stored. A sum past the range is the end of it, which no other sum is: one key does not hide the others.
+pub(super) fn numbers_of(def: &CountersDef, words: &[u64]) -> NumberColumn {
+    match def.number {
         NumberType::Int => NumberColumn::Int(words.iter().map(|&word| word_to_int(word)).collect()),
         NumberType::Float => {
             NumberColumn::Float(words.iter().map(|&word| word_to_float(word)).collect())
         }
-    })
+    }
+}
+
+/// What a stored word and one that waits come to; `None` where that cannot be told from the two.
+pub(super) fn both(merge: Merge, stored: u64, waiting: u64) -> Option<u64> {
+    // What is stored of a sum past the range says no more than that.
+    let is_end = match merge {
+        Merge::AddFloat => word_to_float(stored).is_infinite(),
+        _ => merge.is_past(stored),
+    };
+    if is_end { None } else { merge.apply(stored, waiting) }
 }
 
 /// What a counter has where nothing was counted.
@@ -175,13 +181,13 @@ pub(super) fn zero(def: &CountersDef) -> u64 {
     }
 }
 
-fn overflowed(def: &CountersDef, key: KeyRef<'_>) -> Error {
+fn past(def: &CountersDef, key: KeyRef<'_>) -> Error {
     let what = format!(
         "the sum of the counter {} of {:?} is past the range of int64",
         shown(def.key, key),
         def.name
     );
-    let hint = "the sum is lost; set the counter anew, or count in float64";
+    let hint = "nothing is lost: add the opposite, set the counter anew, or count in float64";
     Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}"))
 }
 
@@ -189,13 +195,18 @@ impl Sums for Merge {
     type Sum = u64;
     type Delta<'a> = u64;
 
-    fn first(&self, delta: u64) -> u64 {
-        delta
+    fn first(&self, delta: u64) -> Result<u64> {
+        if waits(*self, delta) { Ok(delta) } else { Err(too_large_to_wait()) }
     }
 
     fn add(&self, _: KeyRef<'_>, sum: &mut u64, delta: u64) -> Result<()> {
-        *sum = self.apply(*sum, delta);
-        Ok(())
+        match self.apply(*sum, delta) {
+            Some(both) if waits(*self, both) => {
+                *sum = both;
+                Ok(())
+            }
+            _ => Err(too_large_to_wait()),
+        }
     }
 
     fn bytes(_: &u64) -> u64 {
@@ -203,6 +214,32 @@ impl Sums for Merge {
     }
 
     fn both(&self, older: &u64, newer: &u64) -> u64 {
-        self.apply(*older, *newer)
+        let mut total = Total::of(*self, *newer);
+        total.add_older(*self, *older);
+        total.word()
     }
+}
+
+/// A sum of integers waits up to here, plus and minus. One that is sealed and one that is open then are a word together, also after they were opened again
+/// some hundred times because writing failed.
+const WAITING_INT_MAX: u64 = 1 << 55;
+
+/// As [`WAITING_INT_MAX`] for finite floats.
+const WAITING_FLOAT_MAX: f64 = 1e300;
+
+/// Whether a sum may wait. What is larger is written at once: the store keeps apart what no word holds.
+fn waits(merge: Merge, word: u64) -> bool {
+    match merge {
+        Merge::AddInt => word_to_int(word).unsigned_abs() <= WAITING_INT_MAX,
+        Merge::AddFloat => {
+            let float = word_to_float(word).abs();
+            float <= WAITING_FLOAT_MAX || !float.is_finite()
+        }
+        Merge::Min | Merge::Max => true,
+    }
+}
+
+/// Never shown: who adds writes the increment to the store instead.
+fn too_large_to_wait() -> Error {
+    Error::new(ErrorKind::Limit, "too large to wait".to_owned())
 }

@@ -1,6 +1,6 @@
 //! Reading counters.
 
-use super::number::{nothing, number_of, numbers_of, zero};
+use super::number::{both, nothing, number_of, numbers_of, zero};
 use super::{Counters, CountersDef, Number, NumberColumn};
 use crate::keys::{
     KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
@@ -8,12 +8,12 @@ use crate::keys::{
 use crate::source::Source;
 use crate::waiting::Waits;
 use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection, WordColumn};
-use store::{Read, Result, Scan};
+use store::{ErrorKind, Read, Result, Scan};
 
 /// Column `count` alone.
 const COUNT: Projection = Projection { keys: 0, values: 1 };
 
-/// Counters with their keys, in some order.
+/// Counters with their keys, in some order. A sum of integers past the range is the end of it, [`i64::MAX`] or [`i64::MIN`], which no other sum is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterRows {
     /// Keys.
@@ -47,13 +47,13 @@ impl Counters {
         with_key(self.core.def.key, key.into(), |key| {
             let merge = self.core.def.merge();
             let read = || self.stored(key);
-            let with =
-                |stored: Result<Option<u64>>, waiting: Option<&u64>| -> Result<Option<u64>> {
-                    Ok(match (stored?, waiting) {
-                        (Some(stored), Some(&waiting)) => Some(merge.apply(stored, waiting)),
-                        (stored, waiting) => stored.or(waiting.copied()),
-                    })
-                };
+            // Of a sum: `None` where it cannot be told.
+            let with = |stored: Result<Option<u64>>, waiting: Option<&u64>| {
+                stored.map(|stored| match (stored, waiting) {
+                    (Some(stored), Some(&waiting)) => both(merge, stored, waiting).map(Some),
+                    (stored, waiting) => Some(stored.or(waiting.copied())),
+                })
+            };
             let word = match &self.source {
                 Source::Store(_) => {
                     self.core.check_process()?;
@@ -61,11 +61,26 @@ impl Counters {
                 }
                 _ => with(read(), None),
             }?;
+            let word = match word {
+                Some(word) => word,
+                None => {
+                    self.write_what_waits()?;
+                    read()?
+                }
+            };
             word.map(|word| number_of(&self.core.def, key, word)).transpose()
         })
     }
 
-    /// The numbers of counters, in the order of `keys`; 0 where nothing was counted.
+    /// Whether something was counted, also where its sum is past the range.
+    pub fn contains<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
+        match self.find(key) {
+            Err(error) if error.kind() == ErrorKind::Limit => Ok(true),
+            found => Ok(found?.is_some()),
+        }
+    }
+
+    /// The numbers of counters, in the order of `keys`; 0 where nothing was counted, and as in [`CounterRows`] where a sum is past the range.
     pub fn get_many(&self, keys: KeyList<'_>) -> Result<NumberColumn> {
         let keys = keys_of(self.core.def.key, keys)?;
         let waiting = match &self.source {
@@ -75,11 +90,16 @@ impl Counters {
             }
             _ => None,
         };
-        let words = match waiting {
+        let stored = || self.source.read(|read| self.words_of(read, &keys, None));
+        let mut words = match waiting {
             Some((sums, snapshot)) => self.words_of(&*snapshot, &keys, Some(&sums))?,
-            None => self.source.read(|read| self.words_of(read, &keys, None))?,
+            None => stored()?,
         };
-        numbers_of(&self.core.def, &keys, &words)
+        if words.is_none() {
+            self.write_what_waits()?;
+            words = stored()?;
+        }
+        Ok(numbers_of(&self.core.def, &words.expect("what is stored alone is told")))
     }
 
     /// Up to `count` counters in key order: from the key `start` on, or from the first.
@@ -124,12 +144,13 @@ impl Counters {
         Ok(found.then(|| row.value_words(0)[0]))
     }
 
+    /// `None` where what is stored and what waits do not tell a sum.
     fn words_of(
         &self,
         read: &dyn Read,
         keys: &Keys,
         waiting: Option<&[Option<u64>]>,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<Option<Vec<u64>>> {
         let mut rows = empty_rows(&self.core.def);
         let mut present = Vec::new();
         read.get_many(self.core.rows, keys, COUNT, &mut present, &mut rows)?;
@@ -138,8 +159,8 @@ impl Counters {
             let stored = present[i].then(|| rows.value_words(0)[i]);
             let waiting = waiting.and_then(|waiting| waiting[i]);
             match (stored, waiting) {
-                (Some(stored), Some(waiting)) => merge.apply(stored, waiting),
-                (stored, waiting) => stored.or(waiting).unwrap_or(zero),
+                (Some(stored), Some(waiting)) => both(merge, stored, waiting),
+                (stored, waiting) => Some(stored.or(waiting).unwrap_or(zero)),
             }
         };
         Ok((0..present.len()).map(word).collect())
@@ -165,7 +186,7 @@ impl Counters {
     }
 
     pub(super) fn rows_out(&self, keys: Keys, words: &[u64]) -> Result<CounterRows> {
-        let numbers = numbers_of(&self.core.def, &keys, words)?;
+        let numbers = numbers_of(&self.core.def, words);
         Ok(CounterRows { keys: column_of(self.core.def.key, keys)?, numbers })
     }
 }

@@ -10,7 +10,7 @@ use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
 use env::sync::atomic::AtomicBool;
 use relation::{KeyType, invalid};
 use std::cell::Cell;
-use store::{Kinds, Result, TableWrites, WriteBatch};
+use store::{ErrorKind, Kinds, Result, TableWrites, WriteBatch};
 
 /// Rows that are written for one that is added, where much waits.
 const WRITTEN_AN_ADDED: usize = 2;
@@ -31,18 +31,23 @@ impl Counters {
     pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, number: impl Into<Number>) -> Result<()> {
         let word = word_of(&self.core.def, number.into())?;
         with_key(self.core.def.key, key.into(), |key| {
-            let new = match (&self.source, &self.core.waiting, key) {
+            let added = match (&self.source, &self.core.waiting, key) {
                 (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
                     self.core.check_open()?;
-                    buffer.add(&key[0], word)?
+                    buffer.add(&key[0], word)
                 }
                 (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
                     self.core.check_open()?;
-                    buffer.add(key, word)?
+                    buffer.add(key, word)
                 }
                 _ => return self.write_one(Kind::Merge, key, word),
             };
-            if new { self.core.more_waits(1) } else { Ok(()) }
+            match added {
+                Ok(true) => self.core.more_waits(1),
+                Ok(false) => Ok(()),
+                Err(error) if error.kind() == ErrorKind::Limit => self.write_large(key, word),
+                Err(error) => Err(error),
+            }
         })
     }
 
@@ -64,13 +69,17 @@ impl Counters {
 
     fn add_words(&self, keys: KeyList<'_>, words: &[u64]) -> Result<()> {
         let count = words.len();
+        let mut large = Vec::new();
         match (&self.source, &self.core.waiting) {
             (Source::Store(_), Waiting::Words(buffer)) => {
                 self.core.check_open()?;
+                let word = |i: usize| words[i];
                 if let (KeyList::U64(keys), KeyType::U64) = (keys, self.core.def.key) {
-                    buffer.add_many(count, |i| &keys[i], |i| words[i])?;
+                    buffer.add_many(count, |i| &keys[i], word, |i, _| large.push(i))?;
+                    self.write_all_large(&large, |i| KeyRef::Words(&keys[i..=i]), words)?;
                 } else if let Keys::Words(keys) = keys_of(self.core.def.key, keys)? {
-                    buffer.add_many(count, |i| &keys[0][i], |i| words[i])?;
+                    buffer.add_many(count, |i| &keys[0][i], word, |i, _| large.push(i))?;
+                    self.write_all_large(&large, |i| KeyRef::Words(&keys[0][i..=i]), words)?;
                 }
                 self.core.more_waits(count)
             }
@@ -84,17 +93,44 @@ impl Counters {
                     let end =
                         keys.offsets.partition_point(|&at| at <= upto).clamp(begin + 2, count + 1)
                             - 1;
-                    buffer.add_many(end - begin, |i| keys.get(begin + i), |i| words[begin + i])?;
+                    buffer.add_many(
+                        end - begin,
+                        |i| keys.get(begin + i),
+                        |i| words[begin + i],
+                        |i, _| large.push(begin + i),
+                    )?;
                     self.core.more_waits(end - begin)?;
                     begin = end;
                 }
-                Ok(())
+                self.write_all_large(&large, |i| KeyRef::Bytes(keys.get(i)), words)
             }
             _ => {
                 let keys = keys_of(self.core.def.key, keys)?;
                 self.source.apply(&self.core.writes(Kind::Merge, keys, words.to_vec()))
             }
         }
+    }
+
+    /// Writes an increment that is too large to wait, after what waits for its key: a restart finds no later increment without an earlier one. Two
+    /// commits, for together they may be more than a word holds.
+    fn write_large(&self, key: KeyRef<'_>, word: u64) -> Result<()> {
+        let write = |waiting: &dyn Fn() -> Option<u64>| {
+            if let Some(sum) = waiting() {
+                self.write_one(Kind::Merge, key, sum)?;
+            }
+            // What waited is forgotten also where this fails: it is written.
+            Ok(self.write_one(Kind::Merge, key, word))
+        };
+        self.core.waiting.replace(key, write)?.0
+    }
+
+    fn write_all_large<'k>(
+        &self,
+        large: &[usize],
+        key: impl Fn(usize) -> KeyRef<'k>,
+        words: &[u64],
+    ) -> Result<()> {
+        large.iter().try_for_each(|&i| self.write_large(key(i), words[i]))
     }
 
     /// Gives a counter a number, whatever it had.
@@ -167,7 +203,7 @@ impl Counters {
         match &self.source {
             Source::Store(_) => {
                 self.core.check_process()?;
-                self.core.waiting.replace(key, f)
+                self.core.waiting.replace(key, |_| f())
             }
             _ => Ok((f()?, false)),
         }

@@ -32,7 +32,7 @@ use hashbrown::HashTable;
 use relation::invalid;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
-use store::Result;
+use store::{Error, Result};
 
 /// Shards; a power of two. Many more than threads, so that two seldom meet.
 pub(super) const SHARDS: usize = 64;
@@ -51,8 +51,8 @@ pub(crate) trait Sums: Send + Sync {
     /// An increment.
     type Delta<'a>: Copy;
 
-    /// The sum of a first increment.
-    fn first(&self, delta: Self::Delta<'_>) -> Self::Sum;
+    /// The sum of a first increment, where it may wait.
+    fn first(&self, delta: Self::Delta<'_>) -> Result<Self::Sum>;
 
     /// Adds to a sum, which stays as it was where that fails.
     fn add(&self, key: KeyRef<'_>, sum: &mut Self::Sum, delta: Self::Delta<'_>) -> Result<()>;
@@ -254,34 +254,36 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
             return Ok(());
         }
         let hasher = |(key, _): &(K, S::Sum)| self.hash(key.borrow());
-        let sum = self.how.first(delta);
+        let sum = self.how.first(delta)?;
         change.rows += 1;
         change.bytes = change.bytes.wrapping_add(key.bytes() + S::bytes(&sum));
         sums.insert_unique(hash, (key.to_owned().into(), sum), hasher);
         Ok(())
     }
 
-    /// Adds `delta(i)` to `key(i)` for each of `count`.
+    /// Adds `delta(i)` to `key(i)` for each of `count`; calls `refused` for each that could not be added.
     ///
     /// # Errors
-    /// The first increment that could not be added; all others are, but where the buffer was closed meanwhile.
+    /// The buffer was closed meanwhile.
     pub(crate) fn add_many<'a, 'd, Q>(
         &self,
         count: usize,
         key: impl Fn(usize) -> &'a Q,
         delta: impl Fn(usize) -> S::Delta<'d>,
+        mut refused: impl FnMut(usize, Error),
     ) -> Result<()>
     where
         Q: RefKey + ?Sized + ToOwned<Owned: Into<K>> + 'a,
         K: Borrow<Q>,
     {
-        let mut result = Ok(());
         if count < SORTED_MIN {
             for i in 0..count {
-                let added = self.add(key(i), delta(i)).map(drop);
-                result = result.and(added);
+                if let Err(error) = self.add(key(i), delta(i)) {
+                    self.check_open()?;
+                    refused(i, error);
+                }
             }
-            return result;
+            return Ok(());
         }
         let keys = self.by_shard(count, &key);
         let mut add_rows = |shard: usize, tables: &mut Tables<K, S>| -> Result<()> {
@@ -291,9 +293,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
                 let i = i as usize;
                 let hash = keys.hashes[i];
                 let added = self.add_to(&mut tables.open, hash, key(i), delta(i), &mut change);
-                if added.is_err() && result.is_ok() {
-                    result = added;
-                }
+                added.unwrap_or_else(|error| refused(i, error));
             }
             self.changed(&change);
             Ok(())
@@ -312,7 +312,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         for shard in held_by_others {
             add_rows(shard, &mut self.shards[shard].tables.lock())?;
         }
-        result
+        Ok(())
     }
 
     /// Sorts keys by shard, so that each lock is taken once.
@@ -365,7 +365,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
             return f(stored, find(&tables.open, hash, key));
         }
         let progress = self.progress.read();
-        f(read(), self.sum_of(&tables, hash, key, &progress.written).as_ref())
+        f(read(), self.sum_of(&tables, hash, key, progress.written.as_ref()).as_ref())
     }
 
     /// A key's sum where the sealed ones up to `written` are in the store.
@@ -374,13 +374,13 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         tables: &Tables<K, S>,
         hash: u64,
         key: &Q,
-        written: &Option<K>,
+        written: Option<&K>,
     ) -> Option<S::Sum>
     where
         Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
     {
-        let waits = written.as_ref().is_none_or(|written| written.borrow() < key);
+        let waits = written.is_none_or(|written| written.borrow() < key);
         let sealed = if waits { find(&tables.sealed, hash, key) } else { None };
         match (sealed, find(&tables.open, hash, key)) {
             (Some(older), Some(newer)) => Some(self.how.both(older, newer)),
@@ -388,9 +388,13 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Replaces a key's sum by what `f` does to the store, while nothing of the key is written: the increments so
+    /// Replaces a key's sum, which `f` may ask for, by what it does to the store, while nothing of the key is written: the increments so
     /// far are forgotten if that succeeds. Also whether there were some.
-    pub(crate) fn replace<Q, R>(&self, key: &Q, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)>
+    pub(crate) fn replace<Q, R>(
+        &self,
+        key: &Q,
+        f: impl FnOnce(&dyn Fn() -> Option<S::Sum>) -> Result<R>,
+    ) -> Result<(R, bool)>
     where
         Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
@@ -400,7 +404,13 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         let mut guard = shard.tables.lock();
         let tables = &mut *guard;
         let mut progress = find(&tables.sealed, hash, key).is_some().then(|| self.progress.write());
-        let result = f()?;
+        let result = {
+            let (tables, progress) = (&*tables, &progress);
+            f(&|| {
+                let written = progress.as_ref().and_then(|progress| progress.written.as_ref());
+                self.sum_of(tables, hash, key, written)
+            })?
+        };
         let mut waited = false;
         if let Some((key, sum)) = take(&mut tables.open, hash, key) {
             self.gone(1, key.bytes() + S::bytes(&sum));
@@ -519,7 +529,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
                     continue 'again;
                 }
                 for i in rows.iter().map(|&i| i as usize) {
-                    sums[i] = self.sum_of(&tables, keys.hashes[i], key(i), &written);
+                    sums[i] = self.sum_of(&tables, keys.hashes[i], key(i), written.as_ref());
                 }
             }
             return (sums, at);
@@ -528,7 +538,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         let sum = |i: usize| {
             let hash = keys.hashes[i];
             let tables = &held.shards[Self::shard_of(hash)];
-            self.sum_of(tables, hash, key(i), &held.progress.written)
+            self.sum_of(tables, hash, key(i), held.progress.written.as_ref())
         };
         ((0..count).map(sum).collect(), moment())
     }

@@ -77,16 +77,16 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Writes to the store what `f` does, so that what waits for the key is forgotten with it; and whether something waited.
+    /// Writes to the store what `f` does, so that what waits for the key, which it may ask for, is forgotten with it; and whether something waited.
     pub(crate) fn replace<R>(
         &self,
         key: KeyRef<'_>,
-        f: impl FnOnce() -> Result<R>,
+        f: impl FnOnce(&dyn Fn() -> Option<S::Sum>) -> Result<R>,
     ) -> Result<(R, bool)> {
         match (self, key) {
             (Self::Words(buffer), KeyRef::Words(key)) => buffer.replace(&key[0], f),
             (Self::Texts(buffer), KeyRef::Bytes(key)) => buffer.replace(key, f),
-            _ => Ok((f()?, false)),
+            _ => Ok((f(&|| None)?, false)),
         }
     }
 

@@ -75,7 +75,7 @@ fn own(shared: &Shared, owner: u64, paced: bool) -> BTreeMap<u64, i64> {
             }
         }
         let replaced = keys[round as usize % keys.len()];
-        let set = || {
+        let set = |_: &dyn Fn() -> Option<u64>| {
             Arc::make_mut(&mut shared.written.lock()).insert(replaced, 100 * round);
             Ok(())
         };

@@ -44,6 +44,11 @@ fn new() -> (Buffer<u64, Merge>, Written) {
     (Buffer::new(Merge::AddInt, 1, Steps::of(ROWS_A_CHUNK)), Written::default())
 }
 
+/// Nothing is refused.
+fn none(_: usize, error: Error) {
+    panic!("{error}");
+}
+
 fn sum(buffer: &Buffer<u64, Merge>, written: &Written, key: u64) -> i64 {
     let both = |stored, sum: Option<&u64>| sum.map_or(0, |&word| word_to_int(word)) + stored;
     buffer.with_sum(&key, || written.get(key), both)
@@ -54,7 +59,7 @@ const KEYS: u64 = 10_000;
 
 fn add_ones(buffer: &Buffer<u64, Merge>) {
     let keys: Vec<u64> = (0..KEYS).collect();
-    buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1)).unwrap();
+    buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1), none).unwrap();
 }
 
 #[test]
@@ -109,7 +114,7 @@ fn long_keys_are_written_before_they_take_more_than_may_wait() {
     }
     assert!((MAX / 2..MAX + MAX / 8).contains(&most), "{most}");
     // What is given a value meanwhile, what is added again while it is sealed, and a drain that fails.
-    buffer.replace(&key(1_019)[..], || Ok(())).unwrap();
+    buffer.replace(&key(1_019)[..], |_| Ok(())).unwrap();
     let write = |chunk: &[(Box<[u8]>, u64)]| {
         buffer.add(&chunk[0].0[..], int_to_word(1)).unwrap();
         Err(Error::new(ErrorKind::Io, "no"))
@@ -158,7 +163,7 @@ fn nobody_who_adds_waits_for_a_read_of_the_store_and_no_increment_is_counted_twi
     assert_eq!((buffer.with_sum(&7, || read(&add), both), reads.take()), (101, 1));
     let drain = || buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
     assert_eq!((buffer.with_sum(&7, || read(&drain), both), reads.take()), (101, 2));
-    let set = || assert!(buffer.replace(&7, || written.set(7, 5)).is_ok());
+    let set = || assert!(buffer.replace(&7, |_| written.set(7, 5)).is_ok());
     add();
     assert_eq!((buffer.with_sum(&7, || read(&set), both), reads.take()), (5, 2));
     let clear = || {
@@ -202,7 +207,7 @@ fn who_adds_writes_in_pace_and_no_call_writes_everything() {
     for call in 0..200 {
         // In another order than that of the keys, so that each part gets some of each call.
         let keys: Vec<u64> = (0..ADDED).map(|i| (i * 200 + call).reverse_bits()).collect();
-        buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1)).unwrap();
+        buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1), none).unwrap();
         let mut rows_written = 0;
         let room = |patience| {
             assert_eq!(patience, Patience::Ask, "it is never full");
@@ -231,7 +236,7 @@ fn who_adds_waits_for_room_only_where_too_much_waits() {
     let (buffer, written) = new();
     let add = |call: u64| {
         let keys: Vec<u64> = (call * KEYS..(call + 1) * KEYS).collect();
-        buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1)).unwrap();
+        buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1), none).unwrap();
     };
     let max = 10 * KEYS;
     let waited = Cell::new(0);
@@ -316,7 +321,7 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
                     let own: Vec<u64> = (0..KEYS).map(|i| i * THREADS + thread).collect();
                     for round in 0..40 {
                         let word = |i: usize| int_to_word(i as i64 % 7);
-                        buffer.add_many(own.len(), |i| &own[i], word).unwrap();
+                        buffer.add_many(own.len(), |i| &own[i], word, none).unwrap();
                         // As who adds does where much waits.
                         let (room, write) = (|_| Ok(true), |rows: &[_]| written.add(rows));
                         buffer.keep_pace(KEYS / 2, own.len() / 3, room, write).unwrap();
@@ -328,7 +333,7 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
                             let key = own[(random >> 33) as usize % own.len()];
                             match random >> 60 {
                                 0 => {
-                                    let set = || written.set(key, round);
+                                    let set = |_: &dyn Fn() -> Option<u64>| written.set(key, round);
                                     assert!(buffer.replace(&key, set).is_ok());
                                     right.insert(key, round);
                                 }

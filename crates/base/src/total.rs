@@ -1,0 +1,161 @@
+//! What the writes of one merging column come to.
+//!
+//! # Why wider than a word
+//! A word is what is stored of a sum, so a part of a sum that leaves its range stays in several versions
+//! ([`Merge::apply`]). When a version was flushed must not show in an answer: so all of them are added up in a type that holds any part of the sum,
+//! and the end of it alone is judged.
+
+use crate::Merge;
+use crate::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
+
+/// By how much floats are made smaller, so that no sum of them leaves the range: a power of two, so that nothing but the smallest is rounded.
+const SHRUNK: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+
+/// Writes of one column combined, of any size.
+#[derive(Clone, Copy, Debug)]
+pub enum Total {
+    /// A sum of integers: 2^64 words are less than 2^127. [`i128::MAX`] and [`i128::MIN`] are sums that were lost.
+    Int(i128),
+    /// A sum of floats, and the same of smaller ones.
+    Float {
+        /// Right where it is finite.
+        sum: f64,
+        /// What it is by 2^-64.
+        shrunk: f64,
+    },
+    /// The least or the greatest.
+    Word(u64),
+}
+
+impl Total {
+    /// Of one write.
+    #[must_use]
+    pub fn of(merge: Merge, word: u64) -> Self {
+        match merge {
+            Merge::AddInt => Self::Int(match word {
+                u64::MAX => i128::MAX,
+                0 => i128::MIN,
+                word => word_to_int(word).into(),
+            }),
+            Merge::AddFloat => {
+                let sum = word_to_float(word);
+                Self::Float { sum, shrunk: sum * SHRUNK }
+            }
+            Merge::Min | Merge::Max => Self::Word(word),
+        }
+    }
+
+    /// Combines it with an older write; a sum that was lost stays so.
+    pub fn add_older(&mut self, merge: Merge, word: u64) {
+        match (self, Self::of(merge, word)) {
+            (Self::Int(sum), Self::Int(_)) if *sum == i128::MAX || *sum == i128::MIN => {}
+            (Self::Int(sum), Self::Int(lost @ (i128::MAX | i128::MIN))) => *sum = lost,
+            (Self::Int(sum), Self::Int(older)) => *sum += older,
+            (Self::Float { sum, shrunk }, Self::Float { sum: older, shrunk: smaller }) => {
+                *sum += older;
+                *shrunk += smaller;
+            }
+            (Self::Word(newer), Self::Word(older)) => match merge {
+                Merge::Min => *newer = older.min(*newer),
+                _ => *newer = older.max(*newer),
+            },
+            _ => unreachable!("one operator a column"),
+        }
+    }
+
+    /// What is read: for integers past the range the word that says so ([`Merge::is_past`]), for floats past it the infinity.
+    #[must_use]
+    pub fn word(self) -> u64 {
+        match self {
+            Self::Int(sum) if sum >= i64::MAX.into() => u64::MAX,
+            Self::Int(sum) if sum <= i64::MIN.into() => 0,
+            Self::Int(sum) => int_to_word(sum as i64),
+            Self::Float { sum, .. } if sum.is_finite() => float_to_word(sum),
+            Self::Float { shrunk, .. } => float_to_word(shrunk / SHRUNK),
+            Self::Word(word) => word,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn total(merge: Merge, words: &[u64]) -> u64 {
+        let mut total = Total::of(merge, words[words.len() - 1]);
+        words.iter().rev().skip(1).for_each(|&word| total.add_older(merge, word));
+        total.word()
+    }
+
+    /// What a store makes of a history: some neighbours combined, where they can be.
+    fn grouped(merge: Merge, words: &[u64], at: &[usize]) -> Vec<u64> {
+        let mut words = words.to_vec();
+        for at in at {
+            let at = at % words.len();
+            if at + 1 < words.len()
+                && let Some(both) = merge.apply(words[at], words[at + 1])
+            {
+                words.splice(at..at + 2, [both]);
+            }
+        }
+        words
+    }
+
+    fn ints() -> impl Strategy<Value = i64> {
+        let ends = (i64::MAX - 4..i64::MAX).prop_union(i64::MIN + 1..i64::MIN + 4);
+        prop_oneof![ends, -9_i64..9, (1_i64 << 62) - 3..(1 << 62) + 3]
+    }
+
+    proptest! {
+        #[test]
+        fn only_the_end_of_a_sum_is_judged_whatever_was_combined_before(
+            history in prop::collection::vec(ints(), 1..12),
+            at in prop::collection::vec(0_usize..12, 0..30),
+        ) {
+            let words: Vec<u64> = history.iter().map(|&int| int_to_word(int)).collect();
+            let sum: i128 = history.iter().map(|&int| i128::from(int)).sum();
+            let wanted = match i64::try_from(sum) {
+                Ok(sum) => int_to_word(sum),
+                Err(_) => if sum > 0 { u64::MAX } else { 0 },
+            };
+            prop_assert_eq!(total(Merge::AddInt, &grouped(Merge::AddInt, &words, &at)), wanted);
+        }
+
+        #[test]
+        fn a_sum_of_floats_is_infinite_only_if_its_end_is(
+            history in prop::collection::vec(-6_i32..7, 1..12),
+            at in prop::collection::vec(0_usize..12, 0..30),
+        ) {
+            // Multiples of a power of two: nothing is rounded on the way.
+            let unit = f64::powi(2.0, 1021);
+            let words: Vec<u64> =
+                history.iter().map(|&times| float_to_word(f64::from(times) * unit)).collect();
+            let times = history.iter().sum::<i32>();
+            let wanted = match times {
+                8.. => f64::INFINITY,
+                ..=-8 => f64::NEG_INFINITY,
+                times => f64::from(times) * unit,
+            };
+            let got = word_to_float(total(Merge::AddFloat, &grouped(Merge::AddFloat, &words, &at)));
+            prop_assert_eq!(got, wanted);
+        }
+    }
+
+    #[test]
+    fn infinities_stay_and_opposite_ones_are_no_number() {
+        let sum = |floats: &[f64]| {
+            let words: Vec<u64> = floats.iter().map(|&float| float_to_word(float)).collect();
+            word_to_float(total(Merge::AddFloat, &words))
+        };
+        assert_eq!(sum(&[f64::INFINITY, -1e308]), f64::INFINITY);
+        assert!(sum(&[f64::INFINITY, 1.0, f64::NEG_INFINITY]).is_nan());
+        assert_eq!(sum(&[5e-324, -0.0]), 5e-324);
+    }
+
+    #[test]
+    fn a_sum_that_an_older_version_lost_stays_lost() {
+        assert_eq!(total(Merge::AddInt, &[u64::MAX, int_to_word(-5)]), u64::MAX);
+        assert_eq!(total(Merge::AddInt, &[int_to_word(9), 0, int_to_word(5)]), 0);
+    }
+}

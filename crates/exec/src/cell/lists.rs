@@ -1,0 +1,221 @@
+//! Whether a value is in a long list: by a table of the list's items.
+//!
+//! # Why
+//! `is_in(k, $list)` and `not k in $list` asked each of 100,000 items for each row. A list that many rows ask is a constant or a parameter, so it is
+//! in the interner, where its table is made once for all rules, rounds and threads of a query.
+//!
+//! # Invariants
+//! 1. The answer is that of `items.contains(value)`: values are told apart as the interner tells them apart.
+//! 2. A table is gone when its list is: another value may take the place.
+//! 3. A table's bytes are asked for before it is made, and counted with the values as long as it is there.
+
+use super::{Cell, Inner, Interner, hash_with, plain};
+use base::STEPS;
+use function::{Ambient, Failure};
+use hashbrown::{HashMap, HashTable};
+use model::Value;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Items that are asked one by one: to find a table takes as long.
+const FEW: usize = 16;
+
+/// Bytes of an item in a table: its number, a byte of control, and what a table that has just grown leaves empty.
+const ITEM_BYTES: u64 = 12;
+
+/// Tables of lists, by the places of these.
+#[derive(Debug, Default)]
+pub(super) struct ListTables(HashMap<u32, HashTable<u32>, foldhash::fast::FixedState>);
+
+impl ListTables {
+    /// Lets go the tables of lists that are gone; how many bytes they had.
+    pub(super) fn retain(&mut self, is_there: impl Fn(usize) -> bool) -> u64 {
+        let mut freed_bytes = 0;
+        self.0.retain(|&place, table| {
+            let is_there = is_there(place as usize);
+            freed_bytes += if is_there { 0 } else { table_bytes(table.len()) };
+            is_there
+        });
+        freed_bytes
+    }
+}
+
+fn table_bytes(items: usize) -> u64 {
+    ITEM_BYTES * items as u64
+}
+
+/// A value that is looked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Sought<'v> {
+    /// Of the same interner.
+    Cell(Cell),
+    /// In no interner.
+    Value(&'v Value),
+}
+
+impl Interner {
+    /// Whether a list that is in the interner has this very value; `None` where it is no list. `ambient` is asked for the memory.
+    ///
+    /// # Errors
+    /// What `ambient` says.
+    pub(crate) fn has_item(
+        &self,
+        list: Cell,
+        sought: Sought<'_>,
+        ambient: &dyn Ambient,
+    ) -> Result<Option<bool>, Failure> {
+        if !list.is_interned() {
+            return Ok(None);
+        }
+        if let Some(found) = self.inner.read().find_item(list, sought) {
+            return Ok(found);
+        }
+        self.add_table(list, ambient)?;
+        let inner = self.inner.read();
+        // Who let the table go meanwhile has let the list go.
+        Ok(inner.find_item(list, sought).flatten())
+    }
+
+    /// Makes the table of a list.
+    fn add_table(&self, list: Cell, ambient: &dyn Ambient) -> Result<(), Failure> {
+        let table = {
+            let inner = self.inner.read();
+            let Value::List(items) = inner.value(list) else { return Ok(()) };
+            ambient.ask(table_bytes(items.len()))?;
+            let hash = |place: u32| inner.hash(&items[place as usize]);
+            let mut table = HashTable::new();
+            for (place, item) in (0..).zip(items) {
+                if (place as usize).is_multiple_of(STEPS) {
+                    ambient.go_on()?;
+                }
+                let is_it = |&other: &u32| items[other as usize] == *item;
+                // An item that is there often is told once, so that no table becomes a chain of equals.
+                if table.find(hash(place), is_it).is_none() {
+                    table.insert_unique(hash(place), place, |&other| hash(other));
+                }
+            }
+            table
+        };
+        let mut inner = self.inner.write();
+        let Some(place) = inner.brand.place(list) else { return Ok(()) };
+        let bytes = table_bytes(table.len());
+        if inner.lists.0.insert(place as u32, table).is_none() {
+            self.list_bytes.fetch_add(bytes, Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Whether the list has the value: `None` where a table has to be made first, `Some(None)` where it is no list.
+    fn find_item(&self, list: Cell, sought: Sought<'_>) -> Option<Option<bool>> {
+        let Value::List(items) = self.value(list) else { return Some(None) };
+        let short;
+        let value = match sought {
+            Sought::Value(value) => value,
+            Sought::Cell(cell) if cell.is_interned() => self.value(cell),
+            Sought::Cell(cell) => {
+                short = plain(cell);
+                &short
+            }
+        };
+        if items.len() <= FEW {
+            return Some(Some(items.contains(value)));
+        }
+        let place = self.brand.place(list)? as u32;
+        let table = self.lists.0.get(&place)?;
+        let is_it = |&place: &u32| items[place as usize] == *value;
+        Some(Some(table.find(hash_with(&self.hasher, value), is_it).is_some()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::value;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gives so much memory to each who asks.
+    struct Purse(u64);
+
+    impl Ambient for Purse {
+        fn now_us(&self) -> i64 {
+            0
+        }
+
+        fn random(&self) -> u64 {
+            0
+        }
+
+        fn ask(&self, bytes: u64) -> Result<(), Failure> {
+            if bytes <= self.0 { Ok(()) } else { Err(Failure::limit("too much")) }
+        }
+    }
+
+    const ANY: Purse = Purse(u64::MAX);
+
+    proptest! {
+        /// The other way is to ask one item after the other.
+        #[test]
+        fn a_table_knows_what_is_in_a_list(
+            mut items in prop::collection::vec(value(), 0..60),
+            doubled in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+            others in prop::collection::vec(value(), 0..20),
+        ) {
+            if !items.is_empty() {
+                let again: Vec<Value> = doubled.iter().map(|at| at.get(&items).clone()).collect();
+                items.extend(again);
+            }
+            let interner = Interner::default();
+            let list = interner.cell(&Value::List(items.clone()));
+            for sought in items.iter().chain(&others) {
+                let want = Some(items.contains(sought));
+                let cell = interner.cell(sought);
+                for sought in [Sought::Value(sought), Sought::Cell(cell)] {
+                    prop_assert_eq!(interner.has_item(list, sought, &ANY).unwrap(), want);
+                }
+            }
+        }
+    }
+
+    fn ints(count: i64) -> Value {
+        Value::List((0..count).map(Value::Int).collect())
+    }
+
+    #[test]
+    fn a_table_is_counted_once_and_goes_with_its_list() {
+        let interner = Interner::default();
+        let mark = interner.mark();
+        let list = interner.cell(&ints(1000));
+        let without_bytes = interner.bytes();
+        let has = |int: i64| interner.has_item(list, Sought::Value(&Value::Int(int)), &ANY);
+        assert_eq!(has(999), Ok(Some(true)));
+        assert_eq!(has(1000), Ok(Some(false)));
+        assert_eq!(interner.bytes(), without_bytes + table_bytes(1000));
+        interner.sweep(&mark, &mut |keep| keep(list));
+        assert_eq!(interner.bytes(), without_bytes + table_bytes(1000));
+        interner.sweep(&mark, &mut |_| {});
+        assert_eq!(interner.bytes(), mark.bytes());
+        // Another list in its place.
+        let other = interner.cell(&Value::List(vec![Value::Int(-1); 1000]));
+        let found = interner.has_item(other, Sought::Value(&Value::Int(1)), &ANY);
+        assert_eq!(found, Ok(Some(false)));
+    }
+
+    #[test]
+    fn what_is_no_list_has_no_items() {
+        let interner = Interner::default();
+        let sought = Sought::Cell(Cell::NULL);
+        for cell in [Cell::NULL, interner.cell(&Value::Str("a long text".to_owned()))] {
+            assert_eq!(interner.has_item(cell, sought, &ANY), Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_table_is_asked_for_before_it_is_made() {
+        let interner = Interner::default();
+        let list = interner.cell(&ints(1000));
+        let has = |purse: Purse| interner.has_item(list, Sought::Cell(Cell::NULL), &purse);
+        assert!(has(Purse(table_bytes(1000) - 1)).is_err_and(|failure| failure.is_limit));
+        assert_eq!(has(Purse(table_bytes(1000))), Ok(Some(false)));
+    }
+}
