@@ -100,6 +100,9 @@ pub(crate) struct Inner {
     pub(crate) released_at: AtomicU64,
     /// Why compaction stopped, if it did; writes go on.
     pub(crate) compaction_error: Mutex<Option<Error>>,
+    /// Why the flush of the sealed generation could not begin, though nothing is broken: the next writer who waits for room is told, and
+    /// it is tried again.
+    pub(crate) flush_waits: Mutex<Option<Error>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
     /// The database's folder and those of its tables, until it is closed: all its files are reached from them.
     pub(crate) held: Mutex<Vec<Arc<dyn HeldFolder>>>,

@@ -130,7 +130,8 @@ impl Store for Kv {
         let _maintenance = inner.maintenance.lock();
         // No commit may insert into a tree that is on its way out.
         let _writer = (!ids.is_empty()).then(|| inner.writer.lock());
-        let mut trees = (*inner.trees.load_full()).clone();
+        let before = inner.trees.load_full();
+        let mut trees = (*before).clone();
         let mut dropped = Vec::with_capacity(ids.len());
         for id in ids {
             trees.get(*id)?;
@@ -141,7 +142,8 @@ impl Store for Kv {
         let mut next = inner.manifest.lock().as_ref().map_or(1, next_id);
         let mut edit = VersionEdit { keyspaces_dropped: ids.to_vec(), ..VersionEdit::default() };
         for keyspace in new {
-            if trees.named(&keyspace.name).next().is_some() {
+            // The manifest adds before it drops.
+            if [&*before, &trees].iter().any(|trees| trees.named(&keyspace.name).next().is_some()) {
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
                     format!("there is a keyspace \"{}\" already", keyspace.name),
@@ -367,6 +369,7 @@ impl Store for Kv {
         }
         if inner.options.read_only {
             inner.closing.store(true, Ordering::Release);
+            inner.context.files.close();
             inner.held.lock().clear();
             return Ok(());
         }
@@ -395,6 +398,8 @@ impl Store for Kv {
             wal.map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poisoned(error.into())));
         inner.manifest.lock().take();
         inner.collect_obsolete();
+        // Also where snapshots and iterators live on: what they read next is an error.
+        inner.context.files.close();
         // Whatever failed: the folder is free for the next one, who reads what is really there.
         inner.lock.lock().take();
         inner.held.lock().clear();

@@ -294,14 +294,16 @@ pub(crate) fn context(
     folders: Vec<PathBuf>,
     state: &State,
 ) -> Arc<Context> {
-    Arc::new(Context::new(
+    let context = Context::new(
         Arc::clone(env),
         Arc::new(BlockCache::with_filters(options.cache_bytes, options.cache_bytes / FILTER_SHARE)),
         folders,
         options.tree.clone(),
         options.direct_reads,
         state.next_table_id(),
-    ))
+    );
+    // Nobody removes tables beside a writer. Beside a follower there is one who does.
+    Arc::new(if options.read_only { context } else { context.with_names_that_stay() })
 }
 
 /// Numbers of all tables that the manifest names.
@@ -382,6 +384,7 @@ pub(crate) fn assemble(
         pace: crate::pace::Pace::default(),
         released_at: 0.into(),
         compaction_error: Mutex::new(None),
+        flush_waits: Mutex::new(None),
         lock: Mutex::new(lock),
         held: Mutex::default(),
         reserve,
