@@ -30,11 +30,12 @@ pub(crate) fn raise_descriptors() -> usize {
         return 0;
     }
     let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-    // SAFETY: `raised` is only read.
-    if raised.rlim_cur > limit.rlim_cur
-        && unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0
-    {
-        limit = raised;
+    if raised.rlim_cur > limit.rlim_cur {
+        // SAFETY: `raised` is only read.
+        let set = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) };
+        if set == 0 {
+            limit = raised;
+        }
     }
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
