@@ -89,6 +89,15 @@ impl EnvError {
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
+    /// Whether the process, or the machine, had no descriptor for one more open file. It passes when others are closed.
+    #[must_use]
+    pub fn is_out_of_descriptors(&self) -> bool {
+        // `EMFILE` and `ENFILE`: the same numbers on Linux, macOS and the BSDs.
+        const OUT_OF_THEM: [i32; 2] = [24, 23];
+        let Self::Io { source, .. } = self else { return false };
+        source.raw_os_error().is_some_and(|number| OUT_OF_THEM.contains(&number))
+    }
+
     /// Whether a file ended before what was to be read.
     #[must_use]
     pub fn is_past_end(&self) -> bool {

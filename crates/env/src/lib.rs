@@ -425,6 +425,11 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// When the kernel does not tell.
     fn free_bytes(&self, folder: &Path) -> Result<u64>;
 
+    /// How many files a database may keep open to read them, so that descriptors are left for others.
+    fn open_files_max(&self) -> usize {
+        usize::MAX
+    }
+
     /// Takes the exclusive lock file at `path`, writing `holder` (a line of text) into it.
     ///
     /// # Errors

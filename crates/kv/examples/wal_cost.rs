@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use env::{Env, LogMode, RealEnv};
-use quipu_kv::wal::{Result, Wal, WalOptions};
+use quipu_kv::wal::{Replay, Result, Wal, WalOptions};
 
 fn main() -> Result<()> {
     let folder = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
 fn measure(env: &Arc<dyn Env>, folder: &Path, mode: LogMode, payload: &[u8]) -> Result<()> {
     let options = WalOptions { mode, ..WalOptions::default() };
     let begin = Instant::now();
-    let mut wal = Wal::open(Arc::clone(env), folder, 0, options, &mut |_, _| Ok(()))?;
+    let mut wal = Wal::open(Arc::clone(env), folder, 0, options, &mut |_, _| Ok(Replay::Done))?;
     println!("{mode:?}: open an empty log {:.0} us", ns(begin, 1) / 1e3);
     // Fresh segments first; then released ones come back, which is the steady state.
     for life in ["fresh", "recycled", "recycled"] {

@@ -174,7 +174,7 @@ impl BulkLoad for KvBulk {
             }
             edit.trees.push((*keyspace, change));
         }
-        inner.sync_table_folders()?;
+        inner.sync_table_folders().map_err(|error| inner.poisoned_by(error))?;
         edit.next_table_id = Some(inner.context.next_table_id());
         // The manifest owns the files from now on, also where the append fails: nobody knows then
         // whether the edit is on the disk. If not, the next opening removes them.

@@ -260,7 +260,7 @@ impl Inner {
     }
 
     /// Slows writers that outrun a flush (`pace.rs`), and stops them while twice the memtable budget is unflushed.
-    pub(crate) fn wait_for_room(&self) -> Result<()> {
+    pub(crate) fn wait_for_room(self: &Arc<Self>) -> Result<()> {
         let delay_us = self.pace.due_us();
         if delay_us > 0 {
             hit(Mark::WriterPaced);
@@ -270,8 +270,17 @@ impl Inner {
         }
         if !self.has_room() {
             hit(Mark::WriterStalled);
-            self.progress.wait_until(&mut || self.has_room() || self.poison.check().is_err());
+            let waits = || self.flush_waits.lock().is_some();
+            self.progress
+                .wait_until(&mut || self.has_room() || waits() || self.poison.check().is_err());
             self.poison.check()?;
+            if let Some(error) = self.flush_waits.lock().take() {
+                // Whoever comes next finds room, or is told again.
+                self.queue_flush();
+                if !self.has_room() {
+                    return Err(error);
+                }
+            }
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ use lsm::context::Context;
 use lsm::manifest::Manifest;
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::{Error, ErrorKind, Result};
+use store::{Durability, Error, ErrorKind, Result};
 
 /// Everything the writer lock guards.
 #[derive(Debug)]
@@ -100,6 +100,9 @@ pub(crate) struct Inner {
     pub(crate) released_at: AtomicU64,
     /// Why compaction stopped, if it did; writes go on.
     pub(crate) compaction_error: Mutex<Option<Error>>,
+    /// Why the flush of the sealed generation could not begin, though nothing is broken: the next writer who waits for room is told, and
+    /// it is tried again.
+    pub(crate) flush_waits: Mutex<Option<Error>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
     /// The database's folder and those of its tables, until it is closed: all its files are reached from them.
     pub(crate) held: Mutex<Vec<Arc<dyn HeldFolder>>>,
@@ -155,11 +158,31 @@ impl Inner {
 
     /// Appends an edit to the manifest; a failure poisons.
     pub(crate) fn log_edit(&self, edit: &lsm::manifest::VersionEdit) -> Result<()> {
+        self.with_manifest(|manifest| manifest.append(edit))
+    }
+
+    /// Appends an edit that is as durable as a commit. Without `sync` a power cut may take it, with all commits since: they
+    /// come after it in time, and recovery ends the log before the first one that rests on it.
+    pub(crate) fn log_edit_as_commit(&self, edit: &lsm::manifest::VersionEdit) -> Result<()> {
+        match self.options.durability {
+            Durability::Sync => self.log_edit(edit),
+            Durability::Os | Durability::None => {
+                self.with_manifest(|manifest| manifest.append_unsynced(edit))
+            }
+        }
+    }
+
+    /// Makes durable what [`Inner::log_edit_as_commit`] wrote. Before anything says of commits that they are durable.
+    pub(crate) fn sync_manifest(&self) -> Result<()> {
+        self.with_manifest(Manifest::sync)
+    }
+
+    fn with_manifest(&self, f: impl FnOnce(&mut Manifest) -> lsm::Result<()>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         // It may have failed, or been closed, since the caller began to wait for its turn.
         self.poison.check()?;
         match manifest.as_mut() {
-            Some(manifest) => manifest.append(edit).map_err(|error| self.poisoned_by(error)),
+            Some(manifest) => f(manifest).map_err(|error| self.poisoned_by(error)),
             None if self.options.read_only => {
                 Err(Error::new(ErrorKind::ReadOnly, "the database was opened read-only"))
             }

@@ -84,6 +84,19 @@ impl Kv {
     pub fn folder(&self) -> &Path {
         &self.inner.folder
     }
+
+    /// The files of keyspaces that are dropped go with their last reader.
+    fn let_go(&self, dropped: Vec<Arc<Entry>>) {
+        let inner = &self.inner;
+        for entry in &dropped {
+            entry.tree.retire(&mut inner.obsolete.lock());
+        }
+        let any_files = dropped.iter().any(|entry| !entry.tree.is_empty_of_tables());
+        drop(dropped);
+        if any_files {
+            inner.collect_obsolete();
+        }
+    }
 }
 
 impl Drop for Kv {
@@ -104,17 +117,33 @@ impl Store for Kv {
     }
 
     fn create_keyspaces(&self, new: &[NewKeyspace]) -> Result<Vec<KeyspaceId>> {
+        self.replace_keyspaces(new, &[])
+    }
+
+    fn replace_keyspaces(
+        &self,
+        new: &[NewKeyspace],
+        ids: &[KeyspaceId],
+    ) -> Result<Vec<KeyspaceId>> {
         let inner = &self.inner;
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();
-        let mut trees = (*inner.trees.load_full()).clone();
+        // No commit may insert into a tree that is on its way out.
+        let _writer = (!ids.is_empty()).then(|| inner.writer.lock());
+        let before = inner.trees.load_full();
+        let mut trees = (*before).clone();
+        let mut dropped = Vec::with_capacity(ids.len());
+        for id in ids {
+            trees.get(*id)?;
+            dropped.extend(trees.remove(*id));
+        }
         // Numbers begin at 1, so that a zeroed number is never a keyspace.
         let next_id = |manifest: &Manifest| manifest.state().next_keyspace_id().max(1);
         let mut next = inner.manifest.lock().as_ref().map_or(1, next_id);
-        let mut edit = VersionEdit::default();
+        let mut edit = VersionEdit { keyspaces_dropped: ids.to_vec(), ..VersionEdit::default() };
         for keyspace in new {
-            let taken = trees.iter().any(|entry| entry.info.name == keyspace.name);
-            if taken || edit.keyspaces_added.iter().any(|added| added.name == keyspace.name) {
+            // The manifest adds before it drops.
+            if [&*before, &trees].iter().any(|trees| trees.named(&keyspace.name).next().is_some()) {
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
                     format!("there is a keyspace \"{}\" already", keyspace.name),
@@ -139,8 +168,16 @@ impl Store for Kv {
             trees.insert(Arc::new(Entry { info, tree: Arc::new(tree) }));
         }
         edit.next_keyspace_id = Some(next);
-        inner.log_edit(&edit)?;
+        // What is dropped with its rows must not come back without them, nor they without it.
+        let loses_rows = |entry: &Arc<Entry>| {
+            !entry.tree.is_empty_of_tables() || entry.tree.rows_in_memory() > 0
+        };
+        match dropped.iter().any(loses_rows) {
+            true => inner.log_edit(&edit)?,
+            false => inner.log_edit_as_commit(&edit)?,
+        }
         inner.trees.store(Arc::new(trees));
+        self.let_go(dropped);
         Ok(edit.keyspaces_added.iter().map(|added| added.id).collect())
     }
 
@@ -175,24 +212,28 @@ impl Store for Kv {
             let tree = Arc::clone(&entry.tree);
             trees.insert(Arc::new(Entry { info, tree }));
         }
-        let mut names: Vec<&str> = trees.iter().map(|entry| entry.info.name.as_str()).collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            let what = format!("there is a keyspace \"{}\" already", pair[0]);
+        let is_twice = |change: &&KeyspaceChange| trees.named(&change.name).nth(1).is_some();
+        if let Some(change) = changes.iter().find(is_twice) {
+            let what = format!("there is a keyspace \"{}\" already", change.name);
             return Err(Error::new(ErrorKind::InvalidInput, what));
         }
         inner.log_edit(&edit)?;
         inner.trees.store(Arc::new(trees));
-        for entry in &dropped {
-            entry.tree.retire(&mut inner.obsolete.lock());
-        }
-        drop(dropped);
-        inner.collect_obsolete();
+        self.let_go(dropped);
         Ok(())
     }
 
     fn keyspaces(&self) -> Vec<KeyspaceInfo> {
         self.inner.trees.load().iter().map(|entry| entry.info.clone()).collect()
+    }
+
+    fn keyspace_named(&self, name: &str) -> Option<KeyspaceInfo> {
+        self.inner.trees.load().named(name).next().map(|entry| entry.info.clone())
+    }
+
+    fn keyspaces_starting(&self, prefix: &str) -> Vec<KeyspaceInfo> {
+        let trees = self.inner.trees.load();
+        trees.starting(prefix).map(|entry| entry.info.clone()).collect()
     }
 
     fn keyspaces_named(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<KeyspaceInfo> {
@@ -328,6 +369,7 @@ impl Store for Kv {
         }
         if inner.options.read_only {
             inner.closing.store(true, Ordering::Release);
+            inner.context.files.close();
             inner.held.lock().clear();
             return Ok(());
         }
@@ -348,11 +390,16 @@ impl Store for Kv {
             _ => inner.poison.check().and_then(|()| inner.flush_all()),
         };
         drop(inner.maintenance.lock());
-        let wal = inner.writer.lock().wal.take();
+        // The log must never call a commit durable whose keyspace is not: where that fails it is left as it is.
+        let flushed = flushed.and_then(|()| inner.sync_manifest());
+        let is_synced = inner.manifest.lock().as_ref().is_some_and(Manifest::is_synced);
+        let wal = inner.writer.lock().wal.take().filter(|_| is_synced);
         let logged =
             wal.map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poisoned(error.into())));
         inner.manifest.lock().take();
         inner.collect_obsolete();
+        // Also where snapshots and iterators live on: what they read next is an error.
+        inner.context.files.close();
         // Whatever failed: the folder is free for the next one, who reads what is really there.
         inner.lock.lock().take();
         inner.held.lock().clear();

@@ -35,6 +35,11 @@ impl Drop for ToldOfPanic<'_> {
     }
 }
 
+/// Whether a write failed for want of descriptors, before anything was written.
+fn is_out_of_descriptors(error: &lsm::Error) -> bool {
+    matches!(error, lsm::Error::Env(error) if error.is_out_of_descriptors())
+}
+
 /// Memtables of less than this, in bytes, are those of a memory limit below 256 MiB.
 const RELEASED_BELOW_BYTES: u64 = 16 << 20;
 
@@ -58,6 +63,8 @@ impl Inner {
         }
         if any {
             if let Some(wal) = &mut writer.wal {
+                // The log must never call a commit durable whose keyspace is not.
+                self.sync_manifest()?;
                 let segment = wal.rotate().map_err(|error| self.poisoned(error.into()))?;
                 self.sealed_segment.store(segment, Ordering::Release);
             }
@@ -76,8 +83,9 @@ impl Inner {
                 let _told = ToldOfPanic::of(&inner, "a flush");
                 inner.flush_queued.store(false, Ordering::Release);
                 let guard = inner.maintenance.lock();
-                // A failure has poisoned the store, and the next writer is told.
-                let _ = inner.flush_sealed();
+                // A failure has poisoned the store, or passes; the next writer is told.
+                let waits = inner.flush_sealed().err().filter(|_| inner.poison.check().is_ok());
+                *inner.flush_waits.lock() = waits;
                 drop(guard);
                 inner.progress.notify();
                 inner.queue_compaction();
@@ -120,6 +128,7 @@ impl Inner {
             let edit = VersionEdit { last_seq: Some(newest), ..VersionEdit::default() };
             self.log_edit(&edit)?;
         }
+        self.sync_manifest()?;
         let done = then();
         drop(guard);
         self.progress.notify();
@@ -183,15 +192,33 @@ impl Inner {
             edit.wal_first_live = Some(segment);
         }
         let mut flushed = Vec::new();
+        let mut written = Ok(());
         for entry in trees.iter() {
-            let done =
-                entry.tree.flush_sealed(&protected).map_err(|error| self.poisoned_by(error))?;
-            if let Some(done) = done {
-                edit.trees.push((entry.info.id, done.edit.clone()));
-                flushed.push((entry, done));
+            match entry.tree.flush_sealed(&protected) {
+                Ok(None) => {}
+                Ok(Some(done)) => {
+                    edit.trees.push((entry.info.id, done.edit.clone()));
+                    flushed.push((entry, done));
+                }
+                Err(error) => {
+                    written = Err(error);
+                    break;
+                }
             }
         }
-        self.sync_table_folders()?;
+        let written = written.and_then(|()| self.sync_table_folders());
+        if let Err(error) = written {
+            if !is_out_of_descriptors(&error) {
+                return Err(self.poisoned_by(error));
+            }
+            // Nothing is lost: no file was there to be written. What was written is given up, and written again when there are
+            // descriptors again.
+            for added in flushed.iter().flat_map(|(_, done)| &done.edit.added) {
+                self.context.table_leaves(&added.meta);
+                let _ = self.env.remove(&self.context.table_path(added.meta.id, added.meta.folder));
+            }
+            return Err(tree_error(error));
+        }
         edit.next_table_id = Some(self.context.next_table_id());
         self.log_edit(&edit)?;
         for (entry, done) in flushed {
@@ -201,15 +228,16 @@ impl Inner {
                 .map_err(|error| self.poisoned_by(error))?;
         }
         self.sealed.store(false, Ordering::Release);
+        *self.flush_waits.lock() = None;
         self.pace.forgive();
         self.after_install();
         Ok(Some(segment))
     }
 
     /// Makes the names of new tables durable, before the manifest names them.
-    pub(crate) fn sync_table_folders(&self) -> Result<()> {
+    pub(crate) fn sync_table_folders(&self) -> lsm::Result<()> {
         for folder in &self.context.folders {
-            self.env.sync_folder(folder).map_err(|error| self.poisoned_by_env(error))?;
+            self.env.sync_folder(folder)?;
         }
         Ok(())
     }
@@ -260,7 +288,10 @@ impl Inner {
                 Ok(false) => {}
                 Err(error) => {
                     // Reads and writes go on without compaction; stats and check tell why.
-                    if error.kind() != store::ErrorKind::Cancelled {
+                    let passes = error
+                        .cause::<env::EnvError>()
+                        .is_some_and(env::EnvError::is_out_of_descriptors);
+                    if error.kind() != store::ErrorKind::Cancelled && !passes {
                         *inner.compaction_error.lock() = Some(error);
                     }
                 }
@@ -310,7 +341,7 @@ impl Inner {
             }
             return Ok(());
         }
-        self.sync_table_folders()?;
+        self.sync_table_folders().map_err(|error| self.poisoned_by(error))?;
         self.log_edit(&VersionEdit {
             trees: vec![(entry.info.id, edit.clone())],
             next_table_id: Some(self.context.next_table_id()),

@@ -9,7 +9,7 @@ use crate::record;
 use crate::reserve::{Reserve, frugal_segment_bytes};
 use crate::snapshots::Snapshots;
 use crate::trees::{Entry, Trees};
-use crate::wal::{Wal, WalOptions};
+use crate::wal::{Replay, Wal, WalOptions};
 use base::sabotage::{Switch, is_on};
 use base::{Corruption, KeyspaceId, TableId};
 use env::sync::ArcSwap;
@@ -294,14 +294,16 @@ pub(crate) fn context(
     folders: Vec<PathBuf>,
     state: &State,
 ) -> Arc<Context> {
-    Arc::new(Context::new(
+    let context = Context::new(
         Arc::clone(env),
         Arc::new(BlockCache::with_filters(options.cache_bytes, options.cache_bytes / FILTER_SHARE)),
         folders,
         options.tree.clone(),
         options.direct_reads,
         state.next_table_id(),
-    ))
+    );
+    // Nobody removes tables beside a writer. Beside a follower there is one who does.
+    Arc::new(if options.read_only { context } else { context.with_names_that_stay() })
 }
 
 /// Numbers of all tables that the manifest names.
@@ -382,6 +384,7 @@ pub(crate) fn assemble(
         pace: crate::pace::Pace::default(),
         released_at: 0.into(),
         compaction_error: Mutex::new(None),
+        flush_waits: Mutex::new(None),
         lock: Mutex::new(lock),
         held: Mutex::default(),
         reserve,
@@ -428,7 +431,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
                 {
                     last_seq = last_seq.max(seq);
                 }
-                return Ok(());
+                return Ok(Replay::Done);
             }
             match replay(&trees, payload, flushed, state.next_keyspace_id()).map_err(damaged)? {
                 // Every number after the tables' newest is a record of the log, or an edit of the manifest that
@@ -437,13 +440,14 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
                     return Err(damaged(format!("commit {seq} follows commit {last_seq}")).into());
                 }
                 Replayed::Seq(seq) => last_seq = last_seq.max(seq),
-                // A keyspace is in the manifest before the first commit to it is logged.
+                // A keyspace is in the manifest before the first commit to it is logged, but under `os` and `none` not synced:
+                // a power cut may have taken it, and then what lies behind it too.
                 Replayed::Ahead => {
                     let what = "a commit to a keyspace that the manifest does not know";
-                    return Err(damaged(what.to_owned()).into());
+                    return Ok(Replay::EndBefore(what.to_owned()));
                 }
             }
-            Ok(())
+            Ok(Replay::Done)
         },
     )?;
     wal.be_frugal(inner.reserve.frugal())?;

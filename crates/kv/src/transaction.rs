@@ -425,6 +425,12 @@ impl Transaction for KvTransaction {
         }
     }
 
+    fn is_idle(&self) -> bool {
+        self.held.inner.owner.is_here()
+            && self.overlays.read().of.is_empty()
+            && self.reads.read().is_empty()
+    }
+
     fn commit(self: Box<Self>) -> Result<SeqNo> {
         self.held.inner.check_process()?;
         let batch = self.take_batch()?;

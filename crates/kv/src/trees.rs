@@ -1,9 +1,16 @@
-//! The live keyspaces: one tree each, found by number without a lock.
+//! The live keyspaces: one tree each, found by number or name without a lock.
+//!
+//! # Why in chunks
+//! Each change makes a new list, because readers hold the old one. There may be ten thousand keyspaces, and a change of one
+//! must not copy all: it copies a chunk, and the list of chunks.
 
 use base::KeyspaceId;
 use lsm::tree::Tree;
 use std::sync::Arc;
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
+
+/// Slots of a chunk; a chunk of names has up to twice as many.
+const CHUNK: usize = 128;
 
 /// A keyspace and its tree.
 #[derive(Debug)]
@@ -13,17 +20,27 @@ pub(crate) struct Entry {
     pub(crate) tree: Arc<Tree>,
 }
 
+impl Entry {
+    /// Its place among names. The number too, because two have one name while names are exchanged.
+    fn key(&self) -> (&str, KeyspaceId) {
+        (&self.info.name, self.info.id)
+    }
+}
+
 /// All live keyspaces at one moment; replaced as a whole when one is created or dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trees {
-    /// Index is the keyspace's number; dropped ones leave a hole.
-    slots: Vec<Option<Arc<Entry>>>,
+    /// Chunk and index within it are the keyspace's number; dropped ones leave a hole.
+    slots: Vec<Arc<[Option<Arc<Entry>>; CHUNK]>>,
+    /// The same in order of their names. No chunk is empty.
+    names: Vec<Arc<Vec<Arc<Entry>>>>,
 }
 
 impl Trees {
     /// The keyspace of this number.
     pub(crate) fn get(&self, id: KeyspaceId) -> Result<&Arc<Entry>> {
-        match self.slots.get(id.0 as usize) {
+        let at = id.0 as usize;
+        match self.slots.get(at / CHUNK).map(|chunk| &chunk[at % CHUNK]) {
             Some(Some(entry)) => Ok(entry),
             _ => Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -34,20 +51,122 @@ impl Trees {
 
     /// All, by number.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.slots.iter().flatten()
+        self.slots.iter().flat_map(|chunk| chunk.iter().flatten())
     }
 
-    /// With one more.
+    /// Those whose names begin so, in order of their names.
+    pub(crate) fn starting<'t>(&'t self, prefix: &'t str) -> impl Iterator<Item = &'t Arc<Entry>> {
+        let (chunk, within) = self.place((prefix, KeyspaceId(0)));
+        let from = self.names.iter().skip(chunk).flat_map(|chunk| chunk.iter()).skip(within);
+        from.take_while(move |entry| entry.info.name.starts_with(prefix))
+    }
+
+    /// Those of this name: one at most, but while names are exchanged.
+    pub(crate) fn named<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t Arc<Entry>> {
+        self.starting(name).take_while(move |entry| entry.info.name == name)
+    }
+
+    /// With one more, or another under its number.
     pub(crate) fn insert(&mut self, entry: Arc<Entry>) {
+        self.remove(entry.info.id);
         let at = entry.info.id.0 as usize;
-        if self.slots.len() <= at {
-            self.slots.resize(at + 1, None);
+        while self.slots.len() <= at / CHUNK {
+            self.slots.push(Arc::new([const { None }; CHUNK]));
         }
-        self.slots[at] = Some(entry);
+        Arc::make_mut(&mut self.slots[at / CHUNK])[at % CHUNK] = Some(Arc::clone(&entry));
+        let (chunk, within) = self.place(entry.key());
+        let Some(names) = self.names.get_mut(chunk) else {
+            self.names.push(Arc::new(vec![entry]));
+            return;
+        };
+        let names = Arc::make_mut(names);
+        names.insert(within, entry);
+        if names.len() > 2 * CHUNK {
+            let upper = names.split_off(CHUNK);
+            self.names.insert(chunk + 1, Arc::new(upper));
+        }
     }
 
     /// Without this one.
     pub(crate) fn remove(&mut self, id: KeyspaceId) -> Option<Arc<Entry>> {
-        self.slots.get_mut(id.0 as usize)?.take()
+        self.get(id).ok()?;
+        let at = id.0 as usize;
+        let entry = Arc::make_mut(self.slots.get_mut(at / CHUNK)?)[at % CHUNK].take()?;
+        let (chunk, within) = self.place(entry.key());
+        let names = Arc::make_mut(&mut self.names[chunk]);
+        names.remove(within);
+        if names.is_empty() {
+            self.names.remove(chunk);
+        }
+        Some(entry)
+    }
+
+    /// Where among names a key is, or would be: a chunk, and a place in it.
+    fn place(&self, key: (&str, KeyspaceId)) -> (usize, usize) {
+        // What comes before the first of a chunk goes to the end of the one before.
+        let after = self.names.partition_point(|chunk| chunk[0].key() <= key);
+        let chunk = after.saturating_sub(1);
+        let within = |chunk: &Arc<Vec<Arc<Entry>>>| chunk.partition_point(|e| e.key() < key);
+        (chunk, self.names.get(chunk).map_or(0, within))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{KeyShape, Shape};
+    use env::MemoryEnv;
+    use lsm::context::{Context, TreeOptions};
+    use lsm::table::BlockCache;
+    use std::collections::BTreeMap;
+
+    fn entry(context: &Arc<Context>, id: u32, name: &str) -> Arc<Entry> {
+        let shape = Shape { key: KeyShape::Words(1), values: Vec::new() };
+        let tree = Tree::open(Arc::clone(context), KeyspaceId(id), shape.clone(), &[]).unwrap();
+        let name = name.to_owned();
+        let info = KeyspaceInfo { id: KeyspaceId(id), name, shape, definition: Vec::new() };
+        Arc::new(Entry { info, tree: Arc::new(tree) })
+    }
+
+    /// Compared with an ordered map, over more than one chunk of both kinds.
+    #[test]
+    fn keyspaces_are_found_by_number_and_name_whatever_came_and_went() {
+        let (env, cache) = (Arc::new(MemoryEnv::new(1)), Arc::new(BlockCache::new(1 << 20)));
+        let folders = vec!["/tables".into()];
+        let context = Arc::new(Context::new(env, cache, folders, TreeOptions::default(), false, 1));
+        let mut trees = Trees::default();
+        let mut model: BTreeMap<u32, String> = BTreeMap::new();
+        let mut word = 1_u64;
+        for step in 0..3000_u32 {
+            word = word
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let id = (word >> 33) as u32 % 700;
+            let name = format!("r{}", step * 7919 % 3001);
+            let held = trees.clone();
+            let before: Vec<u32> = held.iter().map(|entry| entry.info.id.0).collect();
+            if step % 4 == 3 {
+                assert_eq!(trees.remove(KeyspaceId(id)).is_some(), model.remove(&id).is_some());
+            } else {
+                trees.insert(entry(&context, id, &name));
+                model.insert(id, name);
+            }
+            // Who holds the list of before still sees it.
+            assert!(held.iter().map(|entry| entry.info.id.0).eq(before));
+            if step % 100 == 0 {
+                let all = trees.iter().map(|entry| (entry.info.id.0, entry.info.name.clone()));
+                assert!(all.eq(model.iter().map(|(id, name)| (*id, name.clone()))));
+                for prefix in ["", "r", "r1", "r29", "r3000", "s"] {
+                    let mut want: Vec<_> = model.iter().map(|(id, name)| (name, *id)).collect();
+                    want.retain(|(name, _)| name.starts_with(prefix));
+                    want.sort();
+                    let found = trees.starting(prefix);
+                    assert!(found.map(|e| (&e.info.name, e.info.id.0)).eq(want), "{prefix}");
+                }
+                for (id, name) in &model {
+                    assert!(trees.named(name).any(|entry| entry.info.id.0 == *id));
+                }
+            }
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! What all trees of a database share.
 
-use crate::table::{BlockCache, TableMeta, TableOptions};
+use crate::table::{BlockCache, OpenFiles, TableMeta, TableOptions};
 use base::TableId;
-use env::Env;
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicU64, Ordering};
+use env::{Env, RandomReadFile, ReadOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,6 +65,10 @@ pub struct Context {
     pub options: TreeOptions,
     /// Reads of tables go around the page cache.
     pub direct_reads: bool,
+    /// The files of tables that are open.
+    pub files: Arc<OpenFiles>,
+    /// No table's file is removed as long as one of these trees' readers holds it.
+    names_stay: bool,
     /// Bytes of the tables that were written, by whom.
     pub written: WrittenBytes,
     next_table_id: AtomicU64,
@@ -85,7 +89,31 @@ impl Context {
     ) -> Self {
         let folder_bytes = Mutex::new(vec![0; folders.len()]);
         let (next_table_id, written) = (next_table_id.into(), WrittenBytes::default());
-        Self { env, cache, folders, options, direct_reads, written, next_table_id, folder_bytes }
+        let files = Arc::new(OpenFiles::new(Arc::clone(&env), env.open_files_max()));
+        Self {
+            env,
+            cache,
+            folders,
+            options,
+            direct_reads,
+            files,
+            names_stay: false,
+            written,
+            next_table_id,
+            folder_bytes,
+        }
+    }
+
+    /// For the process that alone removes tables: their files may be closed and opened again while they are held.
+    #[must_use]
+    pub fn with_names_that_stay(self) -> Self {
+        Self { names_stay: true, ..self }
+    }
+
+    /// Opens a table's file.
+    pub(crate) fn open_table(&self, meta: &TableMeta) -> env::Result<Arc<dyn RandomReadFile>> {
+        let path = self.table_path(meta.id, meta.folder);
+        self.files.open(&path, ReadOptions { direct: self.direct_reads }, self.names_stay)
     }
 
     /// A fresh id, and the folder for it: the one whose tables have the fewest bytes, so that several fill evenly whatever

@@ -188,7 +188,7 @@ impl Catalog {
     }
 
     pub(crate) fn info(&self, name: &str) -> Option<KeyspaceInfo> {
-        self.store.keyspaces_named(&|known| known == name).pop()
+        self.store.keyspace_named(name)
     }
 
     /// What was set of a relation that is gone says nothing of one of the same name.
@@ -214,8 +214,7 @@ impl Catalog {
     ) -> Result<(Schema, KeyspaceId)> {
         check_name(name)?;
         let schema = index_schema(of, name, columns)?;
-        let infos = self.store.keyspaces();
-        let there = infos.iter().find(|info| info.name == schema.name);
+        let there = self.info(&schema.name);
         if there.is_none() && self.is_ready(&*self.store, &schema.name)? {
             // Left by an index that was renamed or dropped by a process that was killed.
             let stale = vec![self.ready_row(&schema.name, Kind::Delete)?];
@@ -228,7 +227,7 @@ impl Catalog {
             self.store.drop_keyspaces(&[info.id])?;
         }
         let mut new = vec![new_keyspace(&schema)];
-        if !infos.iter().any(|info| info.name == INDEXES) {
+        if self.info(INDEXES).is_none() {
             new.push(new_keyspace(&indexes_schema()));
         }
         let ids = self.store.create_keyspaces(&new)?;
@@ -255,9 +254,7 @@ impl Catalog {
     /// [`store::ErrorKind::Corruption`] where a definition is not to be read.
     pub fn indexes_of(&self, read: &dyn Read, relation: &str) -> Result<Vec<(Schema, KeyspaceId)>> {
         let mut found = Vec::new();
-        let is_its =
-            |name: &str| name.strip_prefix(relation).is_some_and(|rest| rest.starts_with(':'));
-        for info in self.store.keyspaces_named(&is_its) {
+        for info in self.store.keyspaces_starting(&format!("{relation}:")) {
             if let Definition::Relation(schema) = Definition::decode(&info)?
                 && self.is_ready(read, &info.name)?
             {
@@ -313,9 +310,7 @@ impl Catalog {
                 BlobsDef::PARTS.iter().map(|&part| def.keyspace_name(part)).collect()
             }
         };
-        let infos = self.store.keyspaces().into_iter();
-        let ids: Vec<_> =
-            infos.filter(|info| names.contains(&info.name)).map(|info| info.id).collect();
+        let ids: Vec<_> = names.iter().filter_map(|name| self.keyspace_named(name)).collect();
         self.store.drop_keyspaces(&ids)?;
         self.forget_settings(name)?;
         Ok(true)

@@ -201,8 +201,7 @@ impl Catalog {
         check_name(&schema.name)?;
         schema.check()?;
         loop {
-            let infos = self.store().keyspaces();
-            let is_free = |name: &String| !infos.iter().any(|info| info.name == *name);
+            let is_free = |name: &String| self.keyspace_named(name).is_none();
             let free = (0_u64..).map(|number| format!("{MADE}{number}")).find(is_free);
             let hidden = free.ok_or_else(|| invalid("too many relations are made at once"))?;
             let new = NewKeyspace { name: hidden.clone(), ..new_keyspace(schema) };
@@ -295,11 +294,13 @@ impl Catalog {
         names: &Names,
         read: &dyn Read,
     ) -> Result<(NameChanges, Vec<TableWrites>)> {
-        let infos = self.store().keyspaces();
-        let id_of = |name: &str| infos.iter().find(|info| info.name == name).map(|info| info.id);
-        let conflict = |what: String| {
-            let hint = "run the transaction again";
-            Error::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}"))
+        let id_of = |name: &str| self.keyspace_named(name);
+        // A relation's own keyspace and those of its parts.
+        let all_of = |name: &str| {
+            let mut infos = self.store().keyspaces_starting(name);
+            infos.retain(|info| part_of(&info.name, name).is_some());
+            infos.sort_by_key(|info| info.id);
+            infos
         };
         let mut changes = NameChanges::default();
         let mut rows = Vec::new();
@@ -315,14 +316,14 @@ impl Catalog {
                 return Err(conflict(format!("relation `{name}` was renamed meanwhile")));
             }
             if was.is_some() && !names.stand_for(name) {
-                for info in infos.iter().filter(|info| part_of(&info.name, name).is_some()) {
+                for info in &all_of(name) {
                     changes.dropped.push(info.id);
                     // Who wrote to it meanwhile would lose that: one of the two has a conflict.
                     rows.push(emptied(info));
                 }
             }
             let Some(stored) = stored.as_ref().filter(|stored| *stored != name) else { continue };
-            for info in &infos {
+            for info in &all_of(stored) {
                 let Some(part) = part_of(&info.name, stored) else { continue };
                 let new = format!("{name}{part}");
                 if !part.is_empty() && self.is_ready(read, &info.name)? {
@@ -351,6 +352,48 @@ impl Catalog {
             rows.push(names_row(keyspace, changes.key, changes.to_value(), Kind::Put)?);
         }
         Ok((changes, rows))
+    }
+
+    /// Does what a commit would do to keyspaces that wrote nothing and only makes relations: in one step of the store, without a row that
+    /// says it. Whether that was so; nothing is done where it was not.
+    ///
+    /// # Why under new numbers
+    /// Without `sync` a power cut may take the step. What was written to the relations since must go too, and recovery tells
+    /// it by keyspaces that the manifest does not know. Under the numbers that the transaction used they would be known.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where a name stands for something meanwhile.
+    pub fn make_known(&self, names: &Names) -> Result<bool> {
+        let (mut new, mut hidden) = (Vec::new(), Vec::new());
+        for (name, is) in &names.by_name {
+            let Name { was: None, stored: Some(stored) } = is else { return Ok(false) };
+            if !names.made.contains(stored) {
+                return Ok(false);
+            }
+            let mut parts = self.store().keyspaces_starting(stored);
+            parts.retain(|info| part_of(&info.name, stored).is_some());
+            let (Some(info), 1) = (parts.pop(), parts.len() + 1) else { return Ok(false) };
+            if self.keyspace_named(name).is_some() {
+                let what = format!("relation `{name}` was made, renamed or removed meanwhile");
+                return Err(conflict(what));
+            }
+            hidden.push(info.id);
+            let KeyspaceInfo { shape, definition, .. } = info;
+            new.push(NewKeyspace { name: name.clone(), shape, definition });
+        }
+        if new.is_empty() {
+            return Ok(false);
+        }
+        let is_left = |made: &&String| !names.stand_for(made);
+        let left = names.made.iter().filter(is_left);
+        hidden.extend(left.filter_map(|made| self.keyspace_named(made)));
+        match self.store().replace_keyspaces(&new, &hidden) {
+            // Made outside of transactions since the look.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                Err(conflict("a relation was made meanwhile".to_owned()))
+            }
+            done => done.map(|_| true),
+        }
     }
 
     /// What rows of `:names` say: they are there only while it is done, or where it waits for the next opening.
@@ -443,6 +486,10 @@ impl Catalog {
         let made: Vec<_> = made.map(|info| info.id).collect();
         if made.is_empty() { Ok(()) } else { self.store().drop_keyspaces(&made) }
     }
+}
+
+fn conflict(what: String) -> Error {
+    Error::new(ErrorKind::Conflict, format!("{what}\nhint: run the transaction again"))
 }
 
 /// What follows the name of a relation in that of one of its keyspaces; `None` for others'.

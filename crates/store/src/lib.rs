@@ -270,6 +270,12 @@ pub trait Transaction: Read {
     /// # Errors
     /// [`ErrorKind::Conflict`]: another commit won, nothing was written, retry with a new snapshot.
     fn commit(self: Box<Self>) -> Result<SeqNo>;
+
+    /// Whether a commit would be without effect and without a check: nothing was written, and nothing read that must not have
+    /// changed. May be false where it is not known, as here.
+    fn is_idle(&self) -> bool {
+        false
+    }
 }
 
 /// Writes tables beside the log and the memtable, then makes all of them visible at once.
@@ -369,11 +375,25 @@ pub trait Store: Read {
         Ok(())
     }
 
-    /// Creates keyspaces in one step, durably; names must be new.
+    /// Creates keyspaces in one step, as durable as a commit; names must be new.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where a name is taken.
     fn create_keyspaces(&self, new: &[NewKeyspace]) -> Result<Vec<KeyspaceId>>;
+
+    /// As [`Store::create_keyspaces`], and drops others in the same step.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where a name is taken, or one is not there that is to be dropped.
+    fn replace_keyspaces(
+        &self,
+        new: &[NewKeyspace],
+        dropped: &[KeyspaceId],
+    ) -> Result<Vec<KeyspaceId>> {
+        let made = self.create_keyspaces(new)?;
+        self.drop_keyspaces(dropped)?;
+        Ok(made)
+    }
 
     /// Drops keyspaces in one step, durably and at once; snapshots that still read them keep their files.
     ///
@@ -390,6 +410,16 @@ pub trait Store: Read {
 
     /// All keyspaces, by id.
     fn keyspaces(&self) -> Vec<KeyspaceInfo>;
+
+    /// The one of this name. Cheap, however many there are.
+    fn keyspace_named(&self, name: &str) -> Option<KeyspaceInfo> {
+        self.keyspaces_named(&|known| known == name).pop()
+    }
+
+    /// Those whose names begin so. Cheap, however many others there are.
+    fn keyspaces_starting(&self, prefix: &str) -> Vec<KeyspaceInfo> {
+        self.keyspaces_named(&|known| known.starts_with(prefix))
+    }
 
     /// Those whose names are wanted, by id. Where there are many, cheaper than to ask for all.
     fn keyspaces_named(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<KeyspaceInfo> {

@@ -21,6 +21,7 @@ mod log;
 mod output;
 mod place;
 mod read;
+mod spare;
 mod stream;
 mod sys;
 #[cfg(target_os = "linux")]
@@ -59,7 +60,15 @@ pub use output::Output;
 use place::{FOLDER_MODE, PRIVATE_FOLDER_MODE};
 use rustix::fs::{AtFlags, Dir, OFlags, fstatvfs, fsync, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
+use spare::{Spares, WithSpares};
 use uring::RingPool;
+
+/// Of the descriptors that the process may have, one in so many is for a database's tables: the others are for its log,
+/// for other databases, and for the program.
+const DATABASE_SHARE: usize = 4;
+const OPEN_FILES_MIN: usize = 16;
+/// More than this would gain nothing, and each takes memory of the kernel's.
+const OPEN_FILES_MAX: usize = 16_384;
 
 /// What [`RealEnv::new`] may be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +94,7 @@ pub struct RealEnv {
     owner: Owner,
     pool: Arc<JobPool>,
     folders: Folders,
+    spares: Arc<Spares>,
     timer: Timer,
     rings: Option<Arc<RingPool>>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no ring to write through"))]
@@ -102,6 +112,7 @@ impl RealEnv {
             owner: Owner::here(),
             pool: Arc::new(JobPool::new(options.threads)),
             folders: Folders::default(),
+            spares: Arc::default(),
             timer: Timer::default(),
             rings: rings.map(Arc::new),
             direct_writes: options.direct_writes,
@@ -114,6 +125,17 @@ impl RealEnv {
     #[must_use]
     pub fn has_io_uring(&self) -> bool {
         self.rings.is_some()
+    }
+
+    fn create_once(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
+        let place = self.folders.place_to_change("create", path)?;
+        #[cfg(target_os = "linux")]
+        if let (true, Some(rings)) = (self.direct_writes, &self.rings)
+            && let Some(file) = append_direct::DirectAppendFile::create(&place, rings)?
+        {
+            return Ok(Box::new(file));
+        }
+        Ok(Box::new(append::RealAppendFile::create(&place)?))
     }
 
     fn copy(&self, from: &Path, to: &Path) -> Result<()> {
@@ -141,26 +163,24 @@ impl Default for RealEnv {
 impl Env for RealEnv {
     fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
         self.owner.check()?;
-        let place = self.folders.place_to_change("create", path)?;
-        #[cfg(target_os = "linux")]
-        if let (true, Some(rings)) = (self.direct_writes, &self.rings)
-            && let Some(file) = append_direct::DirectAppendFile::create(&place, rings)?
-        {
-            return Ok(Box::new(file));
-        }
-        Ok(Box::new(append::RealAppendFile::create(&place)?))
+        self.spares.open(|| self.create_once(path))
     }
 
     fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>> {
         self.owner.check()?;
-        let place = self.folders.place_to_change("open to append", path)?;
-        Ok(Box::new(append::RealAppendFile::open(&place, keep_bytes)?))
+        self.spares.open(|| {
+            let place = self.folders.place_to_change("open to append", path)?;
+            Ok(Box::new(append::RealAppendFile::open(&place, keep_bytes)?) as Box<dyn AppendFile>)
+        })
     }
 
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
         self.owner.check()?;
-        let place = self.folders.place("open", path, true)?;
-        Ok(Arc::new(read::RealReadFile::open(&place, options, self.rings.clone())?))
+        self.spares.open(|| {
+            let place = self.folders.place("open", path, true)?;
+            let file = read::RealReadFile::open(&place, options, self.rings.clone())?;
+            Ok(Arc::new(file) as Arc<dyn RandomReadFile>)
+        })
     }
 
     fn open_stream(&self, path: &Path, below: &[&Path]) -> Result<Box<dyn StreamFile>> {
@@ -170,13 +190,16 @@ impl Env for RealEnv {
 
     fn create_log(&self, path: &Path, len_bytes: u64, mode: LogMode) -> Result<Box<dyn LogFile>> {
         self.owner.check()?;
-        let place = self.folders.place_to_change("create", path)?;
-        log::create(&place, len_bytes, mode, &self.pool)
+        self.spares.open(|| {
+            let place = self.folders.place_to_change("create", path)?;
+            log::create(&place, len_bytes, mode, &self.pool)
+        })
     }
 
     fn open_log(&self, path: &Path, mode: LogMode) -> Result<Box<dyn LogFile>> {
         self.owner.check()?;
-        log::open(&self.folders.place_to_change("open", path)?, mode, &self.pool)
+        self.spares
+            .open(|| log::open(&self.folders.place_to_change("open", path)?, mode, &self.pool))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -219,7 +242,8 @@ impl Env for RealEnv {
         let place = self.folders.place("list", folder, true)?;
         let fail = |error| place.fail("list", error);
         let mut names = Vec::new();
-        for entry in Dir::new(place.open_folder("list")?).map_err(fail)? {
+        let opened = self.spares.open(|| place.open_folder("list"))?;
+        for entry in Dir::new(opened).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {
@@ -282,7 +306,8 @@ impl Env for RealEnv {
     fn sync_folder(&self, folder: &Path) -> Result<()> {
         self.owner.check()?;
         let place = self.folders.place("sync folder", folder, true)?;
-        fsync(place.open_folder("sync folder")?).map_err(|error| place.fail("sync folder", error))
+        let opened = self.spares.open(|| place.open_folder("sync folder"))?;
+        fsync(opened).map_err(|error| place.fail("sync folder", error))
     }
 
     fn free_bytes(&self, folder: &Path) -> Result<u64> {
@@ -294,9 +319,13 @@ impl Env for RealEnv {
         Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
     }
 
+    fn open_files_max(&self) -> usize {
+        (sys::raise_descriptors() / DATABASE_SHARE).clamp(OPEN_FILES_MIN, OPEN_FILES_MAX)
+    }
+
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>> {
         self.owner.check()?;
-        Ok(Box::new(self.folders.lock(path, holder)?))
+        Ok(Box::new(WithSpares::new(self.folders.lock(path, holder)?, &self.spares)))
     }
 
     fn resolved(&self, path: &Path) -> Result<PathBuf> {

@@ -22,6 +22,24 @@ pub(crate) fn random_seed() -> u64 {
     }
 }
 
+/// Raises the number of descriptors that the process may have to what it may give itself, and says how many those are.
+pub(crate) fn raise_descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is ours to write.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return 0;
+    }
+    let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+    if raised.rlim_cur > limit.rlim_cur {
+        // SAFETY: `raised` is only read.
+        let set = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) };
+        if set == 0 {
+            limit = raised;
+        }
+    }
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
 /// Gives freed memory back. After an import glibc kept as much resident as the import had held: pieces
 /// of some hundred KiB, which it takes from its arenas once the first of them was freed.
 pub(crate) fn release_memory() {

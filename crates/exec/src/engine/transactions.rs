@@ -118,6 +118,20 @@ impl Engine {
             Some(passing) => passing.from() != moment,
             None => !self.moments.is(moment),
         };
+        if !is_past && !has_lost && names.are_changed() && transaction.is_idle() {
+            match self.catalog.make_known(&names) {
+                Ok(true) => {
+                    *told = changed;
+                    self.plans.clear();
+                    return Ok(());
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    self.forget_names(&names);
+                    return Err(error);
+                }
+            }
+        }
         let prepared = match (is_past, has_lost) {
             (true, _) => Err(changed_meanwhile()),
             (false, true) => Err(store::Error::undone_by_another()),

@@ -140,6 +140,16 @@ pub struct Wal {
     scratch: Vec<u8>,
 }
 
+/// What became of a payload that was replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// It counts.
+    Done,
+    /// It rests on what is not there, for the reason given. Where the log does not call it durable, a power cut explains
+    /// that, and the log ends before it; else it is corruption.
+    EndBefore(String),
+}
+
 /// What a writer and those who sync for it tell each other.
 #[derive(Debug, Default)]
 struct Progress {
@@ -244,12 +254,15 @@ impl Wal {
         folder: &Path,
         first_live: u64,
         options: WalOptions,
-        replay: &mut dyn FnMut(&Place, &[u8]) -> Result<()>,
+        replay: &mut dyn FnMut(&Place, &[u8]) -> Result<Replay>,
     ) -> Result<Self> {
         let mut recovery = Self::recover(env, folder, first_live, options)?;
         while let Some((position, payload)) = recovery.next_payload()? {
             let file = segment_path(folder, position.segment);
-            replay(&Place { file, offset: position.offset, position }, payload)?;
+            let place = Place { file, offset: position.offset, position };
+            if let Replay::EndBefore(why) = replay(&place, payload)? {
+                recovery.end_before(position, &why)?;
+            }
         }
         recovery.finish()
     }

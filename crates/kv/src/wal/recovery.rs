@@ -15,7 +15,8 @@
 //! `os` and `none` it is what was in the memtables.
 //!
 //! # Invariants
-//! 1. Nothing is written or removed before [`Recovery::finish`]; that writes no byte of the log that is not there.
+//! 1. Nothing is written or removed before [`Recovery::finish`]; that writes no byte of the log that is not there, but for
+//!    the record at which [`Recovery::end_before`] ends it: that becomes unsound, so that no reader takes it for a part.
 //! 2. A payload is handed out whole or not at all.
 //! 3. Files that the recovery gives up are removed, never reused: their numbers lie above the live
 //!    ones, so that a later segment could find its own number in their records.
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use base::Corruption;
 use env::{Env, LogFile, LogMode};
 
-use super::record::RecordKind;
+use super::record::{self, RecordKind};
 use super::segment::{SegmentReader, list_segments, segment_path};
 use super::{Older, Position, Result, Wal, WalOptions};
 
@@ -58,6 +59,8 @@ pub struct Recovery {
     /// sync that succeeded, of bytes that it wrote.
     durable: Position,
     recovered: Option<Recovered>,
+    /// The log ends here though a sound record follows.
+    cut: Option<Position>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +118,7 @@ impl Recovery {
             payloads: 0,
             durable: Position::default(),
             recovered,
+            cut: None,
         })
     }
 
@@ -125,6 +129,24 @@ impl Recovery {
     pub fn next_payload(&mut self) -> Result<Option<(Position, &[u8])>> {
         let found = self.advance()?;
         Ok(found.map(|position| (position, self.payload.as_slice())))
+    }
+
+    /// Ends the log before the payload that was handed out last, which began at `here`: it rests on something that the
+    /// power cut took which took what lies behind it.
+    ///
+    /// # Errors
+    /// [`WalError::Corruption`](super::WalError::Corruption), saying `why`, where the log calls the payload durable: then
+    /// no power cut explains it.
+    pub fn end_before(&mut self, here: Position, why: &str) -> Result<()> {
+        check_never_synced(self.env.as_ref(), &self.folder, &self.files, here, why)?;
+        base::mark::hit(base::mark::Mark::TornTail);
+        self.payloads -= 1;
+        self.recovered = Some(Recovered { end: here, payloads: self.payloads, torn: true });
+        self.cut = Some(here);
+        self.pending = None;
+        self.payload.clear();
+        self.at = self.chain.len();
+        Ok(())
     }
 
     /// Where the log ended; known once [`Recovery::next_payload`] has returned nothing.
@@ -150,6 +172,9 @@ impl Recovery {
             let path = segment_path(&self.folder, number);
             let mut file = self.env.open_log(&path, LogMode::Write)?;
             self.write_anew(file.as_mut(), number, end)?;
+            if let Some(cut) = self.cut.filter(|cut| cut.segment == number) {
+                file.write_at(&[0; record::HEADER_BYTES], cut.offset)?;
+            }
             // What is appended from now on relies on it, so it must not be less durable.
             file.sync()?;
             older.push(Older { number, len_bytes: file.len_bytes(), unsynced: None });

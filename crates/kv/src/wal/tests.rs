@@ -433,11 +433,51 @@ fn opening_with_a_callback_replays_in_place() {
     let env = Arc::clone(&log.env);
     let wal = Wal::open(env, &log.folder, 0, log.options, &mut |place, payload| {
         seen.push((place.clone(), payload.to_vec()));
-        Ok(())
+        Ok(super::Replay::Done)
     });
     let place = super::Place { file: log.path(1), offset: at.offset, position: at };
     assert_eq!(seen, [(place, b"one".to_vec())]);
     assert_eq!(wal.unwrap().live_bytes(), 2 * bytes);
+}
+
+/// What follows may be whole and sound: it is out of everybody's sight, also for who follows the log.
+#[test]
+fn a_log_that_ends_before_a_payload_ends_there_for_every_reader_to_come() {
+    let log = Log::new(512);
+    let (mut wal, ..) = log.open(0).unwrap();
+    wal.append(&[b"one"]).unwrap();
+    wal.append(&[b"two"]).unwrap();
+    wal.append(&[b"three"]).unwrap();
+    drop(wal);
+    let open = |from: &[u8]| {
+        let mut seen = Vec::new();
+        let env = Arc::clone(&log.env);
+        let wal = Wal::open(env, &log.folder, 0, log.options, &mut |_, payload| {
+            if payload == from {
+                return Ok(super::Replay::EndBefore("it rests on nothing".into()));
+            }
+            seen.push(payload.to_vec());
+            Ok(super::Replay::Done)
+        });
+        wal.map(|wal| (wal, seen))
+    };
+    let (mut wal, seen) = open(b"two").unwrap();
+    assert_eq!((seen, wal.recovered().payloads), (vec![b"one".to_vec()], 1));
+    wal.append(&[b"four"]).unwrap();
+    let mut follower = super::WalReader::new(Arc::clone(&log.env), &log.folder, 0);
+    let mut followed = Vec::new();
+    while let super::Follow::Record(_, payload) = follower.next().unwrap() {
+        followed.push(payload.to_vec());
+    }
+    assert_eq!(followed, [b"one".to_vec(), b"four".to_vec()]);
+    wal.sync().unwrap();
+    wal.mark().unwrap();
+    drop(wal);
+    let Err(super::WalError::Corruption(damage)) = open(b"four") else {
+        panic!("what had been synced was given up")
+    };
+    assert!(damage.to_string().contains("it rests on nothing"), "{damage}");
+    assert_eq!(open(b"none").unwrap().1, [b"one".to_vec(), b"four".to_vec()]);
 }
 
 #[test]

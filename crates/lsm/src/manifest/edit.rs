@@ -33,6 +33,7 @@ const NEXT_KEYSPACE_ID: u8 = 7;
 const FOLDERS: u8 = 8;
 const IDENTITY: u8 = 9;
 const KEYSPACES_CHANGED: u8 = 10;
+const SYNCED_BYTES: u8 = 11;
 
 /// One atomic change: all of it is in the database after a crash, or none.
 ///
@@ -59,6 +60,9 @@ pub struct VersionEdit {
     pub folders: Option<Vec<String>>,
     /// A number of this database alone, and of its backups and restored copies; never 0.
     pub identity: Option<u128>,
+    /// How many bytes of the manifest were synced when the edit was written, where that is not all before it.
+    /// [`super::Manifest`] says so; who makes an edit leaves it out.
+    pub synced_bytes: Option<u64>,
 }
 
 /// A new keyspace.
@@ -152,6 +156,10 @@ impl VersionEdit {
                 varint::put_bytes(&mut out, definition);
             }
         }
+        if let Some(bytes) = self.synced_bytes {
+            out.push(SYNCED_BYTES);
+            varint::put(&mut out, bytes);
+        }
         out
     }
 
@@ -217,6 +225,7 @@ impl VersionEdit {
                     })
                 })?;
             }
+            SYNCED_BYTES => self.synced_bytes = Some(input.number("bytes of the manifest")?),
             unknown => return Err(format!("unknown section {unknown}")),
         }
         Ok(())
@@ -528,10 +537,11 @@ pub(crate) mod tests {
                 ),
                 0..3,
             ),
+            synced_bytes in any::<Option<u64>>(),
         ) -> VersionEdit {
             VersionEdit {
                 keyspaces_added, keyspaces_dropped, keyspaces_changed, trees, wal_first_live, last_seq,
-                next_table_id, next_keyspace_id, folders, identity,
+                next_table_id, next_keyspace_id, folders, identity, synced_bytes,
             }
         }
     }

@@ -8,6 +8,11 @@
 //! # Why the reader is told how much was acknowledged
 //! A damaged last record and an append that a crash cut short can be the same bytes. `CURRENT` says how long the
 //! file was when the last edit was acknowledged, so only what lies behind that may be unsound.
+//!
+//! # How damage behind that is told from a power cut
+//! Several edits may lie there that were never synced, and a power cut keeps any part of them. An edit says how much of
+//! the file was synced when it was written (all before it, where it says nothing). Unsound bytes that a sound record
+//! behind them calls synced are damage; others a crash explains, and the manifest ends there.
 
 use base::{Corruption, checksum};
 use std::path::Path;
@@ -43,13 +48,14 @@ pub(super) fn put_record(out: &mut Vec<u8>, offset: u64, edit: &[u8]) -> Option<
     Some(())
 }
 
-/// Calls `each` with the offset and the edit of each record; returns how many bytes of the file are
+/// Calls `each` with the offset and the edit of each record; `synced` tells of a record how many bytes it calls synced. Returns how many bytes of the file are
 /// sound. Bytes behind them are an append that a crash cut short. The first `acknowledged` bytes are whole
 /// records, or the file is damaged.
 pub(super) fn read_records(
     file: &Path,
     bytes: &[u8],
     acknowledged: u64,
+    synced: impl Fn(u64, &[u8]) -> u64,
     mut each: impl FnMut(u64, &[u8]) -> Result<(), Corruption>,
 ) -> Result<u64, Corruption> {
     check_file_header(file, bytes)?;
@@ -70,8 +76,7 @@ pub(super) fn read_records(
             Err(damage) => {
                 // The first record was synced before `CURRENT` named the file: it is never torn.
                 let first = offset == FILE_HEADER_BYTES || (offset as u64) < acknowledged;
-                let ends_early = matches!(damage, Damage::Edit { end } if end < bytes.len());
-                if first || ends_early || has_record_behind(bytes, offset) {
+                if first || is_called_synced(bytes, offset, &synced) {
                     return Err(Corruption::new(file, offset as u64, damage.words()));
                 }
                 return Ok(offset as u64);
@@ -107,10 +112,7 @@ enum Damage {
     /// The frame is sound, the file ends within the edit.
     Cut,
     /// The frame is sound, the edit's checksum does not match.
-    Edit {
-        /// Where the record ends.
-        end: usize,
-    },
+    Edit,
 }
 
 impl Damage {
@@ -118,7 +120,7 @@ impl Damage {
         match self {
             Self::Frame => "a record's frame is cut or does not match its checksum",
             Self::Cut => "the file ends within a record",
-            Self::Edit { .. } => "an edit does not match its checksum",
+            Self::Edit => "an edit does not match its checksum",
         }
     }
 }
@@ -132,14 +134,16 @@ fn record_at(bytes: &[u8], offset: usize) -> Result<&[u8], Damage> {
     let end = offset + FRAME_BYTES + len as usize;
     let edit = bytes.get(offset + FRAME_BYTES..end).ok_or(Damage::Cut)?;
     if checksum(edit).to_le_bytes() != frame[8..] {
-        return Err(Damage::Edit { end });
+        return Err(Damage::Edit);
     }
     Ok(edit)
 }
 
-/// Whether a whole sound record starts anywhere behind `offset`.
-fn has_record_behind(bytes: &[u8], offset: usize) -> bool {
-    (offset + 1..bytes.len()).any(|behind| record_at(bytes, behind).is_ok())
+/// Whether a whole sound record behind `offset` says that the bytes there were synced.
+fn is_called_synced(bytes: &[u8], offset: usize, synced: impl Fn(u64, &[u8]) -> u64) -> bool {
+    (offset + 1..bytes.len()).any(|behind| {
+        record_at(bytes, behind).is_ok_and(|edit| synced(behind as u64, edit) > offset as u64)
+    })
 }
 
 fn frame_check(offset: u64, len: u32) -> u32 {

@@ -12,7 +12,8 @@
 //! 3. `CURRENT` also says how long the file was when the last edit was acknowledged, so that damage to such
 //!    an edit is never taken for an append that a crash cut short. It is replaced after the record is
 //!    synced and before [`Manifest::append`] returns; a power cut may take the replacement back, never the record.
-//! 4. After a failed write nothing more is appended.
+//!    What [`Manifest::append_unsynced`] wrote counts after a crash only as far as it is found, in order and without a gap.
+//! 4. After a failed write or sync nothing more is appended.
 //! 5. Bytes count as acknowledged only after a sync of them succeeded in the life that wrote them. What an opening finds
 //!    behind them may live in the page cache alone, and a sync would not help: after one that failed, Linux holds the
 //!    pages for clean. So such an opening appends nothing to the file; it writes all it read to a new one, synced
@@ -54,6 +55,8 @@ pub struct Manifest {
     /// Bytes of the newest snapshot that was encoded, so that not every append encodes one.
     snapshot_bytes: u64,
     rotate_bytes: u64,
+    /// Bytes of the file that are synced.
+    synced_bytes: u64,
     broken: bool,
 }
 
@@ -75,6 +78,7 @@ impl Manifest {
             env,
             folder,
             number: 1,
+            synced_bytes: file.len_bytes(),
             file,
             state,
             snapshot_bytes,
@@ -126,6 +130,7 @@ impl Manifest {
             env,
             folder: folder.to_owned(),
             number,
+            synced_bytes: file.len_bytes(),
             file,
             state: found.state.clone(),
             snapshot_bytes,
@@ -164,6 +169,53 @@ impl Manifest {
     /// `Invalid`, nothing changed, for an edit that contradicts the state; after a failed write the
     /// manifest takes no more edits.
     pub fn append(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.append_unsynced(edit)?;
+        self.sync()
+    }
+
+    /// Makes all edits durable that were written.
+    ///
+    /// # Errors
+    /// After a failed sync the manifest takes no more edits.
+    pub fn sync(&mut self) -> Result<()> {
+        self.check()?;
+        if self.is_synced() {
+            return Ok(());
+        }
+        self.broken = true;
+        self.file.sync()?;
+        self.synced_bytes = self.file.len_bytes();
+        point_to(&*self.env, &self.folder, self.number, self.synced_bytes)?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// As [`Manifest::append`], but a power cut may take the edit back, with all that come behind it, until [`Manifest::sync`] or
+    /// the next [`Manifest::append`] returns. A killed process does not.
+    ///
+    /// # Errors
+    /// As [`Manifest::append`].
+    pub fn append_unsynced(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.check()?;
+        let at = self.file.len_bytes();
+        let mut bytes = edit.encode();
+        if self.synced_bytes < at {
+            let edit = VersionEdit { synced_bytes: Some(self.synced_bytes), ..edit.clone() };
+            bytes = edit.encode();
+        }
+        let mut record = Vec::new();
+        log::put_record(&mut record, at, &bytes)
+            .ok_or_else(|| Error::Invalid("a version edit is longer than 4 GiB".into()))?;
+        self.state.apply(edit).map_err(Error::Invalid)?;
+        self.broken = true;
+        self.file.append(&record)?;
+        self.file.flush()?;
+        self.rotate_if_due()?;
+        self.broken = false;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
         if self.broken {
             let path = self.folder.join(file_name(self.number));
             return Err(Error::Invalid(format!(
@@ -171,18 +223,13 @@ impl Manifest {
                 path.display()
             )));
         }
-        let mut record = Vec::new();
-        log::put_record(&mut record, self.file.len_bytes(), &edit.encode())
-            .ok_or_else(|| Error::Invalid("a version edit is longer than 4 GiB".into()))?;
-        self.state.apply(edit).map_err(Error::Invalid)?;
-        self.broken = true;
-        self.file.append(&record)?;
-        self.file.sync()?;
-        if !self.rotate_if_due()? {
-            point_to(&*self.env, &self.folder, self.number, self.file.len_bytes())?;
-        }
-        self.broken = false;
         Ok(())
+    }
+
+    /// Whether all that was written is synced.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.synced_bytes == self.file.len_bytes()
     }
 
     /// What all edits so far say.
@@ -197,25 +244,26 @@ impl Manifest {
         self.folder.join(file_name(self.number))
     }
 
-    /// Begins a new file where the present one has grown; returns whether it did.
-    fn rotate_if_due(&mut self) -> Result<bool> {
+    /// Begins a new file, synced, where the present one has grown.
+    fn rotate_if_due(&mut self) -> Result<()> {
         let bytes = self.file.len_bytes();
         if bytes < self.rotate_bytes || bytes < ROTATE_FACTOR * self.snapshot_bytes {
-            return Ok(false);
+            return Ok(());
         }
         self.snapshot_bytes = self.state.snapshot().encode().len() as u64;
         if bytes < ROTATE_FACTOR * self.snapshot_bytes {
-            return Ok(false);
+            return Ok(());
         }
         base::mark::hit(base::mark::Mark::ManifestRotated);
         let number = self.number + 1;
         let (file, snapshot_bytes) = begin_file(&*self.env, &self.folder, number, &self.state)?;
         let old = self.path();
         self.number = number;
+        self.synced_bytes = file.len_bytes();
         self.file = file;
         self.snapshot_bytes = snapshot_bytes;
         self.env.remove(&old)?;
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -239,15 +287,22 @@ struct Current {
 fn read_state(path: &Path, bytes: &[u8], acknowledged: u64) -> Result<Found> {
     let mut state = State::default();
     let mut first_record_bytes = 0;
-    let sound_bytes = log::read_records(path, bytes, acknowledged, |offset, edit| {
-        if first_record_bytes == 0 {
-            first_record_bytes = edit.len() as u64;
-        }
-        let damaged = |what| Corruption::new(path, offset, what);
-        let edit = VersionEdit::decode(edit).map_err(damaged)?;
-        state.apply(&edit).map_err(damaged)
-    })?;
+    let sound_bytes =
+        log::read_records(path, bytes, acknowledged, synced_bytes, |offset, edit| {
+            if first_record_bytes == 0 {
+                first_record_bytes = edit.len() as u64;
+            }
+            let damaged = |what| Corruption::new(path, offset, what);
+            let edit = VersionEdit::decode(edit).map_err(damaged)?;
+            state.apply(&edit).map_err(damaged)
+        })?;
     Ok(Found { state, sound_bytes, first_record_bytes })
+}
+
+/// How many bytes of the file an edit that stands at `offset` calls synced.
+fn synced_bytes(offset: u64, edit: &[u8]) -> u64 {
+    // One that cannot be read is damage itself, and tells of none.
+    VersionEdit::decode(edit).map_or(0, |edit| edit.synced_bytes.unwrap_or(offset).min(offset))
 }
 
 /// Writes a file that holds one snapshot, and has `CURRENT` name it, durably; returns it and its bytes.

@@ -6,7 +6,7 @@
 //! uses the state says so.
 
 use super::edit::VersionEdit;
-use super::{CURRENT, Manifest, State, file_name, log, parse_file_name};
+use super::{CURRENT, Manifest, State, file_name, log, parse_file_name, synced_bytes};
 use crate::error::{Error, Result};
 use base::Corruption;
 use env::Env;
@@ -58,13 +58,19 @@ impl Manifest {
             let file = folder.join(file_name(number));
             let mut state = State::default();
             let mut records = 0_u64;
-            let read = log::read_records(&file, &env.read_file(&file)?, 0, |offset, edit| {
-                let damaged = |what| Corruption::new(&file, offset, what);
-                let edit = VersionEdit::decode(edit).map_err(damaged)?;
-                state.apply(&edit).map_err(damaged)?;
-                records += 1;
-                Ok(())
-            });
+            let read = log::read_records(
+                &file,
+                &env.read_file(&file)?,
+                0,
+                synced_bytes,
+                |offset, edit| {
+                    let damaged = |what| Corruption::new(&file, offset, what);
+                    let edit = VersionEdit::decode(edit).map_err(damaged)?;
+                    state.apply(&edit).map_err(damaged)?;
+                    records += 1;
+                    Ok(())
+                },
+            );
             // `CURRENT` alone says that the last record is there; without it an edit may be cut off.
             let is_newest = read.is_ok() && !damages.iter().any(|damage| damage.file == file);
             if let Err(corruption) = read

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+    /// The same by name: there may be many, and each edit asks.
+    names: BTreeMap<String, KeyspaceId>,
     wal_first_live: u64,
     last_seq: u64,
     next_table_id: u64,
@@ -91,6 +93,7 @@ impl State {
         self.check(edit)?;
         for AddedKeyspace { id, name, shape, definition } in edit.keyspaces_added.iter().cloned() {
             let keyspace = KeyspaceState { id, name, shape, definition, tables: Vec::new() };
+            self.names.insert(keyspace.name.clone(), id);
             self.keyspaces.insert(id, keyspace);
             self.next_keyspace_id = self.next_keyspace_id.max(id.0.saturating_add(1));
         }
@@ -105,10 +108,19 @@ impl State {
             }
         }
         for id in &edit.keyspaces_dropped {
-            self.keyspaces.remove(id);
+            if let Some(keyspace) = self.keyspaces.remove(id) {
+                self.names.remove(&keyspace.name);
+            }
+        }
+        // All old names first: one keyspace can take another's.
+        for ChangedKeyspace { id, .. } in &edit.keyspaces_changed {
+            if let Some(keyspace) = self.keyspaces.get(id) {
+                self.names.remove(&keyspace.name);
+            }
         }
         for ChangedKeyspace { id, name, definition } in edit.keyspaces_changed.iter().cloned() {
             let Some(keyspace) = self.keyspaces.get_mut(&id) else { continue };
+            self.names.insert(name.clone(), id);
             (keyspace.name, keyspace.definition) = (name, definition);
         }
         self.wal_first_live = edit.wal_first_live.unwrap_or(self.wal_first_live);
@@ -148,13 +160,14 @@ impl State {
             next_keyspace_id: Some(self.next_keyspace_id),
             folders: Some(self.folders.clone()),
             identity: self.identity,
+            synced_bytes: None,
         }
     }
 
     /// The keyspace of this name.
     #[must_use]
     pub fn keyspace(&self, name: &str) -> Option<&KeyspaceState> {
-        self.keyspaces().find(|keyspace| keyspace.name == name)
+        self.keyspaces.get(self.names.get(name)?)
     }
 
     /// Every table of every keyspace.
@@ -163,14 +176,12 @@ impl State {
     }
 
     fn check(&self, edit: &VersionEdit) -> Result<(), String> {
-        let mut new = BTreeMap::new();
+        let (mut new, mut new_names) = (BTreeMap::new(), BTreeSet::new());
         for AddedKeyspace { id, name, shape, .. } in &edit.keyspaces_added {
             if self.keyspaces.contains_key(id) || new.insert(*id, shape).is_some() {
                 return Err(format!("keyspace {} is there already", id.0));
             }
-            if self.keyspace(name).is_some()
-                || edit.keyspaces_added.iter().any(|other| other.id != *id && other.name == *name)
-            {
+            if self.names.contains_key(name) || !new_names.insert(name) {
                 return Err(format!("a keyspace is named {name:?} already"));
             }
         }
@@ -200,21 +211,25 @@ impl State {
         edit: &VersionEdit,
         dropped: &BTreeSet<&KeyspaceId>,
     ) -> Result<(), String> {
-        if edit.keyspaces_changed.is_empty() {
-            return Ok(());
-        }
-        let there = self.keyspaces.values().map(|keyspace| (keyspace.id, keyspace.name.as_str()));
         let added = edit.keyspaces_added.iter().map(|added| (added.id, added.name.as_str()));
-        let mut names: BTreeMap<KeyspaceId, &str> =
-            there.chain(added).filter(|(id, _)| !dropped.contains(id)).collect();
-        let mut changed = BTreeSet::new();
+        let added: BTreeMap<KeyspaceId, &str> = added.collect();
+        let (mut changed, mut taken) = (BTreeSet::new(), BTreeSet::new());
         for ChangedKeyspace { id, name, .. } in &edit.keyspaces_changed {
-            if names.insert(*id, name).is_none() || !changed.insert(id) {
+            let is_there = self.keyspaces.contains_key(id) || added.contains_key(id);
+            if !is_there || dropped.contains(id) || !changed.insert(*id) {
                 return Err(format!("keyspace {} changes and is not there", id.0));
             }
+            if !taken.insert(name.as_str()) {
+                return Err(format!("a keyspace is named {name:?} already"));
+            }
         }
-        let mut taken = BTreeSet::new();
-        match names.values().find(|name| !taken.insert(**name)) {
+        let keeps = |id: &KeyspaceId| !changed.contains(id) && !dropped.contains(id);
+        let is_kept = |name: &&&str| {
+            self.names.get(**name).is_some_and(keeps)
+                || !edit.keyspaces_changed.is_empty()
+                    && added.iter().any(|(id, new)| new == *name && keeps(id))
+        };
+        match taken.iter().find(is_kept) {
             Some(name) => Err(format!("a keyspace is named {name:?} already")),
             None => Ok(()),
         }

@@ -288,3 +288,39 @@ const EXAMPLE: [&str; 5] = [
     "43 db f0 c0 88 30 3c fc 4c 26 70 01 01 01 01 01",
     "65 02 02 02 00 01 64",
 ];
+
+/// A power cut keeps any part of what was not synced: each byte of it is there or not, as it comes.
+#[test]
+fn edits_that_were_not_synced_may_be_lost_from_any_of_them_on() {
+    let env = new_env();
+    let mut manifest = Manifest::create(env.clone(), &folder()).unwrap();
+    manifest.append(&add_keyspace(1, "synced")).unwrap();
+    let acknowledged = manifest.file.len_bytes();
+    let (mut states, mut ends) = (vec![manifest.state().clone()], vec![acknowledged]);
+    for id in 2..6 {
+        manifest.append_unsynced(&add_keyspace(id, &format!("k{id}"))).unwrap();
+        states.push(manifest.state().clone());
+        ends.push(manifest.file.len_bytes());
+    }
+    assert_eq!(read_current(&*env, &folder()).unwrap().bytes, acknowledged);
+    let bytes = env.read_file(&folder().join(file_name(1))).unwrap();
+    // A killed process loses nothing.
+    assert_eq!(&Manifest::read(&*env, &folder()).unwrap(), states.last().unwrap());
+    for lost in acknowledged as usize..bytes.len() {
+        let whole = ends.iter().filter(|&&end| end <= lost as u64).count() - 1;
+        let mut found = bytes.clone();
+        found[lost] ^= 0xFF;
+        let env = with_manifest(&found, acknowledged);
+        let (_, state) = Manifest::open(env.clone(), &folder()).unwrap();
+        assert_eq!(state, states[whole], "byte {lost}");
+        assert_eq!(Manifest::read(&*env, &folder()).unwrap(), states[whole], "byte {lost}");
+    }
+    // Once they are synced, and only `CURRENT` was taken back, damage to them is told by the next edit.
+    manifest.sync().unwrap();
+    assert_eq!(read_current(&*env, &folder()).unwrap().bytes, bytes.len() as u64);
+    manifest.append(&add_keyspace(9, "later")).unwrap();
+    let mut bytes = env.read_file(&folder().join(file_name(1))).unwrap();
+    bytes[acknowledged as usize + 20] ^= 1;
+    let error = Manifest::read(&*with_manifest(&bytes, acknowledged), &folder()).unwrap_err();
+    assert!(matches!(error, Error::Corruption(_)), "{error}");
+}

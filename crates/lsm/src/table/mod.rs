@@ -33,6 +33,7 @@ mod encode;
 mod guess;
 mod index;
 mod layout;
+mod open_files;
 mod pending;
 mod reader;
 mod run_buffer;
@@ -45,6 +46,7 @@ pub use block::Block;
 pub use builder::{ROW_BYTES_MAX, TableBuilder};
 pub use cache::{BlockCache, Fill, Reservation};
 pub use layout::FORMAT_VERSION;
+pub use open_files::OpenFiles;
 pub use reader::Table;
 pub use salvage::{LostBlock, Remains};
 

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::{Error, Result};
 use base::sabotage::{Switch, is_on};
 use base::{Corruption, KeyRange, KeyRef, Projection, Shape, checksum};
-use env::{EnvError, FileRead, RandomReadFile, ReadOptions, ReadRequest};
+use env::{EnvError, FileRead, RandomReadFile, ReadRequest};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,8 +55,7 @@ impl Table {
     /// A failed read; [`Error::Corruption`] if a part is damaged or is not what `meta` says;
     /// [`Error::Invalid`] for a format version that this program does not know.
     pub fn open(context: &Context, meta: &TableMeta, shape: &Shape) -> Result<Arc<Self>> {
-        let path = context.table_path(meta.id, meta.folder);
-        let file = context.env.open_read(&path, ReadOptions { direct: context.direct_reads })?;
+        let file = context.open_table(meta)?;
         let parts = Parts::read(&*file, meta, shape)?;
         Ok(Self::assemble(context, meta, shape, file, parts))
     }

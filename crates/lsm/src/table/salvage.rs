@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::rows::Rows;
 use crate::{Error, Result};
 use base::{Corruption, Key, Shape, checksum};
-use env::{RandomReadFile, ReadOptions};
+use env::RandomReadFile;
 use std::sync::Arc;
 
 /// A damaged table whose fences were found.
@@ -52,8 +52,7 @@ impl Table {
     /// [`Error::Corruption`] where the fences are lost, and so are all rows; a failed read;
     /// [`Error::Invalid`] for a format version that this program does not know.
     pub fn open_damaged(context: &Context, meta: &TableMeta, shape: &Shape) -> Result<Remains> {
-        let path = context.table_path(meta.id, meta.folder);
-        let file = context.env.open_read(&path, ReadOptions { direct: context.direct_reads })?;
+        let file = context.open_table(meta)?;
         let mut damages = Vec::new();
         let (handle, section) = find_section(&*file, meta, &mut damages)?;
         let malformed = |Malformed(what)| Corruption::new(file.path(), handle.offset, what);

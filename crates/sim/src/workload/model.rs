@@ -214,6 +214,11 @@ pub struct Model {
     pub durable: u64,
     /// Keyspaces that are there.
     pub live: BTreeMap<Slot, KeyspaceId>,
+    /// The newest commit when a keyspace was created, of those that the next power cut may take: without `sync` each as
+    /// long as nothing later was made durable, and no commit to it survives.
+    pub made_at: BTreeMap<KeyspaceId, u64>,
+    /// Whether the power went since the database was looked at last.
+    pub was_cut: bool,
     /// Slots whose creation or drop is under way, or failed half-way.
     pub unsettled: BTreeSet<Slot>,
     /// Keyspaces whose drop has begun in this life, over or not.
@@ -478,6 +483,14 @@ impl Model {
                 false
             }
         }
+    }
+
+    /// Whether a keyspace may be missing from a database whose newest commit is `recovered`, after a loss of what was not synced.
+    #[must_use]
+    pub fn may_lose(&self, id: KeyspaceId, recovered: u64) -> bool {
+        let writes_to = |commit: &Commit| commit.footprint.ids().any(|written| written == id);
+        self.made_at.get(&id).is_some_and(|made_at| *made_at >= self.durable)
+            && !self.commits.range(..=recovered).any(|(_, commit)| writes_to(commit))
     }
 
     /// A keyspace is gone for good: its rows need not be remembered any more.

@@ -249,6 +249,7 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
     }
     if let End::Crash(_, kind) = life.end {
         sim.crash(kind);
+        world.model.borrow_mut().was_cut |= kind == Crash::Power;
     }
     let model = world.model.borrow();
     let syncs_failed = sim.counts().of(Fault::SyncFails);
@@ -383,7 +384,9 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
             world.stop.set(true);
             return Ok(Verified::Over);
         }
-        let told = keyspaces(&model, &ids);
+        let loses = world.swarm.durability != Durability::Sync
+            && (model.was_cut || world.env.counts().of(Fault::SyncFails) > before.syncs_failed);
+        let told = keyspaces(&model, &ids, loses.then_some(recovered));
         if damages && told.is_err() {
             world.tally.borrow_mut().tails_lost += 1;
             world.stop.set(true);
@@ -407,6 +410,9 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
         });
         model.live = ids.clone();
         model.unsettled.clear();
+        // An opening makes durable what it found.
+        model.made_at.clear();
+        model.was_cut = false;
         drop(model);
         let mut numbers = BTreeMap::new();
         for (slot, _, answer) in found.iter().filter(|(slot, ..)| COUNTERS.contains(slot)) {
@@ -424,6 +430,7 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
         let made = attempt!("create keyspaces", kv.create_keyspaces(&new));
         let mut model = world.model.borrow_mut();
         model.unsettled.clear();
+        model.made_at.extend(made.iter().map(|id| (*id, kv.snapshot().seq().0)));
         model.live.extend(missing.into_iter().zip(made));
     }
     if let Err(error) = world.tidy(kv)? {
@@ -438,10 +445,15 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
     Ok(Verified::Sound)
 }
 
-/// Judges which keyspaces are there after an opening.
-fn keyspaces(model: &Model, ids: &BTreeMap<Slot, KeyspaceId>) -> Result<(), String> {
+/// Judges which keyspaces are there after an opening; `lost`: the newest commit, where what was not synced may be lost.
+fn keyspaces(
+    model: &Model,
+    ids: &BTreeMap<Slot, KeyspaceId>,
+    lost: Option<u64>,
+) -> Result<(), String> {
     for (slot, id) in &model.live {
-        if ids.get(slot) != Some(id) {
+        let may_lose = lost.is_some_and(|recovered| model.may_lose(*id, recovered));
+        if ids.get(slot) != Some(id) && !may_lose {
             return Err(format!("keyspace {} \"{}\" is gone", id.0, NAMES[usize::from(*slot)]));
         }
     }

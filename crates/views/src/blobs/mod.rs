@@ -135,16 +135,15 @@ impl Blobs {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
     pub fn find(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Result<Option<Self>> {
-        let infos = store.keyspaces();
-        let Some(info) = infos.iter().find(|info| info.name == name) else { return Ok(None) };
-        let Definition::Blobs(def, BlobsPart::Rows) = Definition::decode(info)? else {
+        let Some(info) = store.keyspace_named(name) else { return Ok(None) };
+        let Definition::Blobs(def, BlobsPart::Rows) = Definition::decode(&info)? else {
             return Err(invalid(format!("{name:?} are no blobs")));
         };
         let part = def.keyspace_name(BlobsPart::Large);
-        let large = infos.iter().find(|info| info.name == part);
+        let large = store.keyspace_named(&part);
         let large =
             large.ok_or_else(|| damaged(format!("{name:?} has lost its keyspace {part:?}")))?;
-        if Definition::decode(large)? != Definition::Blobs(def.clone(), BlobsPart::Large) {
+        if Definition::decode(&large)? != Definition::Blobs(def.clone(), BlobsPart::Large) {
             return Err(damaged(format!("the keyspace {part:?} does not fit the blobs {name:?}")));
         }
         let core = Core { def, rows: info.id, large: large.id, env, sizes: Sizes::default() };

@@ -95,18 +95,17 @@ impl Graph {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name belongs to something other than a graph.
     pub fn find(store: Arc<dyn Store>, name: &str) -> Result<Option<Self>> {
-        let infos = store.keyspaces();
-        let Some(info) = infos.iter().find(|info| info.name == name) else { return Ok(None) };
-        let Definition::Graph(def, GraphPart::Forward) = Definition::decode(info)? else {
+        let Some(info) = store.keyspace_named(name) else { return Ok(None) };
+        let Definition::Graph(def, GraphPart::Forward) = Definition::decode(&info)? else {
             return Err(invalid(format!("{name:?} is not a graph")));
         };
         let mut ids = Vec::new();
         for &part in def.parts() {
             let name = def.keyspace_name(part);
-            let info = infos.iter().find(|info| info.name == name).ok_or_else(|| {
+            let info = store.keyspace_named(&name).ok_or_else(|| {
                 damaged(format!("the graph {:?} has lost its keyspace {name:?}", def.name))
             })?;
-            if Definition::decode(info)? != Definition::Graph(def.clone(), part) {
+            if Definition::decode(&info)? != Definition::Graph(def.clone(), part) {
                 return Err(damaged(format!("the keyspace {name:?} fits no graph {:?}", def.name)));
             }
             ids.push(info.id);

@@ -263,7 +263,7 @@ impl Registry {
         if self.open.lock().closed {
             return Err(closed());
         }
-        Ok(self.store.keyspaces().into_iter().find(|info| info.name == name))
+        Ok(self.store.keyspace_named(name))
     }
 
     /// The open view of a keyspace, which is opened where it is not.

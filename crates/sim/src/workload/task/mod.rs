@@ -239,6 +239,7 @@ impl Task {
                 let mut model = self.world.model.borrow_mut();
                 model.unsettled.remove(&slot);
                 model.live.insert(slot, ids[0]);
+                model.made_at.insert(ids[0], opened.kv.snapshot().seq().0);
                 Ok(())
             }
             Err(error) => {

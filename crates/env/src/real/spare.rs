@@ -1,0 +1,120 @@
+//! Descriptors kept for when the process has no more.
+//!
+//! # Why
+//! A writer that cannot open a file for a moment would have to stop: the next segment of its log, the file that replaces `CURRENT`, a table of
+//! a flush, the folder that it syncs. Each is open for that moment alone, or takes the place of another that is closed soon. So a
+//! few descriptors, given up one after another, carry it over the time in which the program around it has taken all.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::jobs::locked;
+use crate::{FolderLock, Result};
+
+/// One for each file that a writer opens at the same time as others: a log segment, a manifest, a table and its folder; and twice as many.
+const SPARES: usize = 8;
+
+/// Descriptors that can be given up. They are kept while a lock is held.
+#[derive(Debug, Default)]
+pub(super) struct Spares {
+    files: Mutex<Vec<File>>,
+    is_kept: AtomicBool,
+    /// Whether some were given up, cheap to read.
+    is_short: AtomicBool,
+}
+
+impl Spares {
+    /// Opens what `open` opens, for which a spare descriptor is given up if there is no other.
+    pub(super) fn open<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
+        if self.is_short.load(Ordering::Relaxed) {
+            self.fill();
+        }
+        loop {
+            match open() {
+                Err(error) if error.is_out_of_descriptors() => {
+                    // Another thread may take the one that was given up; then the next is.
+                    let Some(spare) = locked(&self.files).pop() else { return Err(error) };
+                    self.is_short.store(true, Ordering::Relaxed);
+                    drop(spare);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    fn fill(&self) {
+        let mut files = locked(&self.files);
+        while self.is_kept.load(Ordering::Acquire) && files.len() < SPARES {
+            // Any file will do: what counts is its number.
+            let Ok(file) = File::open("/dev/null") else { return };
+            files.push(file);
+        }
+        self.is_short.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A lock, and the spare descriptors of its holder.
+#[derive(Debug)]
+pub(super) struct WithSpares<L> {
+    _lock: L,
+    spares: Arc<Spares>,
+}
+
+impl<L> WithSpares<L> {
+    pub(super) fn new(lock: L, spares: &Arc<Spares>) -> Self {
+        spares.is_kept.store(true, Ordering::Release);
+        spares.fill();
+        Self { _lock: lock, spares: Arc::clone(spares) }
+    }
+}
+
+impl<L> Drop for WithSpares<L> {
+    fn drop(&mut self) {
+        self.spares.is_kept.store(false, Ordering::Release);
+        locked(&self.spares.files).clear();
+    }
+}
+
+impl<L: FolderLock> FolderLock for WithSpares<L> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EnvError;
+    use std::cell::Cell;
+    use std::io;
+    use std::path::Path;
+
+    #[derive(Debug)]
+    struct Lock;
+    impl FolderLock for Lock {}
+
+    fn none_left() -> EnvError {
+        const EMFILE: i32 = 24;
+        EnvError::io("open", Path::new("x"), io::Error::from_raw_os_error(EMFILE))
+    }
+
+    #[test]
+    fn one_is_given_up_at_a_time_and_they_come_back() {
+        let spares = Arc::new(Spares::default());
+        assert!(spares.open(|| Err::<(), _>(none_left())).is_err(), "nobody holds a lock");
+        let lock = WithSpares::new(Lock, &spares);
+        for tries in 1..=SPARES {
+            let left = Cell::new(tries);
+            let open = || {
+                left.set(left.get() - 1);
+                if left.get() > 0 { Err(none_left()) } else { Ok(()) }
+            };
+            spares.open(open).unwrap();
+            assert_eq!(locked(&spares.files).len(), SPARES + 1 - tries);
+            // There are descriptors again.
+            spares.open(|| Ok(())).unwrap();
+            assert_eq!(locked(&spares.files).len(), SPARES);
+        }
+        assert!(spares.open(|| Err::<(), _>(none_left())).is_err());
+        drop(lock);
+        spares.open(|| Ok(())).unwrap();
+        assert_eq!(locked(&spares.files).len(), 0, "with the lock they go");
+    }
+}

@@ -1,0 +1,120 @@
+//! Databases of many tables in a process that may have few files open.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
+
+use quipu::{Database, Durability, Options, Parameters, Value};
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+const RELATIONS: usize = 200;
+const LIMIT: usize = 100;
+
+fn options() -> Options {
+    Options { threads: 1, durability: Durability::Os, ..Options::default() }
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn ask(db: &Database, script: &str) -> Result<String, String> {
+    let answer = db.run(script, &Parameters::new()).map_err(|error| error.to_string())?;
+    let rows: Vec<String> = answer.rows().map(|row| Value::List(row).to_string()).collect();
+    Ok(rows.join(" "))
+}
+
+fn make(db: &Database) {
+    for at in 0..RELATIONS {
+        ask(db, &format!(":create r{at} {{k: Int => v: Int}}")).unwrap();
+        ask(db, &format!("?[k, v] <- [[{at}, 7]] :put r{at} {{k => v}}")).unwrap();
+    }
+}
+
+fn check(db: &Database) {
+    for at in 0..RELATIONS {
+        assert_eq!(ask(db, &format!("?[k, v] := *r{at}[k, v]")).unwrap(), format!("[{at}, 7]"));
+    }
+}
+
+/// Runs the test `name` again, in a process of its own with [`LIMIT`] descriptors; true in that process.
+fn is_limited(name: &str) -> bool {
+    if std::env::var_os("QUIPU_FEW_DESCRIPTORS").is_some() {
+        return true;
+    }
+    let program = std::env::current_exe().unwrap();
+    let line = format!("ulimit -n {LIMIT}; exec \"$0\" --exact {name} --nocapture");
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(line).arg(program).env("QUIPU_FEW_DESCRIPTORS", "1");
+    let output = shell.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("1 passed"), "{said}");
+    false
+}
+
+/// With more tables than descriptors writing failed, and then nothing could open the database.
+#[test]
+fn more_tables_than_descriptors_are_written_read_and_opened_again() {
+    if !is_limited("more_tables_than_descriptors_are_written_read_and_opened_again") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let before = open_files();
+    let db = Database::open(&path, options()).unwrap();
+    make(&db);
+    db.flush().unwrap();
+    let tables = std::fs::read_dir(path.join("tables")).unwrap().count();
+    assert!(tables > LIMIT, "{tables}");
+    check(&db);
+    assert!(open_files() < LIMIT / 2, "{} are open", open_files());
+    // Whatever lives on, closing gives them back.
+    let held = db.store().snapshot();
+    db.close().unwrap();
+    assert!(open_files() <= before + 4, "{} are open, there were {before}", open_files());
+    drop(held);
+    let db = Database::open(&path, options()).unwrap();
+    check(&db);
+    db.compact().unwrap();
+    check(&db);
+    db.close().unwrap();
+}
+
+/// Nothing is poisoned, and nothing lost, by a flush that finds no descriptor.
+#[test]
+fn a_flush_without_descriptors_is_an_error_that_passes() {
+    if !is_limited("a_flush_without_descriptors_is_an_error_that_passes") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let db = Database::open(&path, options()).unwrap();
+    make(&db);
+    let hog = |left: usize| {
+        let mut files = Vec::new();
+        while let Ok(file) = File::open("/dev/null") {
+            files.push(file);
+        }
+        files.truncate(files.len() - left);
+        files
+    };
+    for left in 0..4 {
+        let files = hog(left);
+        let flushed = db.flush();
+        drop(files);
+        if let Err(error) = flushed {
+            assert!(error.to_string().contains("Too many open files"), "{left} left: {error}");
+        }
+        ask(&db, &format!("?[k, v] <- [[{left}, 7]] :put r{left} {{k => v}}")).unwrap();
+        check(&db);
+    }
+    assert!(db.flush().is_ok());
+    let strays = std::fs::read_dir(path.join("tables")).unwrap().count();
+    check(&db);
+    db.close().unwrap();
+    let db = Database::open(Path::new(&path), options()).unwrap();
+    check(&db);
+    assert_eq!(std::fs::read_dir(path.join("tables")).unwrap().count(), strays, "strays were left");
+    db.close().unwrap();
+}
