@@ -27,7 +27,7 @@ impl Ground {
         let db = Database::open(at("db"), options()).unwrap();
         let graph = db.graph("roads", GraphOptions::default()).unwrap();
         graph.upsert_many(&[1, 2, 3], &[2, 3, 4], None).unwrap();
-        db.backup(&at("bk"), &BackupOptions::default(), &|_, _| true).unwrap();
+        db.backup(at("bk"), &BackupOptions::default(), &|_, _| true).unwrap();
         Database::open(at("second"), options()).unwrap().close().unwrap();
         fs::create_dir(at("other")).unwrap();
         Self { folder, db }
@@ -80,14 +80,14 @@ const FOLDERS: [Writer; 5] = [
     }),
     ("restore", |ground, path| {
         let options = RestoreOptions::default();
-        quipu::restore(&ground.at("bk"), path, options, &|_, _| true).map(drop)
+        quipu::restore(ground.at("bk"), path, options, &|_, _| true).map(drop)
     }),
     ("replacing restore", |ground, path| {
         let options = RestoreOptions { replace: true };
-        quipu::restore(&ground.at("bk"), path, options, &|_, _| true).map(drop)
+        quipu::restore(ground.at("bk"), path, options, &|_, _| true).map(drop)
     }),
     ("repair", |ground, path| {
-        quipu::repair(&ground.at("second"), path, Options::default(), &|_, _| true).map(drop)
+        quipu::repair(ground.at("second"), path, Options::default(), &|_, _| true).map(drop)
     }),
 ];
 
@@ -205,7 +205,7 @@ fn what_is_no_folder_is_no_place_for_a_database() {
     let opened = Database::open(ground.at("file"), Options::default()).map(drop);
     assert_eq!(opened.unwrap_err().kind(), ErrorKind::InvalidInput);
     let options = BackupOptions { earlier: Some(ground.at("file")), ..BackupOptions::default() };
-    let made = ground.db.backup(&ground.at("x"), &options, &|_, _| true);
+    let made = ground.db.backup(ground.at("x"), &options, &|_, _| true);
     assert_eq!(made.unwrap_err().kind(), ErrorKind::InvalidInput);
     assert!(ground.everything() == before);
 }
@@ -243,7 +243,7 @@ fn new_databases_are_private_and_replaced_ones_keep_their_mode_and_owner() {
     }
     let before = fs::metadata(&second).unwrap();
     let options = RestoreOptions { replace: true };
-    quipu::restore(&ground.at("bk"), &second, options, &|_, _| true).unwrap();
+    quipu::restore(ground.at("bk"), &second, options, &|_, _| true).unwrap();
     assert_eq!((mode(&second), mode(&second.join("CURRENT"))), (0o751, 0o640));
     for path in [&second, &second.join("tables"), &second.join("CURRENT")] {
         let after = fs::metadata(path).unwrap();
@@ -260,7 +260,7 @@ fn a_restore_into_an_empty_folder_leaves_the_folder_itself() {
     let target = ground.at("other");
     let before = fs::metadata(&target).unwrap();
     let options = RestoreOptions::default();
-    quipu::restore(&ground.at("bk"), &target, options, &|_, _| true).unwrap();
+    quipu::restore(ground.at("bk"), &target, options, &|_, _| true).unwrap();
     // Whoever works in that folder still does.
     assert_eq!(fs::metadata(&target).unwrap().ino(), before.ino());
     let db = Database::open(&target, Options::default()).unwrap();
