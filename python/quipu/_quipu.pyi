@@ -1601,8 +1601,8 @@ class Relation:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
-class Result(Sequence[tuple[Any, ...]]):
-    """Rows with named columns that a script answered, as of the moment it ran; a sequence of tuples.
+class Result:
+    """Rows with named columns that a script answered, as of the moment it ran; it behaves as a sequence of tuples.
 
     Rows hold plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``list`` (vectors too),
     ``UUID``, what :func:`json.loads` makes of Json, and ``(microseconds, asserted)`` for a Validity.
@@ -1642,7 +1642,6 @@ class Result(Sequence[tuple[Any, ...]]):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
     def __reversed__(self) -> Iterator[tuple[Any, ...]]: ...
-    def __contains__(self, value: object, /) -> bool: ...
     def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
         """Return the number of the first row that is equal.
 

@@ -10,46 +10,60 @@
 
 use std::cell::Cell;
 
-/// Bytes of stack that this thread has left, less what its guard takes; `usize::MAX` where nobody knows.
+/// Bytes of stack that this thread has left, less what its guard takes; `usize::MAX` where nobody knows, as on the stack of a coroutine.
 #[must_use]
 pub fn stack_left_bytes() -> usize {
     thread_local! {
-        static LOWEST: Cell<Option<usize>> = const { Cell::new(None) };
+        static STACK: Cell<Option<Stack>> = const { Cell::new(None) };
     }
     let here = 0_u8;
-    let lowest = LOWEST.get().unwrap_or_else(|| {
-        let lowest = lowest();
-        LOWEST.set(Some(lowest));
-        lowest
+    let stack = STACK.get().unwrap_or_else(|| {
+        let stack = stack();
+        STACK.set(Some(stack));
+        stack
     });
-    match lowest {
-        0 => usize::MAX,
-        lowest => std::ptr::from_ref(&here).addr().saturating_sub(lowest),
+    let here = std::ptr::from_ref(&here).addr();
+    if (stack.lowest..stack.end).contains(&here) {
+        here.saturating_sub(stack.lowest + stack.guard_bytes)
+    } else {
+        usize::MAX
     }
 }
 
-/// The lowest address of this thread's stack that is no guard; 0 where nobody knows.
+/// Where a thread's stack lies; empty where nobody knows.
+#[derive(Clone, Copy, Default)]
+struct Stack {
+    lowest: usize,
+    end: usize,
+    /// At its lowest addresses.
+    guard_bytes: usize,
+}
+
 #[cfg(target_os = "linux")]
-fn lowest() -> usize {
+fn stack() -> Stack {
     let mut attributes = std::mem::MaybeUninit::uninit();
     let (mut lowest, mut stack_bytes, mut guard_bytes) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: the first call fills the attributes, which the others read and the last one frees.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
-            return 0;
+            return Stack::default();
         }
         let attributes = attributes.assume_init_mut();
         let is_known = libc::pthread_attr_getstack(attributes, &mut lowest, &mut stack_bytes) == 0
             && libc::pthread_attr_getguardsize(attributes, &mut guard_bytes) == 0;
         libc::pthread_attr_destroy(attributes);
         // Some versions of glibc count the guard as a part of the stack, some do not.
-        if is_known { lowest.addr() + guard_bytes } else { 0 }
+        if !is_known {
+            return Stack::default();
+        }
+        let lowest = lowest.addr();
+        Stack { lowest, end: lowest + stack_bytes, guard_bytes }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn lowest() -> usize {
-    0
+fn stack() -> Stack {
+    Stack::default()
 }
 
 #[cfg(all(test, target_os = "linux"))]

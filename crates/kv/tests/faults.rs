@@ -234,7 +234,8 @@ fn after_a_failed_sync_and_an_opening_without_a_reboot_a_power_cut_takes_nothing
             };
             match durability {
                 Durability::Sync => cut(&kept),
-                _ => cut(&[unflushed, kept.clone()].concat()),
+                // The creation of keyspaces is as durable as a commit.
+                _ => cut(&[unflushed, kept.clone(), [common::State::default()]].concat()),
             }
             run(&kv, Step::Flush).unwrap();
             cut(&kept);

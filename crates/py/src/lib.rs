@@ -61,8 +61,6 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<relation::Relation>()?;
     module.add_class::<relation::Column>()?;
     module.add_class::<result::Answer>()?;
-    let sequence = module.py().import("collections.abc")?.getattr("Sequence")?;
-    sequence.call_method1("register", (module.py().get_type::<result::Answer>(),))?;
     module.add_class::<result_stream::ResultStream>()?;
     module.add_class::<table::TableStream>()?;
     module.add_class::<transaction::Transaction>()?;

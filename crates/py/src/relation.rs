@@ -13,7 +13,10 @@ use py_guard::guarded;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
-use quipu::{AnswerColumn, ChangeKind, ColumnOf, ErrorKind, Frame, RunOptions, Type, VectorKind};
+use quipu::{
+    AnswerColumn, ChangeKind, ColumnOf, ErrorKind, Frame, RunOptions, Series, Type, Value,
+    VectorKind,
+};
 use std::sync::Arc;
 
 /// Rows of a batch of a stream.
@@ -143,6 +146,7 @@ fn type_of(of: &DataType, name: &str) -> PyResult<Type> {
                 _ => Type::List(Box::new(item_type(item, name)?), Some(len)),
             }
         }
+        DataType::Struct(fields) if quipu::are_validity_fields(fields) => Type::Validity,
         DataType::Struct(_) => Type::Json,
         other => {
             let what = format!("column `{name}` is of the Arrow type {other}");
@@ -173,12 +177,12 @@ fn arrow_type(of: &Type) -> Option<DataType> {
             };
             DataType::FixedSizeList(Arc::new(Field::new("item", float, true)), *len as i32)
         }
-        Type::List(item, _) => match item.without_null() {
-            Type::Bool | Type::Int | Type::Float | Type::String => {
-                DataType::List(Arc::new(Field::new("item", arrow_type(item)?, true)))
-            }
-            _ => DataType::Utf8,
-        },
+        // As a script's answer has them.
+        Type::List(..) | Type::Validity => {
+            let none = Series::from(Vec::<Value>::new());
+            let column = AnswerColumn::of(none, of).into_arrow(0);
+            column.map_or(DataType::Utf8, |none| none.data_type().clone())
+        }
         _ => DataType::Utf8,
     })
 }

@@ -243,14 +243,14 @@ pub fn arrow_field(name: &str, of: DataType, is_json: bool) -> Field {
 }
 
 /// The fields of what is a `Validity` in Quipu.
-#[must_use]
-pub(crate) fn validity_fields() -> Fields {
+fn validity_fields() -> Fields {
     let field = |name, of| Field::new(name, of, false);
     Fields::from(vec![field("microseconds", DataType::Int64), field("asserted", DataType::Boolean)])
 }
 
 /// Whether a struct of these fields is a `Validity` in Quipu.
-pub(crate) fn are_validity_fields(fields: &Fields) -> bool {
+#[must_use]
+pub fn are_validity_fields(fields: &Fields) -> bool {
     let of = |fields: &Fields| -> Vec<_> {
         fields.iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
     };

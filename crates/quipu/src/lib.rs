@@ -42,7 +42,7 @@ mod stream;
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
 pub use answer::{Answer, AnswerColumn, AnswerValues};
-pub use answer_arrow::{ArrowParts, ParquetParts, arrow_field, is_json_field};
+pub use answer_arrow::{ArrowParts, ParquetParts, are_validity_fields, arrow_field, is_json_field};
 pub use backup::{
     BackupOptions, BackupReport, RestoreOptions, RestoreReport, remove_database, restore,
 };

@@ -575,9 +575,9 @@ fn a_table_cut_short_anywhere_is_corruption() {
 fn a_table_cut_short_while_it_is_open_is_corruption() {
     // On a real file: one in memory keeps its bytes for those who have it open.
     let folder = tempfile::tempdir().unwrap();
-    let mut context = context(1 << 20);
-    context.env = Arc::new(env::RealEnv::new(env::RealOptions::default()));
-    context.folders = vec![folder.path().to_owned()];
+    let env = Arc::new(env::RealEnv::new(env::RealOptions::default()));
+    let (cache, folders) = (Arc::new(BlockCache::new(1 << 20)), vec![folder.path().to_owned()]);
+    let context = Context::new(env, cache, folders, TreeOptions::default(), false, 1);
     let (shape, rows) = edges(100, 5);
     let meta = build(&context, &shape, &rows, &How::default());
     let table = Table::open(&context, &meta, &shape).unwrap();
