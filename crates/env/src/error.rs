@@ -40,6 +40,9 @@ pub enum EnvError {
         /// The process that used it.
         here: u32,
     },
+    /// A file was to be read again whose owner has closed its files meanwhile.
+    #[error("the database is closed")]
+    Closed,
     /// The folder is not the one any more that was opened, so nothing is created or removed in it.
     #[error(
         "cannot {operation} {}: the folder {} {what} since it was opened; close the database, \
@@ -72,7 +75,7 @@ impl EnvError {
         match self {
             Self::Io { source, .. } => source.kind(),
             Self::Locked { .. } => io::ErrorKind::WouldBlock,
-            Self::Forked { .. } | Self::Moved { .. } => io::ErrorKind::Other,
+            Self::Forked { .. } | Self::Closed | Self::Moved { .. } => io::ErrorKind::Other,
         }
     }
 

@@ -37,6 +37,7 @@ pub(crate) fn env_error(error: EnvError) -> Error {
     match &error {
         EnvError::Locked { .. } => Error::caused(ErrorKind::Locked, error),
         EnvError::Forked { .. } => Error::caused(ErrorKind::Forked, error),
+        EnvError::Closed => Error::caused(ErrorKind::InvalidInput, error),
         _ => Error::caused(ErrorKind::Io, error),
     }
 }

@@ -176,8 +176,7 @@ impl TableFile {
             return Ok(open);
         }
         if files.closed.load(Ordering::Acquire) {
-            let error = std::io::Error::other("the database was closed");
-            return Err(EnvError::io("read", &slot.path, error));
+            return Err(EnvError::Closed);
         }
         let open = || files.env.open_read(&slot.path, slot.options);
         let opened = match open() {
@@ -343,8 +342,8 @@ mod tests {
         files.close();
         assert!(files.is_empty());
         for file in held {
-            let error = file.read_at(&mut [0; 4], 0).unwrap_err().to_string();
-            assert!(error.contains("was closed"), "{error}");
+            let error = file.read_at(&mut [0; 4], 0).unwrap_err();
+            assert!(matches!(error, EnvError::Closed), "{error}");
         }
         assert!(files.is_empty());
     }
