@@ -9,21 +9,19 @@
 //! 1. A rule is a set. It is unfolded where its body gives each of its rows once, or where one rule reads it alone and gives a set itself: otherwise a
 //!    count would change, or a join would find the same row again and again.
 //! 2. Nothing that can fail moves, so that no value meets an expression that it did not meet before.
-//! 3. A body that is unfolded has at most [`LITERALS_MAX`] literals: each of a long chain of rules would hold all conditions of those before it.
-//! 4. A rule that is read several times is unfolded only if it keeps all rows of its relation but those that equalities choose: anything else would be
-//!    computed several times.
+//! 3. A body that is unfolded has at most [`LITERALS_MAX`] literals: each of a long chain of rules
+//!    would hold all conditions of those before it.
+//! 4. A rule that is read several times is unfolded only if it keeps all rows of its relation but
+//!    those that equalities choose: anything else would be computed several times.
 
 use crate::catalog::RelationInfo;
-use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
+use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::push::uses;
 use crate::stratify::components_of;
 use crate::unequal::are_unequal;
 use hashbrown::HashMap;
 use model::{Type, Value};
-
-/// Literals of a body that is unfolded, at most. More is a rule of its own well enough.
-const LITERALS_MAX: usize = 64;
 
 /// Unfolds whatever can be, from the rules that read stored relations to the entry.
 pub(crate) fn inline(program: &mut Program, infos: &[RelationInfo]) {

@@ -29,6 +29,10 @@ pub struct Program {
     pub parameters: Vec<String>,
 }
 
+/// Maximum literals of a body that other rules' literals or conditions move into. Without a bound a
+/// long chain of rules would accumulate all conditions of its predecessors in each rule.
+pub(crate) const LITERALS_MAX: usize = 64;
+
 impl Program {
     /// Of each predicate the numbers of its rules, ascending.
     #[must_use]

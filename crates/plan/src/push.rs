@@ -7,23 +7,23 @@
 //!
 //! # Invariants
 //! 1. Only into a rule that one atom reads, so that nobody misses the rows that are gone.
-//! 2. Only as long as bodies have no more than [`LITERALS_MAX`] literals: in a long chain of rules each condition would move from rule to rule to its end.
+//! 2. Only as long as bodies have no more than [`LITERALS_MAX`] literals: in a long chain of rules
+//!    each condition would move from rule to rule to its end.
 //! 3. Only conditions on a column that is not aggregated: a group is there whole or not at all.
-//! 4. What fails for some values is tried of no row of which it was not tried before. `==` never fails. `<` and its kind do where values have no common
-//!    order, and `starts_with` where one is no text, so they move only from a body whose one positive atom reads the rule, past nothing that may keep
-//!    rows from them, to the end of bodies whose one positive atom binds all that comes before: the rows of one are then the rows of the other.
+//! 4. What fails for some values is tried of no row of which it was not tried before. `==` never
+//!    fails. `<` and its kind do where values have no common order, and `starts_with` where one is
+//!    no text, so they move only from a body whose one positive atom reads the rule, past nothing
+//!    that may keep rows from them, to the end of bodies whose one positive atom binds all that
+//!    comes before: the rows of one are then the rows of the other.
 
 use crate::bounds::{comparison, each_conjunct};
-use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::ir::{Expr, LITERALS_MAX, Literal, PredicateKind, Program, Rule, Source, Var};
 use crate::resolve::call;
 use crate::stratify::components_of;
 use syntax::Span;
 
 /// Comparisons that fail for some values: those that have no common order, and what is no text.
 const FAILING: &[&str] = &["gt", "ge", "lt", "le", "starts_with"];
-
-/// Literals that a body has at most when conditions have moved into it.
-const LITERALS_MAX: usize = 64;
 
 /// Moves all that can be moved, from the entry on.
 pub(crate) fn push(program: &mut Program) {
