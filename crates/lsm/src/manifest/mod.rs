@@ -12,7 +12,8 @@
 //! 3. `CURRENT` also says how long the file was when the last edit was acknowledged, so that damage to such
 //!    an edit is never taken for an append that a crash cut short. It is replaced after the record is
 //!    synced and before [`Manifest::append`] returns; a power cut may take the replacement back, never the record.
-//!    What [`Manifest::append_unsynced`] wrote counts after a crash only as far as it is found, in order and without a gap.
+//!    What [`Manifest::append_unsynced`] wrote counts after a crash only as far as it is found, in
+//!    order and without a gap.
 //! 4. After a failed write or sync nothing more is appended.
 //! 5. Bytes count as acknowledged only after a sync of them succeeded in the life that wrote them. What an opening finds
 //!    behind them may live in the page cache alone, and a sync would not help: after one that failed, Linux holds the
@@ -190,19 +191,22 @@ impl Manifest {
         Ok(())
     }
 
-    /// As [`Manifest::append`], but a power cut may take the edit back, with all that come behind it, until [`Manifest::sync`] or
-    /// the next [`Manifest::append`] returns. A killed process does not.
+    /// As [`Manifest::append`], but a power cut may take the edit back, with all that come behind
+    /// it, until [`Manifest::sync`] or the next [`Manifest::append`] returns. A killed process does
+    /// not.
     ///
     /// # Errors
     /// As [`Manifest::append`].
     pub fn append_unsynced(&mut self, edit: &VersionEdit) -> Result<()> {
         self.check()?;
         let at = self.file.len_bytes();
-        let mut bytes = edit.encode();
-        if self.synced_bytes < at {
-            let edit = VersionEdit { synced_bytes: Some(self.synced_bytes), ..edit.clone() };
-            bytes = edit.encode();
-        }
+        let bytes = match self.is_synced() {
+            true => edit.encode(),
+            false => {
+                let synced_bytes = Some(self.synced_bytes);
+                VersionEdit { synced_bytes, ..edit.clone() }.encode()
+            }
+        };
         let mut record = Vec::new();
         log::put_record(&mut record, at, &bytes)
             .ok_or_else(|| Error::Invalid("a version edit is longer than 4 GiB".into()))?;
