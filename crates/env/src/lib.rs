@@ -41,7 +41,7 @@ pub use pauses::Pauses;
 #[cfg(unix)]
 pub use real::{Output, RealEnv, RealOptions};
 pub use scoped::scoped;
-pub use stack::stack_left_bytes;
+pub use stack::{stack_left_bytes, stack_range};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -386,8 +386,8 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// No permission, or a file in the way.
     fn create_folder(&self, folder: &Path) -> Result<()>;
 
-    /// As [`Env::create_folder`], but into a new folder nobody looks but its owner (mode 0700), where the environment has
-    /// owners. Its parents are as usual.
+    /// As [`Env::create_folder`], but into a new folder nobody looks but its owner (mode 0700),
+    /// where the environment has owners. Its parents are as usual.
     ///
     /// # Errors
     /// As [`Env::create_folder`].
@@ -395,10 +395,12 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         self.create_folder(folder)
     }
 
-    /// Gives the file or folder `to` the owner, the group and the mode of `from`, where the environment has any.
+    /// Gives the file or folder `to` the owner, the group and the mode of `from`, where the
+    /// environment has any.
     ///
     /// # Errors
-    /// `PermissionDenied` where this process may not give it to that owner or group; one of them is missing.
+    /// `PermissionDenied` where this process may not give it to that owner or group; one of them is
+    /// missing.
     fn copy_access(&self, from: &Path, to: &Path) -> Result<()> {
         let _ = (from, to);
         Ok(())
@@ -425,7 +427,8 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// When the kernel does not tell.
     fn free_bytes(&self, folder: &Path) -> Result<u64>;
 
-    /// How many files a database may keep open to read them, so that descriptors are left for others.
+    /// How many files a database may keep open to read them, so that descriptors are left for
+    /// others.
     fn open_files_max(&self) -> usize {
         usize::MAX
     }
@@ -444,8 +447,9 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(path.to_owned())
     }
 
-    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names: links are followed, those at the end of `path`
-    /// too, and folders compared by what they are, not by how they are spelled.
+    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names: links are
+    /// followed, those at the end of `path` too, and folders compared by what they are, not by how
+    /// they are spelled.
     fn is_within(&self, path: &Path, folder: &Path) -> bool {
         path.starts_with(folder)
     }

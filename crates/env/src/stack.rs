@@ -1,16 +1,19 @@
 //! How much of its stack a thread has left.
 //!
-//! # Why it is asked
-//! What nests is walked by functions that call themselves. A program chooses how large its threads' stacks are, some of them 128 KiB, and an overflow ends the
-//! process: so what is too deep for this very thread is refused before it is walked.
+//! # Why
+//! Recursive functions walk nested scripts. Host programs choose the stack sizes of their threads,
+//! as small as 128 KiB, and a stack overflow ends the process. So a script that is too deep for the
+//! current thread is refused before anything walks it.
 //!
 //! # Why unsafe here
-//! The standard library does not say where a stack ends. It is asked once a thread; after that an answer takes some nanoseconds.
+//! The standard library does not say where a stack ends. It is asked once a thread; after that an
+//! answer takes some nanoseconds.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 
-/// Bytes of stack that this thread has left, less what its guard takes; `usize::MAX` where nobody knows, as on the stack of a coroutine.
+/// Bytes of stack that this thread has left, less what its guard takes; `usize::MAX` where nobody
+/// knows, as on the stack of a coroutine.
 #[must_use]
 pub fn stack_left_bytes() -> usize {
     thread_local! {
@@ -28,6 +31,14 @@ pub fn stack_left_bytes() -> usize {
     } else {
         usize::MAX
     }
+}
+
+/// Usable addresses of this thread's stack, above its guard, with exposed provenance; empty where
+/// nobody knows.
+#[must_use]
+pub fn stack_range() -> std::ops::Range<usize> {
+    let stack = stack();
+    stack.lowest + stack.guard_bytes..stack.end
 }
 
 /// Where a thread's stack lies; empty where nobody knows.
@@ -52,11 +63,11 @@ fn stack() -> Stack {
         let is_known = libc::pthread_attr_getstack(attributes, &mut lowest, &mut stack_bytes) == 0
             && libc::pthread_attr_getguardsize(attributes, &mut guard_bytes) == 0;
         libc::pthread_attr_destroy(attributes);
-        // Some versions of glibc count the guard as a part of the stack, some do not.
         if !is_known {
             return Stack::default();
         }
-        let lowest = lowest.addr();
+        // Some versions of glibc count the guard as part of the stack; it is subtracted for all.
+        let lowest = lowest.expose_provenance();
         Stack { lowest, end: lowest + stack_bytes, guard_bytes }
     }
 }

@@ -1,23 +1,29 @@
 //! Python code that the database calls, and the end of the interpreter.
 //!
 //! # What happens at its end
-//! The main thread ends the interpreter while daemon threads and threads of ours still run. Up to Python 3.13 a thread that asks for the interpreter's
-//! lock then is ended by `pthread_exit`, also from within Python code that a rule, a callback or an iterable runs. That unwinds its stack: our frames would give back
-//! a lock that the thread does not hold, which aborts the process, drop objects that nobody may touch any more, or catch what may not be caught.
+//! The main thread ends the interpreter while daemon threads and threads of ours still run. Up to
+//! Python 3.13 a thread that asks for the interpreter's lock then is ended by `pthread_exit`, also
+//! from within Python code that a rule, a callback or an iterable runs. That unwinds its stack: our
+//! frames would give back a lock that the thread does not hold, which aborts the process, drop
+//! objects that nobody may touch any more, or catch what may not be caught.
 //!
 //! # Invariants
-//! 1. Such a thread stands still until the process is gone, before any frame of its stack is left. It holds what it holds: no file is changed
-//!    by it any more, which is what a killed process leaves.
+//! 1. Such a thread stands still until the process is gone, before any frame of its stack is left.
+//!    It holds what it holds: no file is changed by it any more, which is what a killed process
+//!    leaves.
 //! 2. A thread that comes too late to ask for the lock stands still, too.
 //! 3. Nobody waits for such a thread: once the program is at its end, streams do not join theirs.
 //!
 //! # How a thread is kept from unwinding
-//! `pthread_exit` runs the handlers of `pthread_cleanup_push` before it leaves the frames in which they were pushed, which it tells by their addresses. (In C
-//! that is a macro over two functions, which glibc and musl export.) One at the lowest address of the thread's stack is run before the first frame is left.
-//! Where there is no such thing, the first of our frames with something to drop stands still.
+//! `pthread_exit` runs the handlers of `pthread_cleanup_push` before it leaves the frames in which
+//! they were pushed, which it tells by their addresses. (In C that is a macro over two functions,
+//! which glibc and musl export.) One at the lowest address of the thread's stack is run before the
+//! first frame is left. Where there is no such thing, the first of our frames with something to
+//! drop stands still.
 //!
 //! # Why unsafe here
-//! Neither the standard library nor PyO3 has a way to see `pthread_exit`. A call takes some nanoseconds.
+//! Neither the standard library nor PyO3 has a way to see `pthread_exit`. A call takes some
+//! nanoseconds.
 #![allow(unsafe_code)]
 
 use py_guard::guarded;
@@ -31,7 +37,8 @@ fn stand_still() -> ! {
     }
 }
 
-/// Does what Python called. Does not come back where the interpreter ends while Python code works that `work` calls.
+/// Does what Python called. Does not come back where the interpreter ends while Python code works
+/// that `work` calls.
 pub(crate) fn still_at_end<T>(work: impl FnOnce() -> T) -> T {
     let mut standing = Standing::enter();
     let done = work();
@@ -39,7 +46,8 @@ pub(crate) fn still_at_end<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Runs `with` with the interpreter's lock. Does not come back where the interpreter ends meanwhile or has ended.
+/// Runs `with` with the interpreter's lock. Does not come back where the interpreter ends meanwhile
+/// or has ended.
 pub(crate) fn attached<T>(with: impl FnOnce(Python<'_>) -> T) -> T {
     let done = Python::try_attach(|py| still_at_end(|| with(py)));
     done.unwrap_or_else(|| stand_still())
@@ -86,7 +94,7 @@ impl Drop for Standing {
 mod handler {
     use std::cell::Cell;
     use std::ffi::{c_int, c_void};
-    use std::mem::{MaybeUninit, align_of};
+    use std::mem::align_of;
     use std::ptr::null_mut;
 
     /// `struct _pthread_cleanup_buffer`
@@ -135,7 +143,8 @@ mod handler {
             PLACE.set(find().map_or(Place::Nowhere, Place::At));
         }
         if let Place::At(buffer) = PLACE.get() {
-            // SAFETY: the buffer is this thread's alone, and stays in the list until `leave`, on the same thread.
+            // SAFETY: the buffer is this thread's alone, and stays in the list until `leave`, on
+            // the same thread.
             unsafe { _pthread_cleanup_push(buffer, stand_still, null_mut()) };
         }
     }
@@ -146,36 +155,24 @@ mod handler {
         if depth == 0
             && let Place::At(buffer) = PLACE.get()
         {
-            // SAFETY: `enter` pushed it. What was pushed behind it was popped: calls end in the order of a stack.
+            // SAFETY: `enter` pushed it. What was pushed behind it was popped: calls end in the
+            // order of a stack.
             unsafe { _pthread_cleanup_pop(buffer, 0) };
         }
     }
 
-    /// The lowest place of this thread's stack, above its guard. A thread that needs the place for a frame is about to overflow.
+    /// The lowest place of this thread's stack, above its guard. A thread that needs the place for
+    /// a frame is about to overflow.
     fn find() -> Option<*mut Buffer> {
         // SAFETY: both only ask the kernel.
         if unsafe { libc::gettid() == libc::getpid() } {
             // The main thread ends the interpreter.
             return None;
         }
-        let mut attributes = MaybeUninit::uninit();
-        let (mut lowest, mut stack_bytes, mut guard_bytes) = (null_mut(), 0, 0);
-        // SAFETY: the first call fills the attributes, which the others read and the last one frees.
-        let is_known = unsafe {
-            if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
-                return None;
-            }
-            let attributes = attributes.assume_init_mut();
-            let is_known = libc::pthread_attr_getstack(attributes, &mut lowest, &mut stack_bytes)
-                == 0
-                && libc::pthread_attr_getguardsize(attributes, &mut guard_bytes) == 0;
-            libc::pthread_attr_destroy(attributes);
-            is_known
-        };
-        // Some versions of glibc count the guard as a part of the stack, some do not.
-        let from = lowest.cast::<u8>().wrapping_add(guard_bytes);
-        let place = from.wrapping_add(from.align_offset(align_of::<Buffer>()));
-        (is_known && guard_bytes + 2 * size_of::<Buffer>() < stack_bytes).then(|| place.cast())
+        let stack = env::stack_range();
+        let place = stack.start.next_multiple_of(align_of::<Buffer>());
+        (stack.len() > 2 * size_of::<Buffer>())
+            .then(|| std::ptr::with_exposed_provenance_mut(place))
     }
 }
 
