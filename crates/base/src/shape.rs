@@ -15,7 +15,8 @@ pub enum KeyShape {
 /// operator undoes and redoes the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merge {
-    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`). The ends of the range are no numbers, see [`Merge::is_past`].
+    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`). The ends of the range are no numbers,
+    /// see [`Merge::is_past`].
     AddInt,
     /// Adds floats (order-keeping image).
     AddFloat,
@@ -26,11 +27,13 @@ pub enum Merge {
 }
 
 impl Merge {
-    /// The operator applied to an older and a newer word. `None` where what comes out is more than a word holds, or either is past its range
-    /// already: the two are then kept apart, so that later writes may bring the sum back. [`Total`](crate::Total) adds up what is apart.
+    /// Merges an older and a newer operand. Returns `None` if the result does not fit into a word,
+    /// or if an operand is already out of range. The caller then stores both operands, so that
+    /// later writes can bring the sum back into range. [`Total`](crate::Total) adds up such
+    /// operands.
     ///
-    /// Whether `None` comes depends on the two words alone, never on what is made of them: whoever combines some writes of a history sooner or
-    /// later, in whatever groups, comes to the same number, that of floats up to rounding.
+    /// The final sum does not depend on which operands were merged when; sums of floats may differ
+    /// in rounding.
     #[must_use]
     pub fn apply(self, older: u64, newer: u64) -> Option<u64> {
         match self {
@@ -50,8 +53,9 @@ impl Merge {
         }
     }
 
-    /// Whether a word says that a sum of integers is past the range of `i64`, the least word that it is below it. So the ends of the range are no
-    /// numbers. Readers see such words; they are stored in databases of format 3 and earlier that were written before sums were kept apart; there the sum is lost.
+    /// Whether a word marks a sum of integers as out of range: [`u64::MAX`] above it, 0 below it.
+    /// So a counter never holds [`i64::MAX`] or [`i64::MIN`]. Reads return these marks. Only
+    /// databases written by earlier versions store them; those sums are lost.
     #[must_use]
     pub fn is_past(self, word: u64) -> bool {
         self == Self::AddInt && (word == u64::MAX || word == 0)

@@ -1,34 +1,36 @@
-//! What the writes of one merging column come to.
+//! The result of merging all operands of one column.
 //!
 //! # Why wider than a word
-//! A word is what is stored of a sum, so a part of a sum that leaves its range stays in several versions
-//! ([`Merge::apply`]). When a version was flushed must not show in an answer: so all of them are added up in a type that holds any part of the sum,
-//! and the end of it alone is judged.
+//! Storage keeps operands apart whose sum does not fit into a word ([`Merge::apply`]). An answer
+//! must not depend on when a version was flushed. So readers add up operands in a type that holds
+//! every partial sum, and check the range of the final sum only.
 
 use crate::Merge;
 use crate::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 
-/// By how much floats are made smaller, so that no sum of them leaves the range: a power of two, so that nothing but the smallest is rounded.
+/// Scale at which sums of floats cannot overflow. A power of two, so that it rounds subnormal
+/// results only.
 const SHRUNK: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
-/// Writes of one column combined, of any size.
+/// A partial result of any size.
 #[derive(Clone, Copy, Debug)]
 pub enum Total {
-    /// A sum of integers: 2^64 words are less than 2^127. [`i128::MAX`] and [`i128::MIN`] are sums that were lost.
+    /// A sum of integers: 2^64 words add up to less than 2^127. [`i128::MAX`] and [`i128::MIN`]
+    /// mark lost sums.
     Int(i128),
-    /// A sum of floats, and the same of smaller ones.
+    /// A sum of floats, and the scaled sum in case it overflows.
     Float {
-        /// Right where it is finite.
+        /// The sum, valid if finite.
         sum: f64,
-        /// What it is by 2^-64.
+        /// The sum times 2^-64.
         shrunk: f64,
     },
-    /// The least or the greatest.
+    /// The minimum or maximum.
     Word(u64),
 }
 
 impl Total {
-    /// Of one write.
+    /// Starts with the newest operand.
     #[must_use]
     pub fn of(merge: Merge, word: u64) -> Self {
         match merge {
@@ -45,7 +47,7 @@ impl Total {
         }
     }
 
-    /// Combines it with an older write; a sum that was lost stays so.
+    /// Merges the next older operand. A lost sum stays lost.
     pub fn add_older(&mut self, merge: Merge, word: u64) {
         match (self, Self::of(merge, word)) {
             (Self::Int(sum), Self::Int(_)) if *sum == i128::MAX || *sum == i128::MIN => {}
@@ -63,7 +65,8 @@ impl Total {
         }
     }
 
-    /// What is read: for integers past the range the word that says so ([`Merge::is_past`]), for floats past it the infinity.
+    /// The word that a read returns: an out-of-range mark ([`Merge::is_past`]) or an infinity if
+    /// the sum is out of range.
     #[must_use]
     pub fn word(self) -> u64 {
         match self {

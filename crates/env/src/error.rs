@@ -92,7 +92,8 @@ impl EnvError {
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
-    /// Whether the process, or the machine, had no descriptor for one more open file. It passes when others are closed.
+    /// Whether the process, or the machine, had no descriptor for one more open file. It passes
+    /// when others are closed.
     #[must_use]
     pub fn is_out_of_descriptors(&self) -> bool {
         // `EMFILE` and `ENFILE`: the same numbers on Linux, macOS and the BSDs.

@@ -1,4 +1,4 @@
-//! Files that a user named to be written to: what is there, by whatever way it is reached, and what becomes of it.
+//! Output files of every kind, reached directly, through links and through `..`.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 

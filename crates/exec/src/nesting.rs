@@ -1,8 +1,9 @@
 //! How deep a script may nest on this thread.
 //!
 //! # Invariants
-//! 1. What parses, plans or computes a script calls itself at most once for each level of it, and a level takes at most [`LEVEL_BYTES`] of stack. So a
-//!    script that is as deep as is allowed here does not overflow the stack; deeper ones are refused before they are walked, also those that
+//! 1. What parses, plans or computes a script calls itself at most once for each level of it, and a
+//!    level takes at most [`LEVEL_BYTES`] of stack. So a script that is as deep as is allowed here
+//!    does not overflow the stack; deeper ones are refused before they are walked, also those that
 //!    were parsed by a thread with more room.
 
 use syntax::{Diagnostic, Script};
@@ -10,7 +11,8 @@ use syntax::{Diagnostic, Script};
 /// Bytes of stack for what runs a script that does not nest.
 const BASE_BYTES: usize = 64 << 10;
 
-/// Bytes of stack for each level. Frames are larger where the compiler leaves them as they are written.
+/// Bytes of stack for each level. Frames are larger where the compiler leaves them as they are
+/// written.
 const LEVEL_BYTES: usize = if cfg!(debug_assertions) { 4 << 10 } else { 2 << 10 };
 
 /// Levels for which this thread's stack has room.

@@ -13,7 +13,8 @@ pub struct Output {
     pub headers: Vec<String>,
     /// Rows.
     pub rows: usize,
-    /// Where there are no rows that would show them, the types of the columns as far as they are known; else empty.
+    /// Where there are no rows that would show them, the types of the columns as far as they are
+    /// known; else empty.
     pub types: Vec<Option<Type>>,
     cells: OwnedCells,
 }

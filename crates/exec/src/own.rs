@@ -204,7 +204,8 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
     let given = RuleCall { inputs: &inputs, options: &options, go_on: &go_on, add: &add };
     let answer = rule.run(&given);
     let mut made = made.into_inner();
-    // What stopped the query is the cause of what the rule says, unless it says what failed below it.
+    // What stopped the query takes precedence over the rule's own error, unless that one is an
+    // error of the store.
     if let Some(error) = made.failed {
         return Err(error);
     }

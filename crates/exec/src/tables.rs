@@ -1,11 +1,11 @@
 //! The tables of a query's derived relations.
 //!
 //! # Why their bytes are summed as they change
-//! It is asked several times a rule how much a query holds. To add up all tables each time made scripts of many rules take time that grows with
-//! their square.
+//! It is asked several times a rule how much a query holds. To add up all tables each time made
+//! scripts of many rules take time that grows with their square.
 //!
 //! # Invariants
-//! 1. `bytes` is the sum of what the tables take: a table changes by [`Tables::change`] alone.
+//! 1. `bytes` is the total size of the tables. [`Tables::change`] is the only way to change one.
 
 use crate::table::Table;
 use std::ops::Index;

@@ -1,4 +1,5 @@
-//! Scripts of tens of thousands of rules, as programs write them: whatever a rule costs, it costs once.
+//! Scripts of tens of thousands of rules, as programs write them: whatever a rule costs, it costs
+//! once.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Scripts on threads with small stacks: what nests too deep for a thread is an error there, and overflows nothing.
+//! Scripts on threads with small stacks: what nests too deep for a thread is an error there, and
+//! overflows nothing.
 #![allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
 
 mod common;

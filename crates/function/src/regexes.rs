@@ -5,8 +5,9 @@
 //! keeps the few last used; one pattern of a query over a million rows is compiled once.
 //!
 //! # Why compiled in steps
-//! How large a compiled expression becomes is not known before: `^\w{1,128}$` takes some megabytes, for a letter is one of 140,000. So it is tried within a little,
-//! and each further step is asked of the query's memory.
+//! The size of a compiled expression is not known in advance: `^\w{1,128}$` takes some megabytes,
+//! because `\w` covers 140,000 letters. So compilation starts with a small limit, and each larger
+//! one is charged to the query's memory.
 
 use crate::budget::{Growing, ask, bytes_of, reserve};
 use crate::call::Call;
@@ -22,7 +23,8 @@ const KEPT_MAX: usize = 16;
 /// Matches that are taken between two questions for memory.
 const PART_ITEMS: usize = 1024;
 
-/// Bytes within which an expression is compiled, one step after the other. The last is what the crate takes unless it is told otherwise.
+/// Size limits that compilation tries in turn, in bytes. The last one is the default of the crate
+/// `regex`.
 const COMPILED_BYTES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, COMPILED_BYTES_MAX];
 
 /// Most bytes of one compiled expression.
@@ -62,7 +64,7 @@ fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
 
 fn compile(call: Call<'_>, pattern: &str, ambient: &dyn Ambient) -> Result<Kept, Failure> {
     for (step, bytes) in COMPILED_BYTES.into_iter().enumerate() {
-        // Most fit into the first step, of which a thread keeps few.
+        // Most expressions fit into the first limit, and each thread caches few.
         if step > 0 {
             ask(bytes as u64, ambient)?;
         }

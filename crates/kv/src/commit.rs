@@ -275,7 +275,7 @@ impl Inner {
                 .wait_until(&mut || self.has_room() || waits() || self.poison.check().is_err());
             self.poison.check()?;
             if let Some(error) = self.flush_waits.lock().take() {
-                // Whoever comes next finds room, or is told again.
+                // The flush is tried again; the next writer finds room or gets its error.
                 self.queue_flush();
                 if !self.has_room() {
                     return Err(error);
@@ -372,7 +372,8 @@ pub(crate) fn check_shape(table: &TableWrites, entry: &Entry) -> Result<()> {
     ))
 }
 
-/// Whether increments of integers in a table of writes, which may name a key more than once, could be more than a word holds together.
+/// Whether increments of integers in a table of writes, which may name a key more than once, could
+/// be more than a word holds together.
 pub(crate) fn may_pass(table: &TableWrites, entry: &Entry) -> bool {
     let columns = entry.info.shape.values.iter().zip(&table.rows.values);
     let mut sums = columns.filter_map(|column| match column {
@@ -388,7 +389,8 @@ pub(crate) fn may_pass(table: &TableWrites, entry: &Entry) -> bool {
     })
 }
 
-/// Refuses a number, or increments of one key together, that a word does not hold. A key has one version a commit, so these cannot stay apart.
+/// Refuses a number, or increments of one key together, that a word does not hold. A key has one
+/// version a commit, so these cannot stay apart.
 pub(crate) fn check_sums(table: &TableWrites, entry: &Entry) -> Result<()> {
     for (shape, column) in entry.info.shape.values.iter().zip(&table.rows.values) {
         let (base::ColumnShape::Word { merge: Some(merge) }, base::Column::Words(words)) =

@@ -100,8 +100,8 @@ pub(crate) struct Inner {
     pub(crate) released_at: AtomicU64,
     /// Why compaction stopped, if it did; writes go on.
     pub(crate) compaction_error: Mutex<Option<Error>>,
-    /// Why the flush of the sealed generation could not begin, though nothing is broken: the next writer who waits for room is told, and
-    /// it is tried again.
+    /// Why the flush of the sealed generation could not begin, though nothing is broken: the next
+    /// writer who waits for room is told, and it is tried again.
     pub(crate) flush_waits: Mutex<Option<Error>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
     /// The database's folder and those of its tables, until it is closed: all its files are reached from them.
@@ -161,8 +161,9 @@ impl Inner {
         self.with_manifest(|manifest| manifest.append(edit))
     }
 
-    /// Appends an edit that is as durable as a commit. Without `sync` a power cut may take it, with all commits since: they
-    /// come after it in time, and recovery ends the log before the first one that rests on it.
+    /// Appends an edit that is as durable as a commit. Without `sync` a power cut may take it, with
+    /// all commits since: they come after it in time, and recovery ends the log before the first
+    /// one that rests on it.
     pub(crate) fn log_edit_as_commit(&self, edit: &lsm::manifest::VersionEdit) -> Result<()> {
         match self.options.durability {
             Durability::Sync => self.log_edit(edit),
@@ -172,7 +173,8 @@ impl Inner {
         }
     }
 
-    /// Makes durable what [`Inner::log_edit_as_commit`] wrote. Before anything says of commits that they are durable.
+    /// Makes durable what [`Inner::log_edit_as_commit`] wrote. Before anything says of commits that
+    /// they are durable.
     pub(crate) fn sync_manifest(&self) -> Result<()> {
         self.with_manifest(Manifest::sync)
     }

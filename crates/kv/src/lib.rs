@@ -390,7 +390,8 @@ impl Store for Kv {
             _ => inner.poison.check().and_then(|()| inner.flush_all()),
         };
         drop(inner.maintenance.lock());
-        // The log must never call a commit durable whose keyspace is not: where that fails it is left as it is.
+        // The log must never call a commit durable whose keyspace is not: where that fails it is
+        // left as it is.
         let flushed = flushed.and_then(|()| inner.sync_manifest());
         let is_synced = inner.manifest.lock().as_ref().is_some_and(Manifest::is_synced);
         let wal = inner.writer.lock().wal.take().filter(|_| is_synced);

@@ -211,8 +211,8 @@ impl Inner {
             if !is_out_of_descriptors(&error) {
                 return Err(self.poisoned_by(error));
             }
-            // Nothing is lost: no file was there to be written. What was written is given up, and written again when there are
-            // descriptors again.
+            // Nothing is lost: no file was there to be written. What was written is given up, and
+            // written again when there are descriptors again.
             for added in flushed.iter().flat_map(|(_, done)| &done.edit.added) {
                 self.context.table_leaves(&added.meta);
                 let _ = self.env.remove(&self.context.table_path(added.meta.id, added.meta.folder));

@@ -440,8 +440,9 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
                     return Err(damaged(format!("commit {seq} follows commit {last_seq}")).into());
                 }
                 Replayed::Seq(seq) => last_seq = last_seq.max(seq),
-                // A keyspace is in the manifest before the first commit to it is logged, but under `os` and `none` not synced:
-                // a power cut may have taken it, and then what lies behind it too.
+                // A keyspace is in the manifest before the first commit to it is logged, but under
+                // `os` and `none` not synced: a power cut may have taken it, and then what lies
+                // behind it too.
                 Replayed::Ahead => {
                     let what = "a commit to a keyspace that the manifest does not know";
                     return Ok(Replay::EndBefore(what.to_owned()));

@@ -1,8 +1,10 @@
-//! Paths that the user names for a backup, a restore, a repair or an export: what must not be there.
+//! Paths that the user names for a backup, a restore, a repair or an export: what must not be
+//! there.
 //!
 //! # Why every database above counts, and not only the one that is open
-//! A file that is put among the tables of a database, or into a backup, is removed or taken for damage by whoever opens it next. Nobody
-//! means to do that; a path with `..` or a link in it leads there by mistake.
+//! A file that is put among the tables of a database, or into a backup, is removed or taken for
+//! damage by whoever opens it next. Nobody means to do that; a path with `..` or a link in it leads
+//! there by mistake.
 
 use crate::open::{TABLES, WAL};
 use env::Env;
@@ -10,8 +12,8 @@ use lsm::manifest::CURRENT;
 use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
 
-/// The database or the backup in whose folder a file at `path` would lie, at any depth. The links of `path` are followed already;
-/// `exists` says what is there.
+/// The database or the backup in whose folder a file at `path` would lie, at any depth. The links
+/// of `path` are followed already; `exists` says what is there.
 #[must_use]
 pub fn database_around(path: &Path, exists: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let is_one =

@@ -8,8 +8,9 @@
 //! 2. At any moment either the old database or the new one is whole, under the target's name or under one
 //!    that [`finish_interrupted`] knows; each renaming is durable before the next.
 //! 3. All of it happens under `TARGET.restore-lock`, which goes when its holder ends.
-//! 4. A database that is replaced leaves its mode, owner and group to the new one, folders and files. An empty folder stays the folder
-//!    that it is (somebody's working folder, say): the files are moved into it, `CURRENT` last.
+//! 4. A database that is replaced leaves its mode, owner and group to the new one, folders and
+//!    files. An empty folder stays the folder that it is (somebody's working folder, say): the
+//!    files are moved into it, `CURRENT` last.
 //!
 //! # Names beside the target
 //! | name | what it is | without a target |
@@ -313,8 +314,8 @@ impl Places {
         Ok(())
     }
 
-    /// Moves the finished new database into the target, an empty folder. Until `CURRENT` is there it is no database, and its mark
-    /// says that a restore may empty it.
+    /// Moves the finished new database into the target, an empty folder. Until `CURRENT` is there
+    /// it is no database, and its mark says that a restore may empty it.
     fn move_into(&self, env: &dyn Env) -> Result<()> {
         self.put_mark(env, &self.target)?;
         for inner in [TABLES, WAL] {
@@ -427,7 +428,8 @@ impl Places {
     }
 }
 
-/// The lock of a restore. Its file goes with it: while it is held still, so that nobody's lock is removed but its own.
+/// The lock of a restore. Its file goes with it: while it is held still, so that nobody's lock is
+/// removed but its own.
 struct RestoreLock<'a> {
     env: &'a dyn Env,
     path: PathBuf,
@@ -486,7 +488,8 @@ fn clear(env: &dyn Env, folder: &Path) {
     remove_database(env, folder, true);
 }
 
-/// Gives the files and folders of a new database the owner, the group and the mode of those that it replaces.
+/// Gives the files and folders of a new database the owner, the group and the mode of those that it
+/// replaces.
 fn keep_access(env: &dyn Env, old: &Path, new: &Path) -> Result<()> {
     let copy = |from: &Path, to: &Path| env.copy_access(from, to).map_err(env_error);
     let file = old.join(CURRENT);

@@ -1,8 +1,8 @@
 //! The live keyspaces: one tree each, found by number or name without a lock.
 //!
 //! # Why in chunks
-//! Each change makes a new list, because readers hold the old one. There may be ten thousand keyspaces, and a change of one
-//! must not copy all: it copies a chunk, and the list of chunks.
+//! Each change makes a new list, because readers hold the old one. There may be ten thousand
+//! keyspaces, and a change of one must not copy all: it copies a chunk, and the list of chunks.
 
 use base::KeyspaceId;
 use lsm::tree::Tree;

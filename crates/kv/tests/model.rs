@@ -53,7 +53,8 @@ enum Op {
 
 fn rows(max: usize) -> impl Strategy<Value = Vec<Row>> {
     let bytes = prop::option::of(prop::collection::vec(any::<u8>(), 0..12));
-    // Little mostly; else so much that two are more than a word holds, and a third may bring the sum back.
+    // Little mostly; else so much that two are more than a word holds, and a third may bring the
+    // sum back.
     let much = prop_oneof![Just(i64::MAX - 1), Just(i64::MIN + 1), Just(1 << 62), Just(-1 << 62)];
     let word = prop_oneof![12 => -50_i64..50, 1 => much].prop_map(int_to_word);
     let row = (0..KEYS, 0..3_u8, prop::option::of(word), bytes)
@@ -289,7 +290,8 @@ fn rows_of(batch: &Batch, keys: bool) -> Vec<(Option<Key>, Values)> {
         .collect()
 }
 
-/// Whether both did it; else both refused it for one reason: another won, or no word holds what is added to a key.
+/// Whether both did it; else both refused it for one reason: another won, or no word holds what is
+/// added to a key.
 fn same<T>(engine: store::Result<T>, model: store::Result<T>) -> bool {
     let kind = |result: store::Result<T>| result.map(drop).map_err(|error| error.kind());
     let (engine, model) = (kind(engine), kind(model));

@@ -104,7 +104,8 @@ impl Context {
         }
     }
 
-    /// For the process that alone removes tables: their files may be closed and opened again while they are held.
+    /// For the process that alone removes tables: their files may be closed and opened again while
+    /// they are held.
     #[must_use]
     pub fn with_names_that_stay(self) -> Self {
         Self { names_stay: true, ..self }

@@ -14,7 +14,8 @@ pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
     rule.head.iter().map(of).collect()
 }
 
-/// The types of the columns of a program's result, as far as they are known: those that all its rules say.
+/// The types of the columns of a program's result, as far as they are known: those that all its
+/// rules say.
 #[must_use]
 pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
     let (program, entry) = (&plan.program, plan.program.entry);

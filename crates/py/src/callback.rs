@@ -6,8 +6,9 @@ use crate::relations::rows;
 use pyo3::prelude::*;
 use quipu::Changed;
 
-/// What calls `callback` with `"Put"` or `"Rm"`, the new rows and the old ones. The change is committed, whatever it raises: that goes to
-/// `sys.unraisablehook`, but an exit to who made the change.
+/// What calls `callback` with `"Put"` or `"Rm"`, the new rows and the old ones. The change is
+/// committed, whatever it raises: that goes to `sys.unraisablehook`, but an exit to who made the
+/// change.
 pub(crate) fn told(callback: Py<PyAny>) -> impl Fn(&Changed) + Send + Sync {
     move |changed| {
         attached(|py| {

@@ -25,7 +25,8 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// The exception for an error of the database: an exit that it comes of is raised as it was, any other exception is the cause of ours.
+/// The exception for an error of the database: an exit that it comes of is raised as it was, any
+/// other exception is the cause of ours.
 pub(crate) fn raise(error: Error) -> PyErr {
     attached(|py| {
         let raised = Raised::of(&error).map(|Raised(raised)| raised.clone_ref(py));

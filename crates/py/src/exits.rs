@@ -1,14 +1,17 @@
 //! Exceptions that nothing holds back: Ctrl-C, `sys.exit()` and whatever else is no `Exception`.
 //!
 //! # Why they are no errors of a script
-//! Who raises `KeyboardInterrupt` or `SystemExit` wants the program to end. As a mistake of the script it could be ignored by `%ignore_error`, and the
-//! script would go on and commit. So such an exception ends the script, whose changes are rolled back, and reaches the caller as it was raised.
+//! Who raises `KeyboardInterrupt` or `SystemExit` wants the program to end. As a mistake of the
+//! script it could be ignored by `%ignore_error`, and the script would go on and commit. So such an
+//! exception ends the script, whose changes are rolled back, and reaches the caller as it was
+//! raised.
 //!
 //! # Invariants
-//! 1. What Python code raises on the way to an error of the database is kept in it as [`Raised`]: as the exception itself where it is an exit,
-//!    else as the `__cause__` of ours.
-//! 2. What has nobody to go to where it was raised (a callback tells of what is committed already) waits on its thread and is raised by the call in which it
-//!    came: [`OrRaise`](crate::error::OrRaise) looks.
+//! 1. What Python code raises on the way to an error of the database is kept in it as [`Raised`]:
+//!    as the exception itself where it is an exit, else as the `__cause__` of ours.
+//! 2. What has nobody to go to where it was raised (a callback tells of what is committed already)
+//!    waits on its thread and is raised by the call in which it came:
+//!    [`OrRaise`](crate::error::OrRaise) looks.
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;

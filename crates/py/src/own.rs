@@ -117,7 +117,8 @@ impl Accumulate for State {
     }
 }
 
-/// An exception as a script tells it. One of the database's own that is no mistake of the function keeps its class, and an exit ends the script.
+/// An exception as a script tells it. One of the database's own that is no mistake of the function
+/// keeps its class, and an exit ends the script.
 fn failure(py: Python<'_>, error: PyErr) -> Failure {
     let value = error.value(py);
     let class = value.get_type().name();

@@ -1,6 +1,7 @@
 //! Seconds to create many relations and graphs one by one, and to open the database again.
 //!
-//! `cargo run --release --example many_relations -p quipu -- FOLDER [COUNT]`: FOLDER is made anew. Durability `os`.
+//! `cargo run --release --example many_relations -p quipu -- FOLDER [COUNT]`: FOLDER is made anew.
+//! Durability `os`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a measurement reads clocks and files
 
 use quipu::{Database, Durability, GraphOptions, Options, Parameters};

@@ -58,7 +58,8 @@ pub enum AnswerValues {
     List(Vec<u64>, Box<AnswerColumn>),
     /// JSON, as text.
     Json(BytesColumn),
-    /// Times of a relation's history: microseconds since 1970-01-01 UTC, and whether the row holds from then on.
+    /// Times of a relation's history: microseconds since 1970-01-01 UTC, and whether the row holds
+    /// from then on.
     Validity(Vec<i64>, Vec<bool>),
     /// Anything else, as literals of the language.
     Literal(BytesColumn),

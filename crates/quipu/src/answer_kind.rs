@@ -103,7 +103,8 @@ impl Kind {
 /// Levels of lists within a list that are lists in Arrow, too.
 const ITEM_DEPTH_MAX: u8 = 16;
 
-/// What all items of lists are, but for nulls: lists of lists, so many times, of one kind of values.
+/// What all items of lists are, but for nulls: lists of lists, so many times, of one kind of
+/// values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     lists: u8,

@@ -56,12 +56,14 @@ pub fn in_the_database(path: &Path) -> Error {
     Error::new(ErrorKind::InvalidInput, what)
 }
 
-/// Writes to what the user named: a regular file is replaced once all is written, and keeps its mode and owner; links are
-/// followed; a named pipe or a character device is written into. See [`env::Output`]. `go_on` is asked while a pipe has no reader.
+/// Writes to what the user named: a regular file is replaced once all is written, and keeps its
+/// mode and owner; links are followed; a named pipe or a character device is written into. See
+/// [`env::Output`]. `go_on` is asked while a pipe has no reader.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] for a folder, a block device, a socket, and for a path in the folder of any database or backup;
-/// [`ErrorKind::Cancelled`]; a failed write, and what `write` returns. A regular file that was there is then as before.
+/// [`ErrorKind::InvalidInput`] for a folder, a block device, a socket, and for a path in the folder
+/// of any database or backup; [`ErrorKind::Cancelled`]; a failed write, and what `write` returns. A
+/// regular file that was there is then as before.
 pub fn write_output<R, E: From<Error>>(
     path: &Path,
     go_on: &dyn Fn() -> bool,

@@ -60,8 +60,9 @@ fn what_is_counted_is_read_at_once_and_kept_whatever_the_durability() {
     }
 }
 
-/// A history of increments past the range and back, with something that moves rows at each of its places: the number is the same, whatever
-/// was flushed, merged, opened again, backed up or restored meanwhile, and one key that is past the range hides no other.
+/// A history of increments past the range and back, with something that moves rows at each of its
+/// places: the number is the same, whatever was flushed, merged, opened again, backed up or
+/// restored meanwhile, and one key that is past the range hides no other.
 #[test]
 fn a_sum_that_leaves_the_range_and_comes_back_is_right_wherever_it_was_flushed() {
     const MOST: i64 = i64::MAX - 1;
@@ -99,7 +100,8 @@ fn a_sum_that_leaves_the_range_and_comes_back_is_right_wherever_it_was_flushed()
     }) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("db");
-        // Each opening and each commit under `sync` waits for the device; the engine's model test has every place, in memory.
+        // Each opening and each commit under `sync` waits for the device; the engine's model test
+        // has every place, in memory.
         let waits = which > 2 || *mode == Some(Durability::Sync);
         if mode.is_none() && which > 2 || waits && ![1, 4].contains(&place) {
             continue;
@@ -385,7 +387,8 @@ fn a_sum_below_the_range_is_an_error_as_well() {
     }
 }
 
-/// One key does not hide the others: who reads many finds the end of the range there, which no sum within it is.
+/// One key does not hide the others: who reads many finds the end of the range there, which no sum
+/// within it is.
 #[test]
 fn a_sum_past_the_range_is_named_by_its_key_and_hides_no_other() {
     let db = memory();

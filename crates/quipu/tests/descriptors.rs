@@ -37,7 +37,8 @@ fn check(db: &Database) {
     }
 }
 
-/// Runs the test `name` again, in a process of its own with [`LIMIT`] descriptors; true in that process.
+/// Runs the test `name` again, in a process of its own with [`LIMIT`] descriptors; true in that
+/// process.
 fn is_limited(name: &str) -> bool {
     if std::env::var_os("QUIPU_FEW_DESCRIPTORS").is_some() {
         return true;

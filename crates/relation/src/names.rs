@@ -354,12 +354,14 @@ impl Catalog {
         Ok((changes, rows))
     }
 
-    /// Does what a commit would do to keyspaces that wrote nothing and only makes relations: in one step of the store, without a row that
-    /// says it. Whether that was so; nothing is done where it was not.
+    /// Does what a commit would do to keyspaces that wrote nothing and only makes relations: in one
+    /// step of the store, without a row that says it. Whether that was so; nothing is done where it
+    /// was not.
     ///
     /// # Why under new numbers
-    /// Without `sync` a power cut may take the step. What was written to the relations since must go too, and recovery tells
-    /// it by keyspaces that the manifest does not know. Under the numbers that the transaction used they would be known.
+    /// Without `sync` a power cut may take the step. What was written to the relations since must
+    /// go too, and recovery tells it by keyspaces that the manifest does not know. Under the
+    /// numbers that the transaction used they would be known.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where a name stands for something meanwhile.

@@ -13,8 +13,8 @@
 //! | a read fails or comes short | that call is an error, and nothing else | the same | the same |
 //! | anything is slow | nothing | nothing | nothing |
 //!
-//! A keyspace that is created without `sync` is kept as a commit is: a power cut or a failed sync may take it, together with every commit
-//! that wrote to it; a flush keeps it.
+//! A keyspace that is created without `sync` is kept as a commit is: a power cut or a failed sync
+//! may take it, together with every commit that wrote to it; a flush keeps it.
 //!
 //! In each case a commit is there whole or not at all, the two directions of a graph agree, and so do rows and pieces of blobs. Of counters
 //! the row `none` counts what was written: an increment that waits in memory is no commit yet.

@@ -271,8 +271,8 @@ pub trait Transaction: Read {
     /// [`ErrorKind::Conflict`]: another commit won, nothing was written, retry with a new snapshot.
     fn commit(self: Box<Self>) -> Result<SeqNo>;
 
-    /// Whether a commit would be without effect and without a check: nothing was written, and nothing read that must not have
-    /// changed. May be false where it is not known, as here.
+    /// Whether a commit would be without effect and without a check: nothing was written, and
+    /// nothing read that must not have changed. May be false where it is not known, as here.
     fn is_idle(&self) -> bool {
         false
     }
@@ -384,7 +384,8 @@ pub trait Store: Read {
     /// As [`Store::create_keyspaces`], and drops others in the same step.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where a name is taken, or one is not there that is to be dropped.
+    /// [`ErrorKind::InvalidInput`] where a name is taken, or one is not there that is to be
+    /// dropped.
     fn replace_keyspaces(
         &self,
         new: &[NewKeyspace],

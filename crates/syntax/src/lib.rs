@@ -56,8 +56,9 @@ pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
     read(text, "script", script)
 }
 
-/// The same of a script that nests at most so many levels deep, where that is less than the language allows: the stack of who walks it may have room for
-/// no more. Also how many levels it has.
+/// The same of a script that nests at most so many levels deep, where that is less than the
+/// language allows: the stack of who walks it may have room for no more. Also how many levels it
+/// has.
 ///
 /// # Errors
 /// As [`parse`].

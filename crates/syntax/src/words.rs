@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The name of a relation or a column as a script has it: in backquotes where it would be read as something else without them.
+/// The name of a relation or a column as a script has it: in backquotes where it would be read as
+/// something else without them.
 ///
 /// ```
 /// assert_eq!(quipu_syntax::words::written("cites"), "cites");

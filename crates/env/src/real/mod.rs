@@ -63,8 +63,8 @@ use rustix::io::Errno;
 use spare::{Spares, WithSpares};
 use uring::RingPool;
 
-/// Of the descriptors that the process may have, one in so many is for a database's tables: the others are for its log,
-/// for other databases, and for the program.
+/// Of the descriptors that the process may have, one in so many is for a database's tables: the
+/// others are for its log, for other databases, and for the program.
 const DATABASE_SHARE: usize = 4;
 const OPEN_FILES_MIN: usize = 16;
 /// More than this would gain nothing, and each takes memory of the kernel's.
@@ -349,7 +349,8 @@ impl Env for RealEnv {
     }
 
     fn is_within(&self, given: &Path, folder: &Path) -> bool {
-        // The last part may be a link too: outputs follow it. Where the folder is not there yet, those above it tell.
+        // The last part may be a link too: outputs follow it. Where the folder is not there yet,
+        // those above it tell.
         let path = output::followed(given).or_else(|_| self.resolved(given));
         let path = path.unwrap_or_else(|_| given.to_owned());
         path.starts_with(folder) || folder::is_within(&path, folder)

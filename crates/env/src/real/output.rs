@@ -1,6 +1,6 @@
 //! A file that the user named to be written to: an export, say.
 //!
-//! # What is done to what is there
+//! # How existing files are handled
 //! | at the path | what happens |
 //! | --- | --- |
 //! | nothing | a new file, with the mode that the process's mask leaves |
@@ -10,9 +10,12 @@
 //! | a folder, a block device, a socket | refused |
 //!
 //! # Invariants
-//! 1. A regular file is whole, or as before: what is written goes to a file of another name beside it, which takes its place at the end.
-//! 2. Nobody else's file is removed or opened to be written to by that other name: it is made of a random number, and must be new.
-//! 3. What cannot be kept (an owner, a group) or may not be written is an error before anything changes.
+//! 1. A regular file is whole, or as before: what is written goes to a file of another name beside
+//!    it, which takes its place at the end.
+//! 2. Nobody else's file is removed or opened to be written to by that other name: it is made of a
+//!    random number, and must be new.
+//! 3. What cannot be kept (an owner, a group) or may not be written is an error before anything
+//!    changes.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -30,13 +33,15 @@ use crate::{EnvError, Own, Result};
 /// As many links as Linux follows in one path.
 const LINKS_MAX: usize = 40;
 
-/// How long to wait before a named pipe is asked again whether somebody reads it: the kernel tells nobody.
+/// How long to wait before a named pipe is asked again whether somebody reads it: the kernel tells
+/// nobody.
 const PIPE_WAIT: Duration = Duration::from_millis(20);
 
 /// Bits of a mode that `chmod` sets.
 const MODE_BITS: u32 = 0o7777;
 
-/// What the user named to be written to, opened; see the module's header. Dropped without [`Output::finish`], a regular file is as it was.
+/// What the user named to be written to, opened; see the module's header. Dropped without
+/// [`Output::finish`], a regular file is as it was.
 #[derive(Debug)]
 pub struct Output {
     file: Own<File>,
@@ -56,8 +61,9 @@ impl Output {
     /// Opens `path` to be written front to back. `go_on` is asked while a named pipe has no reader.
     ///
     /// # Errors
-    /// `InvalidInput` for what is no file to be written (a folder, a block device, a socket), `PermissionDenied` for a file that may not be
-    /// written, or whose owner cannot be kept; `Interrupted` where `go_on` says no; missing folder, full disk.
+    /// `InvalidInput` for what is no file to be written (a folder, a block device, a socket),
+    /// `PermissionDenied` for a file that may not be written, or whose owner cannot be kept;
+    /// `Interrupted` where `go_on` says no; missing folder, full disk.
     pub fn create(path: &Path, go_on: &dyn Fn() -> bool) -> Result<Self> {
         let fail = |error| EnvError::io("write", path, error);
         match fs::metadata(path) {
@@ -73,10 +79,11 @@ impl Output {
         }
     }
 
-    /// Where `path` leads when the links in it are followed, its last part included: to what is there, or to what would be created.
+    /// Resolves all links of `path`, the last component included. The target need not exist.
     ///
     /// # Errors
-    /// A missing folder, links in a circle, a folder that may not be looked into; a path that names no file.
+    /// A missing folder, links in a circle, a folder that may not be looked into; a path that names
+    /// no file.
     pub fn followed(path: &Path) -> Result<PathBuf> {
         followed(path).map_err(|error| EnvError::io("resolve", path, error))
     }
@@ -122,7 +129,8 @@ impl Output {
     /// Ends the writing: a regular file takes its place.
     ///
     /// # Errors
-    /// A failed renaming; something else than a regular file has come to the path meanwhile. What was there is as before.
+    /// A failed renaming; something else than a regular file has come to the path meanwhile. What
+    /// was there is as before.
     pub fn finish(mut self) -> Result<()> {
         self.file.get()?;
         let Some(replacement) = &mut self.replaces else { return Ok(()) };

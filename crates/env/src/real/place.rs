@@ -26,7 +26,8 @@ use crate::{EnvError, Result};
 const FILE_MODE: u32 = 0o666;
 pub(super) const FOLDER_MODE: u32 = 0o777;
 
-/// What a new database's own folder is created with: nobody else looks into it, as into PostgreSQL's.
+/// What a new database's own folder is created with: nobody else looks into it, as into
+/// PostgreSQL's.
 pub(super) const PRIVATE_FOLDER_MODE: u32 = 0o700;
 
 /// How a folder is opened to reach what is in it.

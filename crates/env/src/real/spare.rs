@@ -1,9 +1,10 @@
 //! Descriptors kept for when the process has no more.
 //!
 //! # Why
-//! A writer that cannot open a file for a moment would have to stop: the next segment of its log, the file that replaces `CURRENT`, a table of
-//! a flush, the folder that it syncs. Each is open for that moment alone, or takes the place of another that is closed soon. So a
-//! few descriptors, given up one after another, carry it over the time in which the program around it has taken all.
+//! A writer that cannot open a file for a moment would have to stop: the next segment of its log,
+//! the file that replaces `CURRENT`, a table of a flush, the folder that it syncs. Each is open for
+//! that moment alone, or takes the place of another that is closed soon. So a few descriptors,
+//! given up one after another, carry it over the time in which the program around it has taken all.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,8 @@ use std::sync::{Arc, Mutex};
 use crate::jobs::locked;
 use crate::{FolderLock, Result};
 
-/// One for each file that a writer opens at the same time as others: a log segment, a manifest, a table and its folder; and twice as many.
+/// One for each file that a writer opens at the same time as others: a log segment, a manifest, a
+/// table and its folder; and twice as many.
 const SPARES: usize = 8;
 
 /// Descriptors that can be given up. They are kept while a lock is held.

@@ -22,7 +22,8 @@ pub(crate) fn random_seed() -> u64 {
     }
 }
 
-/// Raises the number of descriptors that the process may have to what it may give itself, and says how many those are.
+/// Raises the number of descriptors that the process may have to what it may give itself, and says
+/// how many those are.
 pub(crate) fn raise_descriptors() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is ours to write.

@@ -1,13 +1,16 @@
 //! Whether a value is in a long list: by a table of the list's items.
 //!
 //! # Why
-//! `is_in(k, $list)` and `not k in $list` asked each of 100,000 items for each row. A list that many rows ask is a constant or a parameter, so it is
-//! in the interner, where its table is made once for all rules, rounds and threads of a query.
+//! `is_in(k, $list)` and `not k in $list` asked each of 100,000 items for each row. A list that
+//! many rows ask is a constant or a parameter, so it is in the interner, where its table is made
+//! once for all rules, rounds and threads of a query.
 //!
 //! # Invariants
-//! 1. The answer is that of `items.contains(value)`: values are told apart as the interner tells them apart.
+//! 1. The answer is that of `items.contains(value)`: values are told apart as the interner tells
+//!    them apart.
 //! 2. A table is gone when its list is: another value may take the place.
-//! 3. A table's bytes are asked for before it is made, and counted with the values as long as it is there.
+//! 3. A table's bytes are asked for before it is made, and counted with the values as long as it is
+//!    there.
 
 use super::{Cell, Inner, Interner, hash_with, plain};
 use base::STEPS;
@@ -19,7 +22,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Items that are asked one by one: to find a table takes as long.
 const FEW: usize = 16;
 
-/// Bytes of an item in a table: its number, a byte of control, and what a table that has just grown leaves empty.
+/// Bytes of an item in a table: its number, a byte of control, and what a table that has just grown
+/// leaves empty.
 const ITEM_BYTES: u64 = 12;
 
 /// Tables of lists, by the places of these.
@@ -53,7 +57,8 @@ pub(crate) enum Sought<'v> {
 }
 
 impl Interner {
-    /// Whether a list that is in the interner has this very value; `None` where it is no list. `ambient` is asked for the memory.
+    /// Whether a list that is in the interner has this very value; `None` where it is no list.
+    /// `ambient` is asked for the memory.
     ///
     /// # Errors
     /// What `ambient` says.
@@ -88,7 +93,7 @@ impl Interner {
                     ambient.go_on()?;
                 }
                 let is_it = |&other: &u32| items[other as usize] == *item;
-                // An item that is there often is told once, so that no table becomes a chain of equals.
+                // Duplicates are skipped: equal items would form one long probe chain.
                 if table.find(hash(place), is_it).is_none() {
                     table.insert_unique(hash(place), place, |&other| hash(other));
                 }
@@ -106,7 +111,8 @@ impl Interner {
 }
 
 impl Inner {
-    /// Whether the list has the value: `None` where a table has to be made first, `Some(None)` where it is no list.
+    /// Whether the list has the value: `None` where a table has to be made first, `Some(None)`
+    /// where it is no list.
     fn find_item(&self, list: Cell, sought: Sought<'_>) -> Option<Option<bool>> {
         let Value::List(items) = self.value(list) else { return Some(None) };
         let short;

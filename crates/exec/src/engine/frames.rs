@@ -241,7 +241,8 @@ impl Frames {
 }
 
 impl StoredPath {
-    /// Refuses values that are not what they were: sums past their range, and what is stored elsewhere.
+    /// Refuses values that are not what they were: sums past their range, and what is stored
+    /// elsewhere.
     fn check_readable(&self, rows: &Batch) -> Result<()> {
         for (place, (column, stored)) in self.schema.values.iter().zip(&rows.values).enumerate() {
             if let (Some(merge), Some(words)) = (column.merge, stored.as_words())

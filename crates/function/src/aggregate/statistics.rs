@@ -11,7 +11,8 @@ fn number(name: &'static str, value: &Value) -> Result<Number, Failure> {
     Number::of(value).ok_or_else(|| Call::new(name, &[]).refuse_operand(value, "numbers"))
 }
 
-/// The mean of so many numbers, of which those that are integers make one sum and those that are floats the other. NaN of none.
+/// The mean of `count` numbers, given the sum of the integers and the sum of the floats among them.
+/// NaN if there are none.
 #[must_use]
 pub fn mean(ints: i128, floats: f64, count: u64) -> f64 {
     if count == 0 {
@@ -100,8 +101,9 @@ impl Accumulate for Product {
     }
 }
 
-/// variance and std_dev of a sample (over n - 1), by Welford's method (1962), which does not cancel where the mean is large. What it is given are
-/// distances from the first integer, which are exact: an integer past 2^53 would lose digits as a float, and those are all that a variance is made of.
+/// Sample variance and standard deviation (over n - 1) by Welford's method (1962), which does not
+/// cancel when the mean is large. Integers are shifted by the first one before they become floats:
+/// the differences are exact, while integers past 2^53 would lose their low digits.
 pub(super) struct Spread {
     name: &'static str,
     /// The first number, where it is an integer.

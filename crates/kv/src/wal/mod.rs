@@ -145,8 +145,8 @@ pub struct Wal {
 pub enum Replay {
     /// It counts.
     Done,
-    /// It rests on what is not there, for the reason given. Where the log does not call it durable, a power cut explains
-    /// that, and the log ends before it; else it is corruption.
+    /// It rests on what is not there, for the reason given. Where the log does not call it durable,
+    /// a power cut explains that, and the log ends before it; else it is corruption.
     EndBefore(String),
 }
 

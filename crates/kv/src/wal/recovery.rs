@@ -15,8 +15,9 @@
 //! `os` and `none` it is what was in the memtables.
 //!
 //! # Invariants
-//! 1. Nothing is written or removed before [`Recovery::finish`]; that writes no byte of the log that is not there, but for
-//!    the record at which [`Recovery::end_before`] ends it: that becomes unsound, so that no reader takes it for a part.
+//! 1. Nothing is written or removed before [`Recovery::finish`]; that writes no byte of the log
+//!    that is not there, but for the record at which [`Recovery::end_before`] ends it: that becomes
+//!    unsound, so that no reader takes it for a part.
 //! 2. A payload is handed out whole or not at all.
 //! 3. Files that the recovery gives up are removed, never reused: their numbers lie above the live
 //!    ones, so that a later segment could find its own number in their records.
@@ -131,12 +132,12 @@ impl Recovery {
         Ok(found.map(|position| (position, self.payload.as_slice())))
     }
 
-    /// Ends the log before the payload that was handed out last, which began at `here`: it rests on something that the
-    /// power cut took which took what lies behind it.
+    /// Ends the log before the payload that was handed out last, which began at `here`: it rests on
+    /// something that the power cut took which took what lies behind it.
     ///
     /// # Errors
-    /// [`WalError::Corruption`](super::WalError::Corruption), saying `why`, where the log calls the payload durable: then
-    /// no power cut explains it.
+    /// [`WalError::Corruption`](super::WalError::Corruption), saying `why`, where the log calls the
+    /// payload durable: then no power cut explains it.
     pub fn end_before(&mut self, here: Position, why: &str) -> Result<()> {
         check_never_synced(self.env.as_ref(), &self.folder, &self.files, here, why)?;
         base::mark::hit(base::mark::Mark::TornTail);

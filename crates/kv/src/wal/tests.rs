@@ -440,7 +440,8 @@ fn opening_with_a_callback_replays_in_place() {
     assert_eq!(wal.unwrap().live_bytes(), 2 * bytes);
 }
 
-/// What follows may be whole and sound: it is out of everybody's sight, also for who follows the log.
+/// What follows may be whole and sound: it is out of everybody's sight, also for who follows the
+/// log.
 #[test]
 fn a_log_that_ends_before_a_payload_ends_there_for_every_reader_to_come() {
     let log = Log::new(512);

@@ -192,8 +192,8 @@ impl<'a> Keep<'a> {
         over.iter().any(|&tombstone| tombstone > seq && self.snapshots.stripe(tombstone) <= stripe)
     }
 
-    /// Folds older rows of the stripe into the first row of `range`, a merge. Returns the row, if there is one, with which it makes a sum that no
-    /// word holds: both stay.
+    /// Folds older rows of the stripe into the first row of `range`, a merge. Returns the row, if
+    /// there is one, with which it makes a sum that no word holds: both stay.
     fn fold(
         &self,
         rows: &mut Rows,
@@ -222,7 +222,8 @@ impl<'a> Keep<'a> {
         None
     }
 
-    /// Whether the values of both rows could be made those of the newer one; nothing is changed where not.
+    /// Whether the values of both rows could be made those of the newer one; nothing is changed
+    /// where not.
     fn fold_values(&self, rows: &mut Rows, newer: usize, older: usize) -> bool {
         let both = |column: &WordColumn, merge: Merge| match (column.get(older), column.get(newer))
         {

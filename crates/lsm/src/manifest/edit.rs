@@ -60,8 +60,8 @@ pub struct VersionEdit {
     pub folders: Option<Vec<String>>,
     /// A number of this database alone, and of its backups and restored copies; never 0.
     pub identity: Option<u128>,
-    /// How many bytes of the manifest were synced when the edit was written, where that is not all before it.
-    /// [`super::Manifest`] says so; who makes an edit leaves it out.
+    /// How many bytes of the manifest were synced when the edit was written, where that is not all
+    /// before it. [`super::Manifest`] says so; who makes an edit leaves it out.
     pub synced_bytes: Option<u64>,
 }
 

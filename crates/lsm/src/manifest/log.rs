@@ -10,9 +10,10 @@
 //! file was when the last edit was acknowledged, so only what lies behind that may be unsound.
 //!
 //! # How damage behind that is told from a power cut
-//! Several edits may lie there that were never synced, and a power cut keeps any part of them. An edit says how much of
-//! the file was synced when it was written (all before it, where it says nothing). Unsound bytes that a sound record
-//! behind them calls synced are damage; others a crash explains, and the manifest ends there.
+//! Several edits may lie there that were never synced, and a power cut keeps any part of them. An
+//! edit says how much of the file was synced when it was written (all before it, where it says
+//! nothing). Unsound bytes that a sound record behind them calls synced are damage; others a crash
+//! explains, and the manifest ends there.
 
 use base::{Corruption, checksum};
 use std::path::Path;
@@ -48,9 +49,10 @@ pub(super) fn put_record(out: &mut Vec<u8>, offset: u64, edit: &[u8]) -> Option<
     Some(())
 }
 
-/// Calls `each` with the offset and the edit of each record; `synced` tells of a record how many bytes it calls synced. Returns how many bytes of the file are
-/// sound. Bytes behind them are an append that a crash cut short. The first `acknowledged` bytes are whole
-/// records, or the file is damaged.
+/// Calls `each` with the offset and the edit of each record; `synced` tells of a record how many
+/// bytes it calls synced. Returns how many bytes of the file are sound. Bytes behind them are an
+/// append that a crash cut short. The first `acknowledged` bytes are whole records, or the file is
+/// damaged.
 pub(super) fn read_records(
     file: &Path,
     bytes: &[u8],

@@ -315,7 +315,8 @@ fn edits_that_were_not_synced_may_be_lost_from_any_of_them_on() {
         assert_eq!(state, states[whole], "byte {lost}");
         assert_eq!(Manifest::read(&*env, &folder()).unwrap(), states[whole], "byte {lost}");
     }
-    // Once they are synced, and only `CURRENT` was taken back, damage to them is told by the next edit.
+    // Once they are synced, and only `CURRENT` was taken back, damage to them is told by the next
+    // edit.
     manifest.sync().unwrap();
     assert_eq!(read_current(&*env, &folder()).unwrap().bytes, bytes.len() as u64);
     manifest.append(&add_keyspace(9, "later")).unwrap();

@@ -1,16 +1,19 @@
 //! The files of tables that are open: not more than the process can have descriptors for.
 //!
 //! # Why a bound
-//! Each graph has two trees, and each tree a table at least, so some hundred small graphs have more files than a process may
-//! usually have open (1,024). A table keeps what it needs of its file in memory and asks for the file only to read blocks. So of tables whose
-//! files keep their names the descriptor can be closed, and opened again by name when it is needed.
+//! Each graph has two trees, and each tree a table at least, so some hundred small graphs have more
+//! files than a process may usually have open (1,024). A table keeps what it needs of its file in
+//! memory and asks for the file only to read blocks. So of tables whose files keep their names the
+//! descriptor can be closed, and opened again by name when it is needed.
 //!
 //! # Which one is closed
-//! The one that was opened first and was not read since it came up last (a clock): a read sets a flag and takes no lock.
+//! The one that was opened first and was not read since it came up last (a clock): a read sets a
+//! flag and takes no lock.
 //!
 //! # Invariants
-//! 1. A file is closed only if its name is kept as long as anyone holds the table. That is so where this process alone
-//!    removes tables, and removes them when their last reader is gone; it is not so for a follower.
+//! 1. A file is closed only if its name is kept as long as anyone holds the table. That is so where
+//!    this process alone removes tables, and removes them when their last reader is gone; it is not
+//!    so for a follower.
 //! 2. Who reads holds the file; closing it takes effect when that read is over.
 //! 3. After [`OpenFiles::close`] no file is open but for reads that run, and none is opened.
 
@@ -37,14 +40,16 @@ pub struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// None is open. `files_max`: how many of those that can be closed are open at once, but for reads that run.
+    /// None is open. `files_max`: how many of those that can be closed are open at once, but for
+    /// reads that run.
     #[must_use]
     pub fn new(env: Arc<dyn Env>, files_max: usize) -> Self {
         let (queue, kept, closed) = (Mutex::default(), Mutex::default(), false.into());
         Self { env, files_max: files_max.max(1), queue, kept, closed }
     }
 
-    /// Opens a table's file. With `keeps_name` it may be closed, and opened again, while it is held.
+    /// Opens a table's file. With `keeps_name` it may be closed, and opened again, while it is
+    /// held.
     ///
     /// # Errors
     /// As [`Env::open_read`].

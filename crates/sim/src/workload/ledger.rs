@@ -83,7 +83,8 @@ impl Account {
         self.now.iter().map(|(_, number)| *number)
     }
 
-    /// The numbers among those that a restart may find that look like this; else what it looks like.
+    /// The numbers among those that a restart may find that look like this; else what it looks
+    /// like.
     fn looking_like(&self, word: Word) -> BTreeSet<Number> {
         let of = |number: &Number| seen_of(*number) == word;
         let found: BTreeSet<Number> = self.floor.iter().copied().filter(of).collect();

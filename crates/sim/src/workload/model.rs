@@ -214,8 +214,8 @@ pub struct Model {
     pub durable: u64,
     /// Keyspaces that are there.
     pub live: BTreeMap<Slot, KeyspaceId>,
-    /// The newest commit when a keyspace was created, of those that the next power cut may take: without `sync` each as
-    /// long as nothing later was made durable, and no commit to it survives.
+    /// The newest commit when a keyspace was created, of those that the next power cut may take:
+    /// without `sync` each as long as nothing later was made durable, and no commit to it survives.
     pub made_at: BTreeMap<KeyspaceId, u64>,
     /// Whether the power went since the database was looked at last.
     pub was_cut: bool,
@@ -485,7 +485,8 @@ impl Model {
         }
     }
 
-    /// Whether a keyspace may be missing from a database whose newest commit is `recovered`, after a loss of what was not synced.
+    /// Whether a keyspace may be missing from a database whose newest commit is `recovered`, after
+    /// a loss of what was not synced.
     #[must_use]
     pub fn may_lose(&self, id: KeyspaceId, recovered: u64) -> bool {
         let writes_to = |commit: &Commit| commit.footprint.ids().any(|written| written == id);

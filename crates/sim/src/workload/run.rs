@@ -445,7 +445,8 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
     Ok(Verified::Sound)
 }
 
-/// Judges which keyspaces are there after an opening; `lost`: the newest commit, where what was not synced may be lost.
+/// Judges which keyspaces are there after an opening; `lost`: the newest commit, where what was not
+/// synced may be lost.
 fn keyspaces(
     model: &Model,
     ids: &BTreeMap<Slot, KeyspaceId>,

@@ -233,8 +233,8 @@ pub fn blob(seed: u32) -> Vec<u8> {
     (0..length as u64).map(|j| mix(r ^ (j / 3 + 1)) as u8).collect()
 }
 
-/// What is added to an integer: little mostly, and now and then so much that two of them are more than a word holds, and a third may bring the
-/// sum back.
+/// What is added to an integer: little mostly, and now and then so much that two of them are more
+/// than a word holds, and a third may bring the sum back.
 fn addend(random: u64) -> i64 {
     let small = (random % 11) as i64 - 5;
     match random / 11 % 40 {

@@ -11,8 +11,10 @@
 //!
 //! # Invariants
 //! 1. There is one `Core` of some counters in a database, whoever opened them: what waits, waits in one place.
-//! 2. A number is never wrong, and does not depend on when something was written: a sum of integers that is past the range of `i64` is an error when it is
-//!    read alone and the end of the range among others; what is added later brings it back. Only sums of one call or transaction are judged by themselves.
+//! 2. A number is never wrong, and does not depend on when something was written: a sum of integers
+//!    that is past the range of `i64` is an error when it is read alone and the end of the range
+//!    among others; what is added later brings it back. Only sums of one call or transaction are
+//!    judged by themselves.
 
 mod number;
 mod read;

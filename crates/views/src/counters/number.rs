@@ -145,7 +145,8 @@ pub(super) fn number_of(def: &CountersDef, key: KeyRef<'_>, word: u64) -> Result
     })
 }
 
-/// The numbers of words that are stored. A sum past the range is the end of it, which no other sum is: one key does not hide the others.
+/// The numbers of words that are stored. A sum past the range is the end of it, which no other sum
+/// is: one key does not hide the others.
 pub(super) fn numbers_of(def: &CountersDef, words: &[u64]) -> NumberColumn {
     match def.number {
         NumberType::Int => NumberColumn::Int(words.iter().map(|&word| word_to_int(word)).collect()),
@@ -220,14 +221,16 @@ impl Sums for Merge {
     }
 }
 
-/// A sum of integers waits up to here, plus and minus. One that is sealed and one that is open then are a word together, also after they were opened again
-/// some hundred times because writing failed.
+/// A sum of integers waits up to here, plus and minus. One that is sealed and one that is open then
+/// are a word together, also after they were opened again some hundred times because writing
+/// failed.
 const WAITING_INT_MAX: u64 = 1 << 55;
 
 /// As [`WAITING_INT_MAX`] for finite floats.
 const WAITING_FLOAT_MAX: f64 = 1e300;
 
-/// Whether a sum may wait. What is larger is written at once: the store keeps apart what no word holds.
+/// Whether a sum may wait. What is larger is written at once: the store keeps apart what no word
+/// holds.
 fn waits(merge: Merge, word: u64) -> bool {
     match merge {
         Merge::AddInt => word_to_int(word).unsigned_abs() <= WAITING_INT_MAX,

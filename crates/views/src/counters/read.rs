@@ -13,7 +13,8 @@ use store::{ErrorKind, Read, Result, Scan};
 /// Column `count` alone.
 const COUNT: Projection = Projection { keys: 0, values: 1 };
 
-/// Counters with their keys, in some order. A sum of integers past the range is the end of it, [`i64::MAX`] or [`i64::MIN`], which no other sum is.
+/// Counters with their keys, in some order. A sum of integers past the range is the end of it,
+/// [`i64::MAX`] or [`i64::MIN`], which no other sum is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterRows {
     /// Keys.
@@ -80,7 +81,8 @@ impl Counters {
         }
     }
 
-    /// The numbers of counters, in the order of `keys`; 0 where nothing was counted, and as in [`CounterRows`] where a sum is past the range.
+    /// The numbers of counters, in the order of `keys`; 0 where nothing was counted, and as in
+    /// [`CounterRows`] where a sum is past the range.
     pub fn get_many(&self, keys: KeyList<'_>) -> Result<NumberColumn> {
         let keys = keys_of(self.core.def.key, keys)?;
         let waiting = match &self.source {

@@ -111,8 +111,9 @@ impl Counters {
         }
     }
 
-    /// Writes an increment that is too large to wait, after what waits for its key: a restart finds no later increment without an earlier one. Two
-    /// commits, for together they may be more than a word holds.
+    /// Writes an increment that is too large to wait, after what waits for its key: a restart finds
+    /// no later increment without an earlier one. Two commits, for together they may be more than a
+    /// word holds.
     fn write_large(&self, key: KeyRef<'_>, word: u64) -> Result<()> {
         let write = |waiting: &dyn Fn() -> Option<u64>| {
             if let Some(sum) = waiting() {

@@ -261,7 +261,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// Adds `delta(i)` to `key(i)` for each of `count`; calls `refused` for each that could not be added.
+    /// Adds `delta(i)` to `key(i)` for each of `count`; calls `refused` for each that could not be
+    /// added.
     ///
     /// # Errors
     /// The buffer was closed meanwhile.
@@ -388,8 +389,9 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Replaces a key's sum, which `f` may ask for, by what it does to the store, while nothing of the key is written: the increments so
-    /// far are forgotten if that succeeds. Also whether there were some.
+    /// Replaces a key's sum, which `f` may ask for, by what it does to the store, while nothing of
+    /// the key is written: the increments so far are forgotten if that succeeds. Also whether there
+    /// were some.
     pub(crate) fn replace<Q, R>(
         &self,
         key: &Q,

@@ -77,7 +77,8 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Writes to the store what `f` does, so that what waits for the key, which it may ask for, is forgotten with it; and whether something waited.
+    /// Writes to the store what `f` does, so that what waits for the key, which it may ask for, is
+    /// forgotten with it; and whether something waited.
     pub(crate) fn replace<R>(
         &self,
         key: KeyRef<'_>,
