@@ -22,7 +22,7 @@ pub use checksum::{Checksummer, checksum};
 pub use column::{Batch, BytesColumn, Column, Keys, Projection, Validity, WordColumn};
 pub use corruption::Corruption;
 pub use ids::{KeyspaceId, SeqNo, TableId};
-pub use key::{Key, KeyRange, KeyRef, WORDS_MAX, leading_word};
+pub use key::{Key, KeyRange, KeyRef, WORDS_MAX, leading_word, next_words};
 pub use shape::{ColumnShape, KeyShape, Kind, Merge, Shape, VALUES_MAX};
 pub use shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 pub use sort::{STEPS, sort_in_pieces, sort_words_in_pieces};

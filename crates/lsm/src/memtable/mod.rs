@@ -15,6 +15,7 @@
 
 mod arena;
 mod cursor;
+mod deleted;
 mod entry;
 mod fold;
 mod node;
@@ -25,6 +26,7 @@ mod tree;
 mod walk;
 
 pub use cursor::MemCursor;
+pub(crate) use deleted::NOTED_KEYS_MIN;
 pub use entry::{EntryKey, EntryRef};
 pub(crate) use entry::{VERSIONS_MAX, Whole};
 
@@ -33,6 +35,7 @@ use crate::rows::Rows;
 use crate::table::RangeTombstone;
 use arena::{BytesArena, WordArena, load, store};
 use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Merge, Shape};
+use deleted::DeletedRanges;
 use env::sync::ArcSwap;
 use env::sync::Mutex;
 use env::sync::atomic::AtomicU64;
@@ -92,6 +95,7 @@ pub struct Memtable {
     seq_max: AtomicU64,
     tombstone_count: AtomicU64,
     tombstones: ArcSwap<Vec<RangeTombstone>>,
+    deleted: DeletedRanges,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -213,6 +217,7 @@ impl Memtable {
             seq_max: AtomicU64::new(0),
             tombstone_count: AtomicU64::new(0),
             tombstones: ArcSwap::default(),
+            deleted: DeletedRanges::default(),
         };
         memtable.writer.lock().next = with_tree!(&memtable, |tree, _probe| tree.plant());
         memtable
@@ -228,6 +233,7 @@ impl Memtable {
             return;
         }
         let writer = &mut *self.writer.lock();
+        self.deleted.cut(writes, kinds);
         let next_before = writer.next;
         let slots = self.keep_strings(writer, writes);
         writer.sorted.clear();

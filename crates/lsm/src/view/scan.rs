@@ -146,13 +146,19 @@ impl SuperVersion {
             let own = own.into_own();
             sources.push(Source::Other(Box::new(own)));
         }
-        for memtable in self.memtables() {
+        let mut runs = Vec::new();
+        self.run_sources(range, at.snapshot, projection, fill, chunk_rows, &mut runs);
+        let mut memtables = self.memtables().peekable();
+        while let Some(memtable) = memtables.next() {
             let memtable = &**memtable;
-            let source =
+            let mut source =
                 MemSource::seen(memtable, range.clone(), at.snapshot, projection, chunk_rows);
+            if runs.is_empty() && memtables.peek().is_none() {
+                source = source.into_last();
+            }
             sources.push(Source::Other(Box::new(source)));
         }
-        self.run_sources(range, at.snapshot, projection, fill, chunk_rows, &mut sources);
+        sources.append(&mut runs);
         let covers = self.covers(at, range);
         let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, covers, projection)?;
         // Short ones would wait for each other at the number.
@@ -204,10 +210,16 @@ impl SuperVersion {
         if let Some(own) = overlay.filter(|overlay| !overlay.is_empty()) {
             sources.push(Source::Other(Box::new(source(own).into_own())));
         }
-        for memtable in self.memtables() {
-            sources.push(Source::Other(Box::new(source(memtable))));
+        let mut runs = Vec::new();
+        self.run_sources(range, snapshot, projection, Fill::Once, CHUNK_ROWS, &mut runs);
+        let mut memtables = self.memtables().peekable();
+        while let Some(memtable) = memtables.next() {
+            let source = source(memtable);
+            let is_last = runs.is_empty() && memtables.peek().is_none();
+            let source = if is_last { source.into_last() } else { source };
+            sources.push(Source::Other(Box::new(source)));
         }
-        self.run_sources(range, snapshot, projection, Fill::Once, CHUNK_ROWS, &mut sources);
+        sources.append(&mut runs);
         let covers = self.covers(at, range);
         let mut scan = VisibleScan::new(self.shape(), sources, snapshot, covers, projection)?;
         scan.heads.set_passed(&self.passed);

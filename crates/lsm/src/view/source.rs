@@ -1,7 +1,9 @@
 //! Where versions come from, in chunks: a memtable or a run of tables.
 
 use crate::Result;
-use crate::memtable::{EntryRef, Memtable, Place, SEQ_STORED_MAX, VERSIONS_MAX, compare_rows};
+use crate::memtable::{
+    EntryRef, Memtable, NOTED_KEYS_MIN, Place, SEQ_STORED_MAX, VERSIONS_MAX, compare_rows,
+};
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
 use base::prefetch::prefetch_front;
@@ -55,6 +57,8 @@ pub struct MemSource<M> {
     decided: Option<Place>,
     /// Memory for the entries of a chunk.
     places: Vec<Place>,
+    /// No older source has rows of the range, so a deletion hides nothing and is not handed out.
+    is_last: bool,
 }
 
 impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
@@ -93,7 +97,14 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
             snapshot,
             decided: None,
             places: Vec::new(),
+            is_last: false,
         }
+    }
+
+    /// No older source has rows of the range.
+    pub(crate) fn into_last(mut self) -> Self {
+        self.is_last = self.own.is_none() && self.snapshot.is_some();
+        self
     }
 
     /// Finds the entries of the next chunk, and appends their keys, numbers and kinds.
@@ -104,6 +115,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
         // What is older than a version that decides, or says what all make together, is not looked at.
         let mut decided = self.decided.map(|place| memtable.entry(place));
         let mut older = 0;
+        let mut passed = PassedDeletions::default();
         while self.places.len() < self.chunk_rows {
             let Some(entry) = walk.entry() else { break };
             if decided.is_some_and(|decided| entry.has_key_of(&decided)) {
@@ -132,6 +144,15 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
             if is_last && self.snapshot.is_some() {
                 (decided, older) = (Some(entry), 0);
             }
+            if self.is_last {
+                if kind == Kind::Delete as u8 {
+                    if let Some(place) = passed.pass(memtable, entry, self.snapshot) {
+                        walk = memtable.walk(place);
+                    }
+                    continue;
+                }
+                passed.note(memtable, NOTED_KEYS_MIN);
+            }
             out.seqs.push(if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() });
             out.kinds.push(kind);
             entry.append_key(&mut out.keys);
@@ -140,6 +161,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
             }
             self.places.push(entry.place());
         }
+        passed.note(memtable, NOTED_KEYS_MIN);
         (self.place, self.decided) = (walk.place(), decided.map(|entry| entry.place()));
         if out.kinds.iter().all(|&kind| kind == Kind::Put as u8) {
             out.kinds.clear();
@@ -150,6 +172,63 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
     pub(crate) fn into_own(mut self) -> Self {
         self.own = Some(self.memtable.range_tombstones());
         self
+    }
+}
+
+/// Deletions passed in a row, which the memtable is told of where they are many.
+#[derive(Default)]
+struct PassedDeletions {
+    /// Where the keys begin that are not known yet.
+    first: Option<Key>,
+    last: Option<Place>,
+    keys: usize,
+    /// A known range ends where they begin.
+    is_behind_range: bool,
+}
+
+impl PassedDeletions {
+    /// Passes a deletion that is seen at `snapshot`. Where it lies in a range of such: the place
+    /// behind the range.
+    fn pass(
+        &mut self,
+        memtable: &Memtable,
+        entry: EntryRef<'_>,
+        snapshot: Option<u64>,
+    ) -> Option<Option<Place>> {
+        let key = entry.key();
+        let over = snapshot.and_then(|at| memtable.deleted_over(key.as_ref(), at));
+        if let Some(range) = over {
+            // What lies between two ranges makes them one.
+            let is_between = self.is_behind_range && self.keys > 0;
+            self.note(memtable, if is_between { 1 } else { NOTED_KEYS_MIN });
+            let behind = range.upper.as_ref().and_then(|upper| memtable.place_of(upper.as_ref()));
+            (self.first, self.is_behind_range) = (range.upper, true);
+            return Some(behind);
+        }
+        if self.first.is_none() {
+            self.first = Some(key.to_key());
+        }
+        self.keys += 1;
+        self.last = Some(entry.place());
+        None
+    }
+
+    /// A row follows, a range, or the end: tells the memtable of what was passed, if it is long enough.
+    fn note(&mut self, memtable: &Memtable, keys_min: usize) {
+        if self.keys == 0 && self.first.is_none() {
+            return;
+        }
+        let passed = std::mem::take(self);
+        if let (Some(first), Some(last)) = (passed.first, passed.last)
+            && passed.keys >= keys_min
+        {
+            let last = memtable.entry(last).key().to_key();
+            // A reader of an older snapshot passes what newer ones know.
+            let known = memtable.deleted_over(first.as_ref(), u64::MAX);
+            if known.is_none_or(|known| !known.contains(last.as_ref())) {
+                memtable.note_deleted(first, &last);
+            }
+        }
     }
 }
 
@@ -467,6 +546,7 @@ mod tests {
         fn of_each_key_comes_what_a_reader_sees_whatever_a_chunk_holds(
             writes in prop::collection::vec((0..40_u8, 0..3_u8, any::<bool>()), 0..400),
             hot in 0..60_usize,
+            swept in (0..40_u8, 0..40_u8),
             snapshot in 0..500_u64,
             chunk_rows in 1..40_usize,
             lower in 0..20_u8,
@@ -478,9 +558,11 @@ mod tests {
             let memtable = Memtable::new(&shape);
             // One key with more versions than a walk goes past one by one.
             let hot = std::iter::repeat_n((7, 0, true), hot);
+            // And many deleted in a row.
+            let swept = (swept.0..swept.1).map(|key| (key, 2, false));
             let kinds = [Kind::Put, Kind::Merge, Kind::Delete];
             let mut all = Vec::new();
-            for (seq, (key, kind, is_there)) in (1..).zip(writes.into_iter().chain(hot)) {
+            for (seq, (key, kind, is_there)) in (1..).zip(writes.into_iter().chain(hot).chain(swept)) {
                 let (kind, key) = (kinds[usize::from(kind)], key_of(shape.key, key));
                 let has_value = is_there && kind != Kind::Delete;
                 let word = has_value.then_some(seq * 3);
@@ -507,23 +589,67 @@ mod tests {
                 }
                 !is_older
             });
-            let mut source =
-                MemSource::seen(&memtable, range, snapshot, Projection::ALL, chunk_rows);
-            let mut found = Vec::new();
-            let mut rows = Rows::new(&shape);
-            while source.next_rows(&mut rows).unwrap() {
-                prop_assert!((1..=chunk_rows).contains(&rows.len()));
-                for row in 0..rows.len() {
-                    let (Column::Words(words), Column::Bytes(texts)) = (&rows.values[0], &rows.values[1]) else {
-                        unreachable!("a word and a text");
-                    };
-                    let word = words.validity.is_valid(row).then(|| words.words[row]);
-                    let text = texts.validity.is_valid(row).then(|| texts.get(row).to_vec());
-                    found.push((rows.keys.get(row), rows.seq(row), rows.kind(row), word, text));
+            // Once as it is; then without what hides nothing, and again now that its place is known.
+            for is_last in [false, true, true] {
+                let range = range.clone();
+                let mut source =
+                    MemSource::seen(&memtable, range, snapshot, Projection::ALL, chunk_rows);
+                if is_last {
+                    source = source.into_last();
+                    all.retain(|(_, _, kind, ..)| *kind != Kind::Delete as u8);
                 }
-                rows.clear();
+                let mut found = Vec::new();
+                let mut rows = Rows::new(&shape);
+                while source.next_rows(&mut rows).unwrap() {
+                    prop_assert!((1..=chunk_rows).contains(&rows.len()));
+                    for row in 0..rows.len() {
+                        let (Column::Words(words), Column::Bytes(texts)) = (&rows.values[0], &rows.values[1]) else {
+                            unreachable!("a word and a text");
+                        };
+                        let word = words.validity.is_valid(row).then(|| words.words[row]);
+                        let text = texts.validity.is_valid(row).then(|| texts.get(row).to_vec());
+                        found.push((rows.keys.get(row), rows.seq(row), rows.kind(row), word, text));
+                    }
+                    rows.clear();
+                }
+                prop_assert_eq!(&found, &all);
             }
-            prop_assert_eq!(found, all);
         }
+    }
+
+    #[test]
+    fn deletions_that_were_passed_once_are_passed_in_one_step() {
+        let shape = Shape { key: KeyShape::Words(1), values: Vec::new() };
+        let memtable = Memtable::new(&shape);
+        let write = |keys: Range<u64>, kind, seq| {
+            let mut batch = Batch { rows: keys.clone().count(), ..Batch::new(&shape) };
+            keys.for_each(|key| batch.keys.push(KeyRef::Words(&[key])));
+            memtable.insert(&batch, Kinds::Uniform(kind), seq);
+        };
+        let first = |snapshot| {
+            let range = KeyRange::all_words();
+            let source = MemSource::seen(&memtable, range, snapshot, Projection::ALL, 16);
+            let mut rows = Rows::new(&shape);
+            source.into_last().next_rows(&mut rows).unwrap();
+            rows.keys.get(0)
+        };
+        let known = |snapshot| memtable.deleted_over(KeyRef::Words(&[0]), snapshot);
+        write(0..20_000, Kind::Put, 1);
+        write(0..10_000, Kind::Delete, 2);
+        assert_eq!((first(1), known(1)), (Key::words(&[0]), None));
+        assert_eq!(first(2), Key::words(&[10_000]));
+        let upper = |range: Option<KeyRange>| range.and_then(|range| range.upper);
+        assert_eq!(upper(known(2)), Some(Key::words(&[10_000])));
+        // What is deleted next joins.
+        write(10_000..10_040, Kind::Delete, 3);
+        assert_eq!(first(3), Key::words(&[10_040]));
+        assert_eq!(upper(known(3)), Some(Key::words(&[10_040])));
+        // A row in between, and its deletion.
+        write(500..501, Kind::Put, 4);
+        assert_eq!(first(4), Key::words(&[500]));
+        write(500..501, Kind::Delete, 5);
+        assert_eq!(first(5), Key::words(&[10_040]));
+        assert_eq!(upper(known(5)), Some(Key::words(&[10_040])), "both sides are one again");
+        assert_eq!(first(2), Key::words(&[10_000]), "an older snapshot sees what it saw");
     }
 }
