@@ -132,7 +132,7 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
 
 /// Whether scripts can read a column of this name: not a wildcard, nor a number.
 pub(crate) fn is_column_name(name: &str) -> bool {
-    let is_word = matches!(syntax::parse_expression(name), Ok(syntax::Expr::Variable(ident)) if ident.text == name);
+    let is_word = matches!(crate::nesting::parse_expression(name), Ok(syntax::Expr::Variable(ident)) if ident.text == name);
     is_word && !name.starts_with('_') && !name.contains('.')
 }
 

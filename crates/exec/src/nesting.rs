@@ -6,7 +6,7 @@
 //!    does not overflow the stack; deeper ones are refused before they are walked, also those that
 //!    were parsed by a thread with more room.
 
-use syntax::{Diagnostic, Script};
+use syntax::{Diagnostic, Expr, Script};
 
 /// Bytes of stack for what runs a script that does not nest.
 const BASE_BYTES: usize = 64 << 10;
@@ -27,4 +27,12 @@ pub(crate) fn levels_max() -> u32 {
 /// What is wrong with it, or that it nests deeper than this thread's stack allows.
 pub(crate) fn parse(text: &str) -> Result<(Script, u32), Vec<Diagnostic>> {
     syntax::parse_within(text, levels_max())
+}
+
+/// The same for one expression, such as the default of a column.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_expression(text: &str) -> Result<Expr, Vec<Diagnostic>> {
+    syntax::parse_expression_within(text, levels_max())
 }

@@ -144,7 +144,7 @@ fn check_name(kind: &str, name: &str, is_built_in: bool) -> store::Result<()> {
     if is_built_in {
         return refused(format!("the {kind} `{name}` is built in"));
     }
-    match syntax::parse_expression(name) {
+    match crate::nesting::parse_expression(name) {
         Ok(syntax::Expr::Variable(ident)) if ident.text == name => Ok(()),
         _ => refused(format!(
             "{name:?} cannot be the name of a {kind}\nhint: a letter, then letters, digits and `_`"

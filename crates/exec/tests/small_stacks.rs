@@ -84,3 +84,16 @@ fn a_small_stack_runs_what_nests_a_little() {
         }
     }
 }
+
+#[test]
+fn a_columns_default_is_computed_with_the_stack_of_who_writes_a_row() {
+    let engine = Arc::new(engine_of(1, 1 << 30));
+    let default = format!("{}1{}", "(1 + ".repeat(120), ")".repeat(120));
+    let large = 8 << 20;
+    let created = on(large, &engine, format!(":create deep {{a => b default {default}}}"));
+    assert!(created.is_ok(), "{created:?}");
+    let put = || "?[a] <- [[1]] :put deep {a}".to_owned();
+    assert!(on(large, &engine, put()).is_ok());
+    let refused = on(SMALL_BYTES, &engine, put()).unwrap_err();
+    assert!(refused.contains("levels deep"), "{refused}");
+}

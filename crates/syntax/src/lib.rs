@@ -110,7 +110,15 @@ pub fn is_unfinished(text: &str) -> bool {
 /// # Errors
 /// The first mistake.
 pub fn parse_expression(text: &str) -> Result<Expr, Vec<Diagnostic>> {
-    read(text, "expression", |parser| parser.expression())
+    parse_expression_within(text, u32::MAX)
+}
+
+/// The same of an expression that nests at most so many levels deep, as [`parse_within`].
+///
+/// # Errors
+/// As [`parse_expression`].
+pub fn parse_expression_within(text: &str, levels_max: u32) -> Result<Expr, Vec<Diagnostic>> {
+    read_within(text, "expression", levels_max, |parser| parser.expression()).map(|(tree, _)| tree)
 }
 
 /// Reads one type, such as `Int` or `[Float?; 3]`.

@@ -90,7 +90,7 @@ impl Engine {
     /// It is there with others, a name that scripts could not write, or columns that cannot be stored.
     pub fn create(&self, name: &str, columns: &[ColumnOf]) -> Result<()> {
         let refused = |what: String, hint: &str| Error::hinted(what, Span::default(), hint);
-        let is_word = |name: &str| matches!(syntax::parse_expression(name), Ok(Expr::Variable(ident)) if ident.text == name);
+        let is_word = |name: &str| matches!(crate::nesting::parse_expression(name), Ok(Expr::Variable(ident)) if ident.text == name);
         if !is_word(name) || name.starts_with('_') {
             let hint = "a letter, then letters, digits and `_`, and no word of the language";
             return Err(refused(format!("{name:?} cannot be a relation's name"), hint));
@@ -103,7 +103,7 @@ impl Engine {
                 return Err(refused(format!("{name:?} cannot be a column's name"), hint));
             }
             if let Some(default) = default {
-                syntax::parse_expression(default)?;
+                crate::nesting::parse_expression(default)?;
             }
             if *is_key {
                 let key = KeyColumn::new(name, column_type.clone());

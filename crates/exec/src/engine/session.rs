@@ -673,7 +673,7 @@ impl Session<'_> {
         let names = crate::view::columns_of(schema).into_iter().map(|column| column.name);
         for (name, default) in names.zip(schema.defaults()) {
             if let Some(text) = default {
-                defaults.push((name, resolved(&syntax::parse_expression(text)?)?));
+                defaults.push((name, resolved(&crate::nesting::parse_expression(text)?)?));
             }
         }
         Ok(defaults)
