@@ -47,13 +47,14 @@ test: lint test-rust test-python ## everything that must pass: lints, Rust tests
 	@echo "== Python =="
 	@tail -n 1 $(TARGET)/test-python.log
 
-lint: $(VENV)/dev ## formats, clippy, rustdoc, ruff and strict pyright, all with warnings as errors
+lint: $(VENV)/dev ## formats, clippy, rustdoc, ruff, strict pyright (warnings are errors), words and line widths
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/basedpyright
+	$(PY) tools/lint/check.py
 
 test-rust:
 	mkdir -p $(TARGET)

@@ -1,12 +1,15 @@
-//! The counting tests of count-db: a stream of keys with few frequent and many rare ones, counted by many threads.
+//! The counting tests of count-db: a stream of keys with few frequent and many rare ones, counted
+//! by many threads.
 //!
 //! # What is timed
-//! Test 1: threads take 10 000 consecutive keys of the stream at a time, under a lock, and count them, until there are
-//! `items`; the flush is counted with the writes. What the engine needs to read fast (a compaction) is not timed.
-//! Then threads read the counts of the next `items` keys. Test 2: half as many threads each write and read at the same time,
-//! after a fill. Test 3: as test 1, but what is combined with what a key has is an object, two words and a count (`object.rs`).
-//! Test 4: as test 1 with keys drawn uniformly from a million. Extra: each of `items` keys is counted once and then read once, in the order in which
-//! they were counted: consecutive ones, and the same number of scattered ones.
+//! Test 1: threads take 10 000 consecutive keys of the stream at a time, under a lock, and count
+//! them, until there are `items`; the flush is counted with the writes. What the engine needs to
+//! read fast (a compaction) is not timed. Then threads read the counts of the next `items` keys.
+//! Test 2: half as many threads each write and read at the same time, after a fill. Test 3: as test
+//! 1, but what is combined with what a key has is an object, two words and a count (`object.rs`).
+//! Test 4: as test 1 with keys drawn uniformly from a million. Extra: each of `items` keys is
+//! counted once and then read once, in the order in which they were counted: consecutive ones, and
+//! the same number of scattered ones.
 
 use crate::figures::{Account, Latencies, extend};
 use crate::keys::{Random, Zipf, fnv, fnv_of};

@@ -175,8 +175,8 @@ fn machine_s() -> f64 {
     busy.map(|(_, ticks)| ticks).sum::<u64>() as f64 / ticks_a_second as f64
 }
 
-/// How long an engine still worked after it was left alone: it is at rest when the process neither wrote nor took more than
-/// a twentieth of a processor for `QUIET`. Gives up after `limit`.
+/// How long an engine still worked after it was left alone: it is at rest when the process neither
+/// wrote nor took more than a twentieth of a processor for `QUIET`. Gives up after `limit`.
 pub fn rest(limit: Duration) -> Duration {
     let start = Instant::now();
     let mut busy_until = start;

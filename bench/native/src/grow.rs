@@ -1,13 +1,16 @@
-//! What an operation costs as the data grows: keys are loaded step by step, and at each size every operation is measured.
+//! What an operation costs as the data grows: keys are loaded step by step, and at each size every
+//! operation is measured.
 //!
 //! # What is timed
-//! Each call by itself, as in `kv`. An operation is asked for in batches of equal time, the first of which is a warm-up and does
-//! not count, so that a slow engine takes no longer than a fast one. Before each operation the engine is left alone until it
-//! is at rest: what was written before is not the next operation's to merge.
+//! Each call by itself, as in `kv`. An operation is asked for in batches of equal time, the first
+//! of which is a warm-up and does not count, so that a slow engine takes no longer than a fast one.
+//! Before each operation the engine is left alone until it is at rest: what was written before is
+//! not the next operation's to merge.
 //!
 //! # Why writes are given twice
-//! An engine that only remembers a write has the work before it. `us` is what the caller waits for, `us_flushed` has the
-//! operation's part of the closing flush in it, and the line's account what was merged until the engine was at rest.
+//! An engine that only remembers a write has the work before it. `us` is what the caller waits for,
+//! `us_flushed` has the operation's part of the closing flush in it, and the line's account what
+//! was merged until the engine was at rest.
 
 use crate::figures::{Account, Latencies, extend, rest};
 use crate::keys::{Random, Values, is_value_of, shuffled};
@@ -164,7 +167,8 @@ impl Grow<'_> {
         }
         let closing = Instant::now();
         self.store.flush()?;
-        // What the manual advises after a load belongs to it; batches in random order are the daily work.
+        // What the manual advises after a load belongs to it; batches in random order are the daily
+        // work.
         if self.run.order == Order::Ascending {
             self.store.after_load()?;
         }

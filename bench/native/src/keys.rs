@@ -74,7 +74,8 @@ pub fn fnv_of(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A number for each number, and none twice (the finaliser of SplitMix64): counted up, keys in random order.
+/// A number for each number, and none twice (the finaliser of SplitMix64): counted up, keys in
+/// random order.
 pub fn shuffled(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -82,7 +83,8 @@ pub fn shuffled(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Values of random printable bytes: pieces of a pool, begun with the key, so that a reader can check them.
+/// Values of random printable bytes: pieces of a pool, begun with the key, so that a reader can
+/// check them.
 pub struct Values {
     pool: Vec<u8>,
     random: Random,

@@ -1,8 +1,8 @@
 //! The key-value workloads of UCSB: 8-byte keys, values of 1 KiB. One process runs one workload.
 //!
 //! # What is timed
-//! Each call by itself: making keys and batches lies between calls and is not counted. A workload's time is that of the slowest
-//! thread's calls and, where it writes, the closing flush.
+//! Each call by itself: making keys and batches lies between calls and is not counted. A workload's
+//! time is that of the slowest thread's calls and, where it writes, the closing flush.
 
 use crate::figures::{Account, Latencies, extend};
 use crate::keys::{Random, VALUE_BYTES, Values, Zipf, fnv, is_value_of};

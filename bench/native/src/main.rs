@@ -1,5 +1,5 @@
-//! Runs one workload of one engine in this process and prints what it measured as lines of JSON. `run.py` beside this
-//! crate, and `long.py`, start it for each engine in turn.
+//! Runs one workload of one engine in this process and prints what it measured as lines of JSON.
+//! `run.py` beside this crate, and `long.py`, start it for each engine in turn.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a measurement is of real clocks, files and threads
 
@@ -31,7 +31,8 @@ enum Family {
     Kv {
         #[command(flatten)]
         common: Common,
-        /// init, read, batch-read, range-select, scan, read-update-50-50, read-upsert-95-5, batch-upsert or remove.
+        /// init, read, batch-read, range-select, scan, read-update-50-50, read-upsert-95-5,
+        /// batch-upsert or remove.
         #[arg(long)]
         workload: String,
         #[arg(long, default_value_t = 1_000_000)]

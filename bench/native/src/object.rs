@@ -1,4 +1,5 @@
-//! The objects of count-db's third test: two words and how often they followed one another, serialised.
+//! The objects of count-db's third test: two words and how often they followed one another,
+//! serialised.
 //!
 //! ```text
 //! object := count:u64 le  length of the first word:u8  both words
@@ -9,7 +10,8 @@ use crate::store::{Result, Rows};
 /// Bytes before the words.
 const HEAD: usize = 9;
 
-/// The object of a key, counted once. Its words are made of the key: as long as English ones, and always the same.
+/// The object of a key, counted once. Its words are made of the key: as long as English ones, and
+/// always the same.
 pub fn of(key: u64, out: &mut Vec<u8>) {
     let (first, second) = (2 + (key % 7) as usize, 2 + (key / 7 % 7) as usize);
     out.clear();

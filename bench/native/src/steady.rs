@@ -1,13 +1,15 @@
-//! Upserts and reads for as long as one likes, over keys that are there: what an engine keeps up, and what it costs it.
+//! Upserts and reads for as long as one likes, over keys that are there: what an engine keeps up,
+//! and what it costs it.
 //!
 //! # What is timed
-//! Each call by itself; the rate is by the clock. Each thread begins a call when the one before has ended, so a call that
-//! stalls shows as one long latency and as missing throughput, not as many long latencies. A call belongs to the window in
-//! which it ends.
+//! Each call by itself; the rate is by the clock. Each thread begins a call when the one before has
+//! ended, so a call that stalls shows as one long latency and as missing throughput, not as many
+//! long latencies. A call belongs to the window in which it ends.
 //!
 //! # What is written
-//! Bytes that the kernel charged to the process on the way to the device, from the first call on. For a memory map that is a page
-//! each time it becomes dirty, whether it is written again before it reaches the device or not.
+//! Bytes that the kernel charged to the process on the way to the device, from the first call on.
+//! For a memory map that is a page each time it becomes dirty, whether it is written again before
+//! it reaches the device or not.
 
 use crate::figures::{Account, Latencies, extend, resident_bytes, rest};
 use crate::keys::{Random, Values, Zipf, fnv, is_value_of};

@@ -1,8 +1,8 @@
 //! What is asked of every engine, and how one is opened by name.
 //!
 //! # Why values are copied
-//! Some engines can lend a value where it lies, others cannot, and a caller who keeps it copies it anyway. So each read ends
-//! with the value in memory of the caller, which is reused.
+//! Some engines can lend a value where it lies, others cannot, and a caller who keeps it copies it
+//! anyway. So each read ends with the value in memory of the caller, which is reused.
 
 use crate::{engines, object};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,8 @@ pub trait Store: Send + Sync {
 
 /// One thread's calls.
 pub trait Session {
-    /// Rows of ascending new keys, above all that this session has loaded: by the fastest way there is.
+    /// Rows of ascending new keys, above all that this session has loaded: by the fastest way there
+    /// is.
     fn load(&mut self, rows: &mut Rows) -> Result<()> {
         self.put_batch(rows)
     }
@@ -119,9 +120,11 @@ pub trait Session {
     fn put_batch(&mut self, rows: &mut Rows) -> Result<()>;
     /// Replaces `out`; whether the key is there.
     fn get(&mut self, key: u64, out: &mut Vec<u8>) -> Result<bool>;
-    /// Replaces `out` by the values of distinct keys, empty where there is none; how many are there.
+    /// Replaces `out` by the values of distinct keys, empty where there is none; how many are
+    /// there.
     fn multi_get(&mut self, keys: &[u64], out: &mut Values) -> Result<usize>;
-    /// Collects up to `count` rows from `start` on in memory of the session; how many, and the bytes of their values.
+    /// Collects up to `count` rows from `start` on in memory of the session; how many, and the
+    /// bytes of their values.
     fn scan(&mut self, start: u64, count: usize) -> Result<(usize, u64)>;
     /// Hands on the rows from `start` on and below `end`, in order, by one stream.
     fn stream(&mut self, start: u64, end: u64, each: &mut dyn FnMut(&[u8])) -> Result<()>;
@@ -130,8 +133,9 @@ pub trait Session {
     fn add(&mut self, keys: &[u64]) -> Result<()>;
     /// Replaces `out` by the counts, 0 where nothing was counted.
     fn counts(&mut self, keys: &[u64], out: &mut Vec<u64>) -> Result<()>;
-    /// Combines each object with what its key has; keys may repeat. An engine without a function of the caller's reads, combines and
-    /// puts: this does so by `multi_get` and `put_batch`, under a lock that all sessions share.
+    /// Combines each object with what its key has; keys may repeat. An engine without a function of
+    /// the caller's reads, combines and puts: this does so by `multi_get` and `put_batch`, under a
+    /// lock that all sessions share.
     fn combine(&mut self, objects: &mut Rows, one: &Mutex<()>) -> Result<()> {
         let sorted = object::sums(objects)?;
         let mut stored = Values::default();

@@ -1,9 +1,10 @@
-//! Runs algorithms on small graphs given as text, and prints their rows as JSON: for comparing with other
-//! systems, by eye or by a script.
+//! Runs algorithms on small graphs given as text, and prints their rows as JSON: for comparing with
+//! other systems, by eye or by a script.
 //!
-//! Each line of the input is a name, options, a semicolon and the edges of one graph, and gives one line of
-//! output: `echo "dijkstra starts=0 goals=2,3 ties=1; 0-1:2.5 1-2 0-3" | cargo run -p quipu-algo --example rows`.
-//! Lists of vertices are written with commas. Vertices are as many as the greatest number says, or `n`.
+//! Each line of the input is a name, options, a semicolon and the edges of one graph, and gives one
+//! line of output: `echo "dijkstra starts=0 goals=2,3 ties=1; 0-1:2.5 1-2 0-3" | cargo run -p
+//! quipu-algo --example rows`. Lists of vertices are written with commas. Vertices are as many as
+//! the greatest number says, or `n`.
 
 use std::collections::BTreeMap;
 use std::error::Error;

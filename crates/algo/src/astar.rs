@@ -1,8 +1,8 @@
 //! A*: a shortest path found with the help of an estimate of what remains.
 //!
-//! Hart, Nilsson, Raphael, "A formal basis for the heuristic determination of minimum cost paths" (1968).
-//! A vertex is opened again when a cheaper way to it turns up, so the estimate must never be too high,
-//! but need not fit together along edges.
+//! Hart, Nilsson, Raphael, "A formal basis for the heuristic determination of minimum cost paths"
+//! (1968). A vertex is opened again when a cheaper way to it turns up, so the estimate must never
+//! be too high, but need not fit together along edges.
 
 use std::collections::BinaryHeap;
 
@@ -17,9 +17,9 @@ pub type Estimate<'a> = dyn FnMut(u32, u32) -> Result<f64, Stopped> + 'a;
 /// Gives `emit` a shortest path from each of `starts` to each of `goals`.
 ///
 /// `estimate` is asked once for each vertex that a search reaches, but for the start. If it is ever
-/// higher than the true cost, the path may not be the shortest. A goal that cannot be reached, and one
-/// that is not in the graph, gets a path without vertices at an infinite cost. A start reaches itself
-/// at cost zero.
+/// higher than the true cost, the path may not be the shortest. A goal that cannot be reached, and
+/// one that is not in the graph, gets a path without vertices at an infinite cost. A start reaches
+/// itself at cost zero.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::EstimateNotANumber`], [`Error::Stopped`].

@@ -1,22 +1,23 @@
 //! Betweenness centrality: how many shortest paths lead through a vertex.
 //!
-//! Brandes, "A faster algorithm for betweenness centrality" (2001): one search from each vertex, then the
-//! vertices from far to near, each handing its dependency back over the edges that led to it.
+//! Brandes, "A faster algorithm for betweenness centrality" (2001): one search from each vertex,
+//! then the vertices from far to near, each handing its dependency back over the edges that led to
+//! it.
 //!
 //! # Edges of weight zero
-//! They join vertices at equal cost, and may close cycles, so "the edges that led to it" is no order by
-//! itself. Here an edge leads from what was settled earlier to what was settled later; a shortest path
-//! that would go against that order along an edge of weight zero is not counted.
+//! They join vertices at equal cost, and may close cycles, so "the edges that led to it" is no
+//! order by itself. Here an edge leads from what was settled earlier to what was settled later; a
+//! shortest path that would go against that order along an edge of weight zero is not counted.
 
 use crate::nearest::{Search, refuse_negative};
 use crate::watch::Ticker;
 use crate::{Csr, Error, Stopped, Watch};
 
-/// For each vertex, the shortest paths between two others that lead through it: of each ordered pair, the
-/// part of its shortest paths that do. Not divided by the number of pairs.
+/// For each vertex, the shortest paths between two others that lead through it: of each ordered
+/// pair, the part of its shortest paths that do. Not divided by the number of pairs.
 ///
-/// Parallel edges that tie make paths of their own. In the [`Csr::symmetric`] of an undirected graph each
-/// pair counts from both its ends. As in CozoDB.
+/// Parallel edges that tie make paths of their own. In the [`Csr::symmetric`] of an undirected
+/// graph each pair counts from both its ends. As in CozoDB.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
@@ -35,7 +36,8 @@ pub fn betweenness(graph: &Csr, watch: &dyn Watch) -> Result<Vec<f64>, Error> {
     Ok(found)
 }
 
-/// What is summed up along the shortest paths from one start. Between starts every place is `u32::MAX`.
+/// What is summed up along the shortest paths from one start. Between starts every place is
+/// `u32::MAX`.
 struct Sums {
     /// When a vertex was settled.
     place: Vec<u32>,
@@ -97,8 +99,8 @@ impl Sums {
     }
 }
 
-/// A number of paths. There can be more of them than an `f64` can tell: a thousand diamonds in a row have
-/// 2^1000, and infinity divided by infinity would be no number.
+/// A number of paths. There can be more of them than an `f64` can tell: a thousand diamonds in a
+/// row have 2^1000, and infinity divided by infinity would be no number.
 #[derive(Clone, Copy, Debug)]
 struct Paths {
     /// Below [`Paths::STEP`], after each addition.

@@ -6,10 +6,11 @@ use crate::nearest::{Search, refuse_negative};
 use crate::watch::Ticker;
 use crate::{Csr, Error, Watch};
 
-/// The closeness of each vertex: `c² / (s · (n − 1))`, where `c` vertices, itself among them, are reached
-/// from it at costs that sum up to `s`, and the graph has `n`.
+/// The closeness of each vertex: `c² / (s · (n − 1))`, where `c` vertices, itself among them, are
+/// reached from it at costs that sum up to `s`, and the graph has `n`.
 ///
-/// A vertex that reaches no other, or only at no cost, has an infinite closeness. Costs are along outgoing edges.
+/// A vertex that reaches no other, or only at no cost, has an infinite closeness. Costs are along
+/// outgoing edges.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].

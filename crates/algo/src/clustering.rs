@@ -1,8 +1,9 @@
 //! Clustering coefficients: how many of a vertex's neighbours are neighbours of each other.
 //!
-//! Watts and Strogatz (1998). Triangles are counted by Schank and Wagner's forward algorithm ("Finding,
-//! counting and listing all triangles in large graphs", 2005): every edge points to its end of higher
-//! degree, so no list is longer than the root of twice the edges and each triangle is found once.
+//! Watts and Strogatz (1998). Triangles are counted by Schank and Wagner's forward algorithm
+//! ("Finding, counting and listing all triangles in large graphs", 2005): every edge points to its
+//! end of higher degree, so no list is longer than the root of twice the edges and each triangle is
+//! found once.
 
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
@@ -10,7 +11,8 @@ use crate::{Csr, NO_VERTEX, Stopped, Watch};
 /// How the neighbours of a vertex hang together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clustering {
-    /// Triangles as a part of those that there could be; 0 where there are fewer than two neighbours.
+    /// Triangles as a part of those that there could be; 0 where there are fewer than two
+    /// neighbours.
     pub coefficient: f64,
     /// Pairs of neighbours that are neighbours of each other.
     pub triangles: u64,
@@ -20,9 +22,9 @@ pub struct Clustering {
 
 /// The clustering of each vertex of `both`, the [`Csr::symmetric`] of a graph.
 ///
-/// Neighbours are other vertices, each counted once: parallel edges, edges in both directions and self
-/// loops change nothing. (CozoDB counts each edge, so that a triangle given in both directions has
-/// coefficients below 1.)
+/// Neighbours are other vertices, each counted once: parallel edges, edges in both directions and
+/// self loops change nothing. (CozoDB counts each edge, so that a triangle given in both directions
+/// has coefficients below 1.)
 ///
 /// # Errors
 /// [`Stopped`].

@@ -1,16 +1,16 @@
 //! Connected components: which vertices hang together, whatever the direction of the edges.
 //!
-//! Union by the smaller number with path halving (Tarjan and van Leeuwen, "Worst-case analysis of set
-//! union algorithms", 1984). One pass over the rows as they are: no reverse graph is needed, and no
-//! queue.
+//! Union by the smaller number with path halving (Tarjan and van Leeuwen, "Worst-case analysis of
+//! set union algorithms", 1984). One pass over the rows as they are: no reverse graph is needed,
+//! and no queue.
 
 use crate::watch::{STRIDE, Ticker};
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
 /// The component of each vertex, from 0.
 ///
-/// Components are numbered as a scan of the edges by source meets them, and vertices without an edge
-/// each have one of their own after all others. That is CozoDB's numbering.
+/// Components are numbered as a scan of the edges by source meets them, and vertices without an
+/// edge each have one of their own after all others. That is CozoDB's numbering.
 ///
 /// # Errors
 /// [`Stopped`].

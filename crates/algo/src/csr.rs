@@ -1,9 +1,9 @@
 //! A graph as compressed sparse rows: for each vertex its neighbours, one after the other.
 //!
 //! # Why built by counting
-//! Both ends are dense numbers, so a stable counting sort by target and then by source gives rows that
-//! are sorted, in time and memory linear in the edges. Scans of a relation already come in that order;
-//! then the columns are the rows, and nothing is moved.
+//! Both ends are dense numbers, so a stable counting sort by target and then by source gives rows
+//! that are sorted, in time and memory linear in the edges. Scans of a relation already come in
+//! that order; then the columns are the rows, and nothing is moved.
 //!
 //! # Invariants
 //! 1. `offsets` has one entry more than there are vertices, begins with 0, ends with the number of
@@ -34,8 +34,8 @@ impl Default for Csr {
 impl Csr {
     /// Makes the graph of `vertices` vertices with an edge for each row of the columns.
     ///
-    /// Memory: eight bytes a vertex and four an edge, eight more with weights; twice that for a moment
-    /// where the rows do not come sorted by source and target.
+    /// Memory: eight bytes a vertex and four an edge, eight more with weights; twice that for a
+    /// moment where the rows do not come sorted by source and target.
     ///
     /// # Errors
     /// [`Error::TooManyVertices`], [`Error::UnequalColumns`], [`Error::VertexOutOfRange`],
@@ -115,7 +115,8 @@ impl Csr {
         self.row(v).len()
     }
 
-    /// The edges that leave `v` as target and weight, ascending by target. A weight is 1 where the graph has none.
+    /// The edges that leave `v` as target and weight, ascending by target. A weight is 1 where the
+    /// graph has none.
     #[inline]
     pub fn weighted(&self, v: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
         let weights = self.weights.as_deref().and_then(|all| all.get(self.row(v)));
@@ -172,9 +173,9 @@ impl Csr {
         Ok(Self { offsets, targets, weights })
     }
 
-    /// The vertices in the order in which a scan of the edges meets them: row by row, the source, then
-    /// the targets. Vertices without an edge come last. CozoDB numbers vertices so; where an order
-    /// among equals shows in an answer, it is this one.
+    /// The vertices in the order in which a scan of the edges meets them: row by row, the source,
+    /// then the targets. Vertices without an edge come last. CozoDB numbers vertices so; where an
+    /// order among equals shows in an answer, it is this one.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -212,8 +213,8 @@ impl Csr {
         for (new, &old) in order.iter().enumerate() {
             number[old as usize] = new as u32;
         }
-        // Written row by row in the new order the targets are out of order; turning the edges around
-        // twice sorts them.
+        // Written row by row in the new order the targets are out of order; turning the edges
+        // around twice sorts them.
         let mut offsets = vec![0; self.offsets.len()];
         for part in self.targets.chunks(STRIDE) {
             for &to in part {
@@ -239,7 +240,8 @@ impl Csr {
         Self { offsets, targets: sources, weights }.transposed(None, ticker)
     }
 
-    /// The edges that `keep` lets through, without their weights. It is asked about source and target.
+    /// The edges that `keep` lets through, without their weights. It is asked about source and
+    /// target.
     pub(crate) fn filtered(
         &self,
         mut keep: impl FnMut(u32, u32) -> bool,
@@ -317,7 +319,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Room for `edges_max` is made at once: to grow is to copy everything, and that cannot be stopped.
+    /// Room for `edges_max` is made at once: to grow is to copy everything, and that cannot be
+    /// stopped.
     pub(crate) fn new(vertices: usize, edges_max: usize) -> Self {
         let mut offsets = Vec::with_capacity(vertices + 1);
         offsets.push(0);

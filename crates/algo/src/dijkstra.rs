@@ -1,9 +1,9 @@
 //! Shortest paths by weight, one for each pair of vertices or all that tie.
 //!
 //! The search is in `nearest.rs`. All shortest paths are read off the *tight* edges, those that
-//! make up the whole difference in cost between their ends: every way back over tight edges from the
-//! goal to the start is a shortest path. Edges of weight zero can close a tight cycle, so a way back
-//! never takes a vertex twice: only paths are given, not walks.
+//! make up the whole difference in cost between their ends: every way back over tight edges from
+//! the goal to the start is a shortest path. Edges of weight zero can close a tight cycle, so a way
+//! back never takes a vertex twice: only paths are given, not walks.
 
 use crate::nearest::{Goals, Search, refuse_negative};
 use crate::watch::Ticker;
@@ -34,11 +34,12 @@ pub enum Ties {
     All,
 }
 
-/// Gives `emit` the shortest paths from each of `starts` to each of `goals`; without goals, to every vertex.
+/// Gives `emit` the shortest paths from each of `starts` to each of `goals`; without goals, to
+/// every vertex.
 ///
-/// Starts and goals that are not in the graph are passed over. A goal that cannot be reached gets a path
-/// without vertices at an infinite cost. A start reaches itself at cost zero. Parallel edges make one
-/// path, at the least of their weights.
+/// Starts and goals that are not in the graph are passed over. A goal that cannot be reached gets a
+/// path without vertices at an infinite cost. A start reaches itself at cost zero. Parallel edges
+/// make one path, at the least of their weights.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].

@@ -57,7 +57,8 @@ pub enum Error {
         /// Its weight.
         weight: f64,
     },
-    /// Shortest paths are found by settling the nearest vertex first, which a negative weight breaks.
+    /// Shortest paths are found by settling the nearest vertex first, which a negative weight
+    /// breaks.
     NegativeWeight {
         /// Where the edge begins.
         source: u32,

@@ -1,19 +1,21 @@
-//! Communities by label propagation: each vertex takes the label that weighs most among its neighbours.
+//! Communities by label propagation: each vertex takes the label that weighs most among its
+//! neighbours.
 //!
-//! Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in large-scale
-//! networks" (2007). There, and in CozoDB, vertices come in random order and ties are broken by chance.
-//! Here vertices come ascending, and of labels that tie a vertex keeps its own, or else takes the
-//! greatest: the same graph gives the same communities, and rounds end where chance would go on. The
-//! greatest, because in the first round it is that of a vertex whose turn is still to come; the smallest
-//! has already spread, and would flood the graph over every bridge.
+//! Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in
+//! large-scale networks" (2007). There, and in CozoDB, vertices come in random order and ties are
+//! broken by chance. Here vertices come ascending, and of labels that tie a vertex keeps its own,
+//! or else takes the greatest: the same graph gives the same communities, and rounds end where
+//! chance would go on. The greatest, because in the first round it is that of a vertex whose turn
+//! is still to come; the smallest has already spread, and would flood the graph over every bridge.
 
 use crate::watch::Ticker;
 use crate::{Csr, Stopped, Watch};
 
 /// The label of each vertex: the number of some vertex, whose label spread.
 ///
-/// Labels travel against the edges: a vertex looks at those it points to. For an undirected graph pass its
-/// [`Csr::symmetric`]. Ends when no label changes, or after `max_iter` rounds. Weights may be negative.
+/// Labels travel against the edges: a vertex looks at those it points to. For an undirected graph
+/// pass its [`Csr::symmetric`]. Ends when no label changes, or after `max_iter` rounds. Weights may
+/// be negative.
 ///
 /// # Errors
 /// [`Stopped`].

@@ -1,18 +1,18 @@
 //! Graphs as compressed sparse rows, and algorithms on them.
 //!
 //! # What is deliberately absent
-//! Values, relations and storage. Whoever calls numbers its vertices densely from zero, ascending in
-//! the order of their values, and turns numbers back into values afterwards. So an algorithm here is
-//! a function of numbers alone, is tested against a matrix, and can run on another machine.
+//! Values, relations and storage. Whoever calls numbers its vertices densely from zero, ascending
+//! in the order of their values, and turns numbers back into values afterwards. So an algorithm
+//! here is a function of numbers alone, is tested against a matrix, and can run on another machine.
 //!
 //! # What all algorithms share
 //! 1. They ask a [`Watch`] whether to go on, at least every hundred thousand steps or so.
 //! 2. They never recurse on the graph: a path of a hundred million edges is a graph like any other.
-//! 3. The same graph gives the same answer, bit for bit: nothing depends on a hash or on a clock, and
-//!    random words come from the caller.
+//! 3. The same graph gives the same answer, bit for bit: nothing depends on a hash or on a clock,
+//!    and random words come from the caller.
 //! 4. An empty graph gives an empty answer, and so does a vertex that is not in the graph.
-//! 5. Parallel edges count as often as they are there and a self loop is an edge like any other, where
-//!    the page of an algorithm does not say otherwise.
+//! 5. Parallel edges count as often as they are there and a self loop is an edge like any other,
+//!    where the page of an algorithm does not say otherwise.
 //!
 //! ```
 //! use quipu_algo::{Csr, components::connected_components, paths::shortest_paths};
@@ -30,7 +30,8 @@
 //! ```
 //!
 //! Where a choice is free (the number of a component, the order among ties) it is the choice of
-//! CozoDB where that is determined, since scripts that were written for it are to give the same rows.
+//! CozoDB where that is determined, since scripts that were written for it are to give the same
+//! rows.
 
 pub mod astar;
 pub mod betweenness;

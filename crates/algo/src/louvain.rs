@@ -1,9 +1,10 @@
-//! Communities by the Louvain method: vertices that have more edges among themselves than chance would give.
+//! Communities by the Louvain method: vertices that have more edges among themselves than chance
+//! would give.
 //!
-//! Blondel, Guillaume, Lambiotte, Lefebvre, "Fast unfolding of communities in large networks" (2008), with
-//! the modularity of directed graphs (Leicht and Newman, 2008), as CozoDB has it. Vertices move one after the
-//! other into the community of a vertex that they point to, as long as that raises the modularity; then
-//! each community becomes a vertex, and the same begins anew.
+//! Blondel, Guillaume, Lambiotte, Lefebvre, "Fast unfolding of communities in large networks"
+//! (2008), with the modularity of directed graphs (Leicht and Newman, 2008), as CozoDB has it.
+//! Vertices move one after the other into the community of a vertex that they point to, as long as
+//! that raises the modularity; then each community becomes a vertex, and the same begins anew.
 //!
 //! The order in which vertices move, and so the result, is CozoDB's; but sums are kept for each
 //! community instead of being made again for each question, so a round is linear in the edges.
@@ -35,8 +36,8 @@ pub struct Communities {
 }
 
 impl Communities {
-    /// The community of each vertex on each level, the finest level first. There is no level where nothing
-    /// could be joined. On each level communities are numbered from 0.
+    /// The community of each vertex on each level, the finest level first. There is no level where
+    /// nothing could be joined. On each level communities are numbered from 0.
     pub fn levels(&self) -> &[Vec<u32>] {
         &self.levels
     }
@@ -105,7 +106,8 @@ struct Level<'a> {
     /// Of each community: the sum over its members.
     sums: Vec<Flow>,
     total: f64,
-    /// Weights between the vertex at hand and each community, both directions; zero between questions.
+    /// Weights between the vertex at hand and each community, both directions; zero between
+    /// questions.
     between: Vec<f64>,
     /// The communities that have such weights.
     met: Vec<u32>,
@@ -217,9 +219,9 @@ impl<'a> Level<'a> {
         Ok(best != home)
     }
 
-    /// What a vertex of `flow` adds by being in `community`, which it is not counted in; times the total
-    /// weight. Without the division, whole weights give whole gains: ties are exact, and nothing moves
-    /// for the sake of a rounding error.
+    /// What a vertex of `flow` adds by being in `community`, which it is not counted in; times the
+    /// total weight. Without the division, whole weights give whole gains: ties are exact, and
+    /// nothing moves for the sake of a rounding error.
     fn gain(&self, flow: Flow, community: u32) -> f64 {
         let sum = self.sums[community as usize];
         let by_chance = sum.leaving * flow.entering + sum.entering * flow.leaving;

@@ -1,8 +1,9 @@
 //! The search that settles the nearest vertex first: what shortest paths and centralities stand on.
 //!
 //! Dijkstra, "A note on two problems in connexion with graphs" (1959), on a heap from which stale
-//! entries are dropped as they come up, instead of one that can lower a key: fewer writes, and the heap
-//! stays a plain array. Where no edge has a weight of its own a queue does the same in linear time.
+//! entries are dropped as they come up, instead of one that can lower a key: fewer writes, and the
+//! heap stays a plain array. Where no edge has a weight of its own a queue does the same in linear
+//! time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,7 +11,8 @@ use std::collections::BinaryHeap;
 use crate::watch::Ticker;
 use crate::{Csr, Error, NO_VERTEX, Stopped};
 
-/// A vertex that can be reached at a cost. The greatest is the nearest, of equals the smallest number.
+/// A vertex that can be reached at a cost. The greatest is the nearest, of equals the smallest
+/// number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reached {
     pub(crate) cost: f64,
@@ -64,8 +66,9 @@ impl Search {
         }
     }
 
-    /// Searches from `start` along the edges that `allowed` lets through, until `enough` says so of a
-    /// vertex that is being settled at a cost. That vertex is settled, its edges are not looked at.
+    /// Searches from `start` along the edges that `allowed` lets through, until `enough` says so of
+    /// a vertex that is being settled at a cost. That vertex is settled, its edges are not looked
+    /// at.
     ///
     /// The weights must not be negative: see [`refuse_negative`].
     pub(crate) fn run(
@@ -163,7 +166,8 @@ impl Search {
         &self.touched
     }
 
-    /// Writes the way from the start to `goal` into `path`, both included; nothing if there is none.
+    /// Writes the way from the start to `goal` into `path`, both included; nothing if there is
+    /// none.
     pub(crate) fn path(&self, goal: u32, path: &mut Vec<u32>) {
         path.clear();
         let parent = |v: u32| self.parent.get(v as usize).copied().filter(|&p| p != NO_VERTEX);

@@ -1,13 +1,14 @@
 //! PageRank: the share of time that a random surfer spends at each vertex.
 //!
-//! Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking" (1999), pulled along incoming edges
-//! as in the GAP benchmark suite (Beamer, Asanović, Patterson, 2015). As CozoDB has it, ranks start at
-//! `1 / n`, what a vertex without outgoing edges holds is not handed on, and so the sum falls below 1.
+//! Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking" (1999), pulled along incoming
+//! edges as in the GAP benchmark suite (Beamer, Asanović, Patterson, 2015). As CozoDB has it, ranks
+//! start at `1 / n`, what a vertex without outgoing edges holds is not handed on, and so the sum
+//! falls below 1.
 //!
 //! # Why two ways to make a round
 //! CozoDB's rounds take new ranks into account at once, in the order in which its scan met the
-//! vertices: after ten rounds that shows, and it converges in fewer. But what a round gives then depends
-//! on that order, so it cannot be cut among threads. Rounds from the old ranks alone can.
+//! vertices: after ten rounds that shows, and it converges in fewer. But what a round gives then
+//! depends on that order, so it cannot be cut among threads. Rounds from the old ranks alone can.
 
 use std::ops::Range;
 
@@ -31,15 +32,16 @@ impl Default for Options {
     }
 }
 
-/// The rank of each vertex. Weights are not looked at; parallel edges count as often as they are there.
+/// The rank of each vertex. Weights are not looked at; parallel edges count as often as they are
+/// there.
 ///
-/// `incoming` is [`Csr::reverse`] of `graph`; for an undirected graph both are its [`Csr::symmetric`].
-/// Should `incoming` have vertices that `graph` does not have, they hand on nothing.
-/// At least one round is made.
+/// `incoming` is [`Csr::reverse`] of `graph`; for an undirected graph both are its
+/// [`Csr::symmetric`]. Should `incoming` have vertices that `graph` does not have, they hand on
+/// nothing. At least one round is made.
 ///
-/// With an `order`, which names every vertex once, a rank is used as soon as it is made, in that order;
-/// CozoDB's is the [`Csr::order_met`] of the directed graph. Without one, every rank is made from those
-/// of the round before.
+/// With an `order`, which names every vertex once, a rank is used as soon as it is made, in that
+/// order; CozoDB's is the [`Csr::order_met`] of the directed graph. Without one, every rank is made
+/// from those of the round before.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -97,8 +99,8 @@ fn share(rank: f64, degree: f64) -> f64 {
     rank / degree.max(1.0)
 }
 
-/// The incoming edges, vertices numbered by an order, so that rounds in that order read straight on. Rows
-/// are not sorted again: a sum needs no order.
+/// The incoming edges, vertices numbered by an order, so that rounds in that order read straight
+/// on. Rows are not sorted again: a sum needs no order.
 struct Ordered {
     offsets: Vec<u64>,
     sources: Vec<u32>,
@@ -154,8 +156,8 @@ impl Pull<'_> {
         Ok(self.base + self.theta * sum)
     }
 
-    /// Makes the ranks of `range` into `ranks`, which begins at its first vertex. Returns the change. It
-    /// writes to `ranks` alone, so ranges can go to threads.
+    /// Makes the ranks of `range` into `ranks`, which begins at its first vertex. Returns the
+    /// change. It writes to `ranks` alone, so ranges can go to threads.
     fn range(
         &self,
         range: Range<usize>,

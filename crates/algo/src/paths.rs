@@ -10,14 +10,14 @@ use crate::{Csr, NO_VERTEX, Stopped, Watch};
 /// The number of edges to a vertex that cannot be reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// Takes the answers: start, goal, and the vertices of the path, both ends included; `None` where there
-/// is no path. An error ends the search.
+/// Takes the answers: start, goal, and the vertices of the path, both ends included; `None` where
+/// there is no path. An error ends the search.
 pub type Emit<'a> = dyn FnMut(u32, u32, Option<&[u32]>) -> Result<(), Stopped> + 'a;
 
 /// Gives `emit` a shortest path, or its absence, for each start and each goal, in that order.
 ///
-/// As in CozoDB there is no path from a vertex to itself, not even along a cycle. A start or a goal that
-/// is not in the graph is on no path either.
+/// As in CozoDB there is no path from a vertex to itself, not even along a cycle. A start or a goal
+/// that is not in the graph is on no path either.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -74,8 +74,8 @@ pub fn hops(graph: &Csr, start: u32, watch: &dyn Watch) -> Result<Vec<u32>, Stop
 /// One search after the other over the same columns.
 ///
 /// # Invariant
-/// Between searches `parent` is [`NO_VERTEX`] but for the vertices in `reached`, so a search that ends
-/// early costs what it saw, not what the graph has.
+/// Between searches `parent` is [`NO_VERTEX`] but for the vertices in `reached`, so a search that
+/// ends early costs what it saw, not what the graph has.
 struct Search {
     parent: Vec<u32>,
     reached: Vec<u32>,

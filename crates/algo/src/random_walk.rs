@@ -8,7 +8,8 @@ use crate::{Csr, Error, Stopped, Watch};
 /// Vertices of a walk between two questions for memory.
 const ASKED_VERTICES: usize = 1 << 12;
 
-/// Bytes of a vertex of a walk: its number here, where half of the room may be free, and a value where it goes.
+/// Bytes of a vertex of a walk: its number here, where half of the room may be free, and a value
+/// where it goes.
 const VERTEX_BYTES: u64 = 2 * 4 + 40;
 
 /// Gives a random word, all of whose bits are independent.
@@ -17,7 +18,8 @@ pub type Words<'a> = dyn FnMut() -> u64 + 'a;
 /// Weighs a step: from, to, and the place of its edge in [`Csr::targets`]. An error ends the walks.
 pub type Weigh<'a> = dyn FnMut(u32, u32, usize) -> Result<f64, Stopped> + 'a;
 
-/// Takes a walk: its number, from 1, its start and its vertices, the start included. An error ends the walks.
+/// Takes a walk: its number, from 1, its start and its vertices, the start included. An error ends
+/// the walks.
 pub type Emit<'a> = dyn FnMut(u64, u32, &[u32]) -> Result<(), Stopped> + 'a;
 
 /// How many walks there are, and how long they get.
@@ -31,8 +33,8 @@ pub struct Options {
 
 /// Walks from each of `starts`; those that are not in the graph are passed over.
 ///
-/// Without `weigh` each edge is as likely as each other: weights of the graph are not looked at, parallel
-/// edges are. A step of weight zero is never taken; where all weigh zero, the walk ends.
+/// Without `weigh` each edge is as likely as each other: weights of the graph are not looked at,
+/// parallel edges are. A step of weight zero is never taken; where all weigh zero, the walk ends.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for what `weigh` gives, [`Error::TooLarge`] for a walk that the watch does not let
@@ -97,7 +99,8 @@ fn checked(source: u32, target: u32, weight: f64) -> Result<f64, Error> {
     }
 }
 
-/// One of `count` with equal chances, as near as 64 bits allow; `None` if there is nothing to choose from.
+/// One of `count` with equal chances, as near as 64 bits allow; `None` if there is nothing to
+/// choose from.
 fn even(count: usize, words: &mut Words<'_>) -> Option<usize> {
     (count > 0).then(|| ((u128::from(words()) * count as u128) >> 64) as usize)
 }

@@ -1,9 +1,9 @@
 //! Minimum spanning forest: the cheapest edges that still join all that hangs together.
 //!
-//! CozoDB names its rule after Kruskal, who takes the edges from light to heavy. With ties broken by a
-//! total order the forest is unique, so it can as well be found by Borůvka's rounds (1926): each component
-//! takes the lightest edge that leaves it. No sort, every step can be stopped, and a round reads rows in
-//! order.
+//! CozoDB names its rule after Kruskal, who takes the edges from light to heavy. With ties broken
+//! by a total order the forest is unique, so it can as well be found by Borůvka's rounds (1926):
+//! each component takes the lightest edge that leaves it. No sort, every step can be stopped, and a
+//! round reads rows in order.
 
 use crate::components::Sets;
 use crate::watch::Ticker;
@@ -22,8 +22,8 @@ pub struct TreeEdge {
 
 /// The edges of the forest of least weight, directions disregarded.
 ///
-/// Takes the directed graph as it is: an edge comes out as it went in. Of edges that weigh the same the
-/// one with the smaller source, then the smaller target, goes first. Weights may be negative.
+/// Takes the directed graph as it is: an edge comes out as it went in. Of edges that weigh the same
+/// the one with the smaller source, then the smaller target, goes first. Weights may be negative.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -66,7 +66,8 @@ pub fn minimum_spanning_forest(graph: &Csr, watch: &dyn Watch) -> Result<Vec<Tre
     }
 }
 
-/// Keeps the lighter edge. Edges are offered in the order that breaks ties, so of equals the first stays.
+/// Keeps the lighter edge. Edges are offered in the order that breaks ties, so of equals the first
+/// stays.
 #[inline]
 fn offer(best: &mut Option<TreeEdge>, edge: TreeEdge) {
     if best.is_none_or(|known| edge.weight < known.weight) {

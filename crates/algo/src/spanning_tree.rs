@@ -1,7 +1,7 @@
 //! Minimum spanning tree of what hangs together with one vertex.
 //!
-//! Prim, "Shortest connection networks and some generalizations" (1957): the tree grows by the lightest
-//! edge that leaves it.
+//! Prim, "Shortest connection networks and some generalizations" (1957): the tree grows by the
+//! lightest edge that leaves it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,11 +10,12 @@ use crate::spanning_forest::TreeEdge;
 use crate::watch::Ticker;
 use crate::{Csr, Stopped, Watch};
 
-/// The edges of a least tree in the order in which it grows from `start`, each from inside to outside.
+/// The edges of a least tree in the order in which it grows from `start`, each from inside to
+/// outside.
 ///
-/// `both` is the [`Csr::symmetric`] of a graph. CozoDB, given no start, takes the first vertex that an edge
-/// leaves: the first in [`Csr::order_met`] of the directed graph. Weights may be negative. Of edges that
-/// weigh the same the one with the smaller end inside, then outside, goes first.
+/// `both` is the [`Csr::symmetric`] of a graph. CozoDB, given no start, takes the first vertex that
+/// an edge leaves: the first in [`Csr::order_met`] of the directed graph. Weights may be negative.
+/// Of edges that weigh the same the one with the smaller end inside, then outside, goes first.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -25,8 +26,8 @@ pub fn minimum_spanning_tree(
 ) -> Result<Vec<TreeEdge>, Stopped> {
     let ticker = &mut Ticker::new(watch)?;
     let mut inside = vec![false; both.vertices() as usize];
-    // The lightest edge that leads to each vertex so far. What is no lighter need not wait in the heap,
-    // which most edges so never enter.
+    // The lightest edge that leads to each vertex so far. What is no lighter need not wait in the
+    // heap, which most edges so never enter.
     let mut lightest = vec![i64::MAX; inside.len()];
     let mut tree = Vec::new();
     let mut leaving = BinaryHeap::new();

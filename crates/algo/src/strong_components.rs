@@ -1,8 +1,8 @@
 //! Strongly connected components: vertices that all reach each other.
 //!
-//! Tarjan, "Depth-first search and linear graph algorithms" (1972), with its recursion on a stack of
-//! our own. A component is numbered by when the search first entered it, as in CozoDB; Tarjan's own
-//! order is by when it was left.
+//! Tarjan, "Depth-first search and linear graph algorithms" (1972), with its recursion on a stack
+//! of our own. A component is numbered by when the search first entered it, as in CozoDB; Tarjan's
+//! own order is by when it was left.
 
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
@@ -46,10 +46,11 @@ pub fn strong_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Sto
 /// The state of the search.
 ///
 /// # Invariants
-/// 1. `calls` is the path from the root to the vertex at hand, each with the place of its next edge.
+/// 1. `calls` is the path from the root to the vertex at hand, each with the place of its next
+///    edge.
 /// 2. `open` holds the vertices that were entered and have no component yet, in the order of entry.
-/// 3. `low[v]` is, for a vertex in `open`, the earliest moment that it is known to reach; for one that
-///    has left `open`, the moment at which its component was entered.
+/// 3. `low[v]` is, for a vertex in `open`, the earliest moment that it is known to reach; for one
+///    that has left `open`, the moment at which its component was entered.
 struct Search<'a> {
     graph: &'a Csr,
     entered: Vec<u32>,
@@ -105,8 +106,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Takes back what `v` learned to the vertex it was entered from, and closes its component if `v`
-    /// is the first of it.
+    /// Takes back what `v` learned to the vertex it was entered from, and closes its component if
+    /// `v` is the first of it.
     fn leave(&mut self, v: u32) {
         let low = self.low[v as usize];
         if low == self.entered[v as usize] {

@@ -67,8 +67,8 @@ impl Edges {
     }
 }
 
-/// Graphs of up to 12 vertices with loops, parallel edges and lone vertices. Weights are small whole
-/// numbers, so that sums are exact and ties are many.
+/// Graphs of up to 12 vertices with loops, parallel edges and lone vertices. Weights are small
+/// whole numbers, so that sums are exact and ties are many.
 pub(crate) fn edges() -> impl Strategy<Value = Edges> {
     (1..12_u32).prop_flat_map(|vertices| {
         let edge = (0..vertices, 0..vertices, (0..5_u32).prop_map(f64::from));

@@ -8,8 +8,8 @@ use crate::{Csr, Stopped, Watch};
 
 /// The vertices in topological order.
 ///
-/// What lies on a cycle, or behind one, is not in it: a graph has a full order only if the result is as
-/// long as the graph has vertices.
+/// What lies on a cycle, or behind one, is not in it: a graph has a full order only if the result
+/// is as long as the graph has vertices.
 ///
 /// # Errors
 /// [`Stopped`].

@@ -1,8 +1,9 @@
 //! Breadth first and depth first search for the vertices that meet a condition.
 //!
-//! The orders are those of CozoDB's `BreadthFirstSearch` and `DepthFirstSearch`, since a limit lets them
-//! show: breadth first takes the neighbours of a vertex ascending and does not ask about the start itself;
-//! depth first takes them descending and does. What one start has visited, a later one does not visit again.
+//! The orders are those of CozoDB's `BreadthFirstSearch` and `DepthFirstSearch`, since a limit lets
+//! them show: breadth first takes the neighbours of a vertex ascending and does not ask about the
+//! start itself; depth first takes them descending and does. What one start has visited, a later
+//! one does not visit again.
 
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
@@ -10,7 +11,8 @@ use crate::{Csr, NO_VERTEX, Stopped, Watch};
 /// Says whether a vertex is one of those looked for. An error ends the search.
 pub type Condition<'a> = dyn FnMut(u32) -> Result<bool, Stopped> + 'a;
 
-/// Takes what is found: the start, the vertex, and the way there with both ends. An error ends the search.
+/// Takes what is found: the start, the vertex, and the way there with both ends. An error ends the
+/// search.
 pub type Emit<'a> = dyn FnMut(u32, u32, &[u32]) -> Result<(), Stopped> + 'a;
 
 /// Searches breadth first from each of `starts`, until `limit` vertices were found.

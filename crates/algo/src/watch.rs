@@ -22,11 +22,12 @@ impl<F: Fn() -> bool + Sync> Watch for F {
     }
 }
 
-/// Steps between two questions. A step is an edge looked at or a vertex taken: some nanoseconds, so a
-/// question comes each millisecond or less, and its cost is lost among the steps.
+/// Steps between two questions. A step is an edge looked at or a vertex taken: some nanoseconds, so
+/// a question comes each millisecond or less, and its cost is lost among the steps.
 const STEPS: u32 = 1 << 16;
 
-/// How many neighbours a tight loop may take before it counts them. A hub can have a hundred million.
+/// How many neighbours a tight loop may take before it counts them. A hub can have a hundred
+/// million.
 pub(crate) const STRIDE: usize = 1 << 14;
 
 /// Counts steps and asks the watch when enough were made.

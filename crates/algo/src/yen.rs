@@ -1,8 +1,8 @@
 //! The k shortest paths that take no vertex twice.
 //!
-//! Yen, "Finding the k shortest loopless paths in a network" (1971), with Lawler's observation (1972)
-//! that a path need only be left where it left the one it came from, or later: what leaves earlier was
-//! already a candidate.
+//! Yen, "Finding the k shortest loopless paths in a network" (1971), with Lawler's observation
+//! (1972) that a path need only be left where it left the one it came from, or later: what leaves
+//! earlier was already a candidate.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ use crate::{Csr, Error, Stopped, Watch};
 
 /// Gives `emit` up to `k` paths from each of `starts` to each of `goals`, cheapest first.
 ///
-/// Paths that cost the same come in the order of their vertices, but for the first of all. A pair without
-/// a way gets none, a vertex reaches itself by the path of itself alone. Parallel edges make one path, at
-/// the least of their weights.
+/// Paths that cost the same come in the order of their vertices, but for the first of all. A pair
+/// without a way gets none, a vertex reaches itself by the path of itself alone. Parallel edges
+/// make one path, at the least of their weights.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
@@ -42,7 +42,8 @@ pub fn k_shortest_paths(
 
 /// A path that may be the next one.
 ///
-/// The bits of a cost that is not negative order like the cost, so candidates order by cost, then by vertices.
+/// The bits of a cost that is not negative order like the cost, so candidates order by cost, then
+/// by vertices.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     cost_bits: u64,
@@ -131,8 +132,8 @@ impl Pair<'_> {
             let weights = self.graph.weights().and_then(|all| all.get(from..to));
             weights.map_or(1.0, |all| all.iter().copied().fold(f64::INFINITY, f64::min))
         };
-        // Summed in the order of the search, so that equal ways cost the same to the last bit. Adding
-        // zero turns -0.0 into 0.0, whose bits are the least.
+        // Summed in the order of the search, so that equal ways cost the same to the last bit.
+        // Adding zero turns -0.0 into 0.0, whose bits are the least.
         let cost = vertices.windows(2).map(step).fold(0.0, |sum, weight| sum + weight);
         Candidate { cost_bits: (cost + 0.0).to_bits(), vertices, left_at }
     }

@@ -3,8 +3,8 @@
 #[cfg(feature = "sabotage")]
 static ALL_ZERO: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// From now on every checksum in this process is 0, written or compared: fuzzing gets past them to the
-/// decoders behind. With the feature `sabotage` alone.
+/// From now on every checksum in this process is 0, written or compared: fuzzing gets past them to
+/// the decoders behind. With the feature `sabotage` alone.
 #[cfg(feature = "sabotage")]
 pub fn make_all_zero() {
     ALL_ZERO.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -8,8 +8,8 @@ use crate::{ColumnShape, Key, KeyRef, KeyShape, Shape};
 pub struct Validity(pub Option<Vec<u64>>);
 
 impl Validity {
-    /// Appends rows from row `first` on, which is as many as there are; `bits` is asked, from 0, which of 64 rows hold a value, one bit each, and may say
-    /// anything of rows past the last.
+    /// Appends rows from row `first` on, which is as many as there are; `bits` is asked, from 0,
+    /// which of 64 rows hold a value, one bit each, and may say anything of rows past the last.
     pub fn extend(&mut self, first: usize, rows: usize, bits: impl Fn(usize) -> u64) {
         for from in (0..rows).step_by(64) {
             let some = (rows - from).min(64);
@@ -41,7 +41,8 @@ impl Validity {
         })
     }
 
-    /// Which of the 64 rows from `first` on hold a value, one bit each; rows that there are not may count as any.
+    /// Which of the 64 rows from `first` on hold a value, one bit each; rows that there are not may
+    /// count as any.
     #[must_use]
     pub fn bits(&self, first: usize) -> u64 {
         let Some(words) = &self.0 else { return u64::MAX };
@@ -306,12 +307,14 @@ impl Keys {
     }
 }
 
-/// Which columns a read wants. Columns left out stay empty in the batch, but for those that share a bit.
+/// Which columns a read wants. Columns left out stay empty in the batch, but for those that share a
+/// bit.
 ///
 /// # Why bits are shared
-/// A read carries its projection by value, through every layer. One word of bits tells all columns apart where there
-/// are at most 64; of more columns some share a bit, and a read that wants one of them finds the others filled as well.
-/// So a relation of `n` columns is read by parts of `n / 64` columns, and narrow ones pay nothing for wide ones.
+/// A read carries its projection by value, through every layer. One word of bits tells all columns
+/// apart where there are at most 64; of more columns some share a bit, and a read that wants one of
+/// them finds the others filled as well. So a relation of `n` columns is read by parts of `n / 64`
+/// columns, and narrow ones pay nothing for wide ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Projection {
     /// Bit `i`: word `i` of the key; for byte-string keys bit 0.

@@ -79,7 +79,8 @@ impl Ord for Key {
     }
 }
 
-/// Keys from `lower` (inclusive) to `upper` (exclusive; `None` is no bound). Bounds may be prefixes.
+/// Keys from `lower` (inclusive) to `upper` (exclusive; `None` is no bound). Bounds may be
+/// prefixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     /// First key inside. An empty prefix is the smallest key of all.
@@ -115,7 +116,8 @@ impl KeyRange {
         range
     }
 
-    /// Makes it the range of every key that starts with these bytes. A range of byte strings keeps the memory that it has.
+    /// Makes it the range of every key that starts with these bytes. A range of byte strings keeps
+    /// the memory that it has.
     pub fn set_prefix_bytes(&mut self, prefix: &[u8]) {
         let own = |key: &mut Key| match key {
             Key::Bytes(bytes) => std::mem::take(bytes),
@@ -168,7 +170,8 @@ pub fn next_words(prefix: &[u64]) -> Option<Key> {
     Some(Key::Words { words, len: len as u8 })
 }
 
-/// The first eight bytes as a word, so that the order of words is that of the bytes as far as they go; shorter ones count as if zeros followed.
+/// The first eight bytes as a word, so that the order of words is that of the bytes as far as they
+/// go; shorter ones count as if zeros followed.
 #[must_use]
 pub fn leading_word(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {

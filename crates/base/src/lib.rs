@@ -1,8 +1,8 @@
 //! Ids, checksums, varints, and columns of words and bytes: the vocabulary of every engine crate.
 //!
 //! # Why here
-//! An engine stores rows of *words* (`u64`) and *bytes* and knows nothing else. Those rows travel in
-//! columns from the faces down to the disk and back, so the column types stand below everything.
+//! An engine stores rows of *words* (`u64`) and *bytes* and knows nothing else. Those rows travel
+//! in columns from the faces down to the disk and back, so the column types stand below everything.
 //! There is no I/O here and no word of graphs or Datalog.
 
 pub mod checksum;

@@ -1,9 +1,9 @@
 //! Marks at rare branches, so that a test can show that it reached them.
 //!
 //! # Why
-//! A random test that never stalls a writer proves nothing about stalled writers, and nobody notices. Each mark
-//! stands at a branch that is far from the test that should reach it; the simulator prints which were
-//! hit, and a test asserts it.
+//! A random test that never stalls a writer proves nothing about stalled writers, and nobody
+//! notices. Each mark stands at a branch that is far from the test that should reach it; the
+//! simulator prints which were hit, and a test asserts it.
 //!
 //! # Invariants
 //! 1. Without the feature `marks`, [`hit`] is empty: the compiler removes it.
@@ -62,7 +62,8 @@ marks! {
     ManifestRewritten,
     /// The opening wrote records of the log anew, because nothing told that they were durable.
     LogRewritten,
-    /// After a failed sync the database was opened again on the running machine; then the power went.
+    /// After a failed sync the database was opened again on the running machine; then the power
+    /// went.
     ReopenedThenCut,
     /// A follower read something again because the writer had moved on.
     FollowerBeganAgain,

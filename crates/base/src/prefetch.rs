@@ -1,9 +1,10 @@
-//! Asks the processor for memory before it is read, so that the cache misses of many look-ups pass beside each other.
+//! Asks the processor for memory before it is read, so that the cache misses of many look-ups pass
+//! beside each other.
 //!
 //! # Why unsafe here
-//! There is no safe way to a prefetch. A plain read that is thrown away does the same, but the processor holds back what comes
-//! after it until the memory is there: of a batch look-up in counters, half of the time was such waiting
-//! (`docs/decisions/0012-counters.md`).
+//! There is no safe way to a prefetch. A plain read that is thrown away does the same, but the
+//! processor holds back what comes after it until the memory is there: of a batch look-up in
+//! counters, half of the time was such waiting (`docs/decisions/0012-counters.md`).
 #![allow(unsafe_code)]
 
 /// Bytes that are fetched at once.

@@ -1,13 +1,15 @@
 //! Switches that break the engine on purpose, so that tests can show that they would notice.
 //!
 //! # Why in the engine
-//! A checker that never complains proves nothing. Each switch takes out one thing that a promise rests on;
-//! a test turns it on, runs the very checker that passes on the sound engine, and asserts that it complains.
+//! A checker that never complains proves nothing. Each switch takes out one thing that a promise
+//! rests on; a test turns it on, runs the very checker that passes on the sound engine, and asserts
+//! that it complains.
 //!
 //! # Invariants
-//! 1. Without the feature `sabotage`, [`is_on`] is the constant `false`: the compiler removes the switches.
-//! 2. No release can carry them: the feature does not compile without debug assertions, which the release
-//!    profile lacks, and neither the Python module nor the command ever enables it.
+//! 1. Without the feature `sabotage`, [`is_on`] is the constant `false`: the compiler removes the
+//!    switches.
+//! 2. No release can carry them: the feature does not compile without debug assertions, which the
+//!    release profile lacks, and neither the Python module nor the command ever enables it.
 //! 3. A switch is on only while the guard that `on` returned lives, and one at a time in a process.
 
 #[cfg(all(feature = "sabotage", not(debug_assertions)))]
@@ -51,7 +53,8 @@ pub enum Switch {
     CountTwice = 1 << 14,
     /// A number that is set does not take away the increments that are being written.
     KeepIncrements = 1 << 15,
-    /// A sync of the log leaves out what lies in its older segments and was not synced when they were full.
+    /// A sync of the log leaves out what lies in its older segments and was not synced when they
+    /// were full.
     SyncNewestSegment = 1 << 16,
 }
 

@@ -1,8 +1,9 @@
 //! Sorts that can be given up.
 //!
 //! # Why not the standard library's alone
-//! Millions of values take it longer than a query may go on once it was told to stop, and it cannot be left. So very many are dealt out to buckets
-//! first, by values drawn from them (samplesort: Frazer and McKellar, JACM 1970), and each bucket is sorted by itself: what dealing costs, the
+//! Millions of values take it longer than a query may go on once it was told to stop, and it cannot
+//! be left. So very many are dealt out to buckets first, by values drawn from them (samplesort:
+//! Frazer and McKellar, JACM 1970), and each bucket is sorted by itself: what dealing costs, the
 //! shorter sorts save. What is equal to a drawn value has a bucket of its own, which needs no sort.
 
 use std::cmp::Ordering;
@@ -22,7 +23,8 @@ const SPLITTERS_MAX: usize = 1 << 9;
 /// Values that are drawn for each that parts the buckets.
 const DRAWN: usize = 8;
 
-/// Times that values are dealt out. What is then still too much was drawn very badly, and is sorted as it is.
+/// Times that values are dealt out. What is then still too much was drawn very badly, and is sorted
+/// as it is.
 const DEALS_MAX: usize = 4;
 
 /// Sorts values; equal ones keep their order. `go_on` is asked at least once in [`STEPS`] steps,
@@ -67,8 +69,9 @@ pub fn sort_in_pieces<T, E>(
     Ok(sorted)
 }
 
-/// Sorts words, of which it does not matter which of equal ones comes first. They are parted at their median (quickselect) until so few are left that
-/// the standard library sorts them at once, which costs a tenth more than if it sorted all of them.
+/// Sorts words, of which it does not matter which of equal ones comes first. They are parted at
+/// their median (quickselect) until so few are left that the standard library sorts them at once,
+/// which costs a tenth more than if it sorted all of them.
 ///
 /// # Errors
 /// Those of `go_on`, which end the sort.

@@ -227,7 +227,8 @@ pub(crate) struct Run {
     /// How rows are printed; default: table on a terminal, else csv
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<RowFormat>,
-    /// Print rows while they are found, in no order, where no two can be equal: a result may be larger than the memory
+    /// Print rows while they are found, in no order, where no two can be equal: a result may be
+    /// larger than the memory
     #[arg(long)]
     pub(crate) stream: bool,
     /// Seconds it may take, whatever it says itself; 0 is no limit

@@ -28,7 +28,8 @@ const INCOMPLETE: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
 impl Failure {
-    /// 1 failed, 3 corruption found, 4 repaired in part, 130 interrupted; 0 where the reader of the output left.
+    /// 1 failed, 3 corruption found, 4 repaired in part, 130 interrupted; 0 where the reader of the
+    /// output left.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::OutputClosed => ExitCode::SUCCESS,

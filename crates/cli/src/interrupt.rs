@@ -3,8 +3,8 @@
 //! Either way the database stays as it was: what an import has written becomes visible by one step
 //! at its end, and the next process that opens the folder removes what is not.
 //!
-//! At a shell's prompt Ctrl-C is a key, and no signal. A signal that comes there ends the process; one that comes while a script runs
-//! stops the script, and a third one the process.
+//! At a shell's prompt Ctrl-C is a key, and no signal. A signal that comes there ends the process;
+//! one that comes while a script runs stops the script, and a third one the process.
 
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

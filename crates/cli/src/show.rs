@@ -1,8 +1,9 @@
 //! Answers as tables that fit a terminal.
 //!
 //! # Which columns give way
-//! The widest first: all columns that are wider than some width get that width. Where even narrow columns do not fit beside one another,
-//! the last ones are left out and named below the table; `\x` shows rows one below the other instead.
+//! The widest first: all columns that are wider than some width get that width. Where even narrow
+//! columns do not fit beside one another, the last ones are left out and named below the table;
+//! `\x` shows rows one below the other instead.
 //!
 //! # Invariants
 //! 1. No line is wider than the terminal, counted in cells of a terminal.

@@ -121,7 +121,8 @@ impl Terminal {
         }
     }
 
-    /// Types a line once there is a prompt. Before that the terminal would read some keys by itself.
+    /// Types a line once there is a prompt. Before that the terminal would read some keys by
+    /// itself.
     #[track_caller]
     fn runs(&mut self, line: &str) {
         self.sees("> ");
@@ -180,7 +181,8 @@ fn tab_completes_relations_and_columns() {
 fn an_interrupt_stops_the_script_and_not_the_shell() {
     let place = Place::new();
     let mut shell = place.terminal(80, &["shell", "db"]);
-    // It would take days. What `%debug` shows says that it runs: at the prompt a signal would end the shell.
+    // It would take days. What `%debug` shows says that it runs: at the prompt a signal would end
+    // the shell.
     let days = "c[x] := x in int_range(100000) ?[x] := c[x], c[y], c[z], x + y + z < 0";
     shell.runs(&format!("{{?[a] <- [['begun']]}} as _a %debug _a {{{days}}}"));
     shell.sees("_a: 1 row");

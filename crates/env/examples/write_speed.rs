@@ -1,9 +1,11 @@
-//! Measures ways to write a large file: system calls, `io_uring` over the page cache, `io_uring` around it.
+//! Measures ways to write a large file: system calls, `io_uring` over the page cache, `io_uring`
+//! around it.
 //!
 //! `cargo run --release -p quipu-env --example write_speed -- FOLDER [MIB]`
 //!
-//! Prints MB/s until the last write returned and until the sync returned, medians of five interleaved rounds, and
-//! the processor seconds. It is the ground of `docs/decisions/0009-large-writes.md`.
+//! Prints MB/s until the last write returned and until the sync returned, medians of five
+//! interleaved rounds, and the processor seconds. It is the ground of
+//! `docs/decisions/0009-large-writes.md`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, unsafe_code)]
 
 #[cfg(target_os = "linux")]

@@ -19,8 +19,9 @@ enum State {
     Refused,
 }
 
-/// Runs `work` on this thread with reads of files that fail instead of waiting for the device or the kernel; `None` where one did, whatever
-/// `work` has made of it. Inside of another, it is a part of that.
+/// Runs `work` on this thread with reads of files that fail instead of waiting for the device or
+/// the kernel; `None` where one did, whatever `work` has made of it. Inside of another, it is a
+/// part of that.
 pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     struct Patient;
     impl Drop for Patient {
@@ -37,7 +38,8 @@ pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     (STATE.get() != State::Refused).then_some(done)
 }
 
-/// Lets reads wait again until [`at_once`] ends, for what must not be done twice; false where one has failed, so that it must not be done at all.
+/// Lets reads wait again until [`at_once`] ends, for what must not be done twice; false where one
+/// has failed, so that it must not be done at all.
 #[must_use]
 pub fn wait_from_here() -> bool {
     let is_whole = STATE.get() != State::Refused;

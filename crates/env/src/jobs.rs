@@ -1,16 +1,18 @@
 //! Worker threads, the signal they and their callers wait on, and `parallel`.
 //!
 //! # Why a pool of our own
-//! A writer that waits for a flush must never wait for a compaction. So there are three queues, served
-//! in the order flush, foreground, compaction, and one thread more than asked for that takes nothing
-//! but flushes: even when every other worker merges for a minute, a flush starts at once.
+//! A writer that waits for a flush must never wait for a compaction. So there are three queues,
+//! served in the order flush, foreground, compaction, and one thread more than asked for that takes
+//! nothing but flushes: even when every other worker merges for a minute, a flush starts at once.
 //!
 //! # Invariants
 //! 1. Jobs of one kind start in the order they were spawned.
 //! 2. A panic in a job ends that job only; the pool counts it ([`JobPool::panics`]).
 //! 3. Dropping the pool runs what is queued, then joins the threads. A job may hold the last handle
-//!    of the environment, so the thread that drops the pool can be one of its own: it is not joined.
-//! 4. In a child of `fork`, where the threads are not, no lock is taken, nothing runs and nothing is waited for.
+//!    of the environment, so the thread that drops the pool can be one of its own: it is not
+//!    joined.
+//! 4. In a child of `fork`, where the threads are not, no lock is taken, nothing runs and nothing
+//!    is waited for.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -70,7 +72,8 @@ impl std::fmt::Debug for State {
 }
 
 impl JobPool {
-    /// A pool of `threads` general workers (0: as many as the machine has cores) and one for flushes.
+    /// A pool of `threads` general workers (0: as many as the machine has cores) and one for
+    /// flushes.
     pub(crate) fn new(threads: usize) -> Self {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -189,7 +192,8 @@ impl State {
 impl Drop for JobPool {
     fn drop(&mut self) {
         if !self.owner.is_here() {
-            // Neither joined nor detached: the handles name threads that are not here, and jobs hold what is the parent's.
+            // Neither joined nor detached: the handles name threads that are not here, and jobs
+            // hold what is the parent's.
             std::mem::forget(std::mem::take(&mut self.handles));
             std::mem::forget(Arc::clone(&self.shared));
             return;
@@ -273,11 +277,13 @@ impl Signal for ThreadSignal {
     }
 }
 
-/// Applies `f` to every item on up to [`Env::parallelism`] threads; results in the order of the items.
+/// Applies `f` to every item on up to [`Env::parallelism`] threads; results in the order of the
+/// items.
 ///
-/// The calling thread takes part, so this finishes even when every worker is busy, and may be called
-/// from inside a job. Items should be coarse (tens of microseconds or more): each costs three locks. What `f` holds is given back
-/// when this returns, though a helper may still be on its way out.
+/// The calling thread takes part, so this finishes even when every worker is busy, and may be
+/// called from inside a job. Items should be coarse (tens of microseconds or more): each costs
+/// three locks. What `f` holds is given back when this returns, though a helper may still be on its
+/// way out.
 ///
 /// # Panics
 /// When `f` panics for an item: the first such panic goes on here, after all running items ended.
@@ -339,7 +345,8 @@ impl<T, R, F: Fn(T) -> R> Parallel<T, R, F> {
             // Who has an item is waited for, so the work is still there.
             let Some(f) = locked(&self.f).clone() else { return };
             let result = catch_unwind(AssertUnwindSafe(|| f(item)));
-            // Before it counts as finished: whoever waits for that may be the one who drops the last.
+            // Before it counts as finished: whoever waits for that may be the one who drops the
+            // last.
             drop(f);
             let mut outcome = locked(&self.outcome);
             outcome.finished += 1;

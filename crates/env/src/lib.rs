@@ -8,8 +8,8 @@
 //! # Invariants
 //! 1. Nothing here knows what the bytes mean.
 //! 2. Every failure names the operation and the path ([`EnvError`]).
-//! 3. An environment works in the process that made it. In a child of a `fork` it touches no file, starts no job and joins
-//!    no thread ([`Owner`]).
+//! 3. An environment works in the process that made it. In a child of a `fork` it touches no file,
+//!    starts no job and joins no thread ([`Owner`]).
 //! 4. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
 
 // This crate is the door: here, and only here, the methods that clippy.toml forbids are at home.
@@ -74,7 +74,8 @@ pub struct FileRead {
     pub buf: Vec<u8>,
 }
 
-/// Fills all of these reads, in flight together where the environment can; where it cannot, file by file.
+/// Fills all of these reads, in flight together where the environment can; where it cannot, file by
+/// file.
 ///
 /// # Errors
 /// The first failure; buffers are then unspecified.
@@ -112,8 +113,8 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
     /// The first failure; buffers are then unspecified.
     fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()>;
 
-    /// For [`read_files`], called on one of the files: fills all reads with all of them in flight and
-    /// returns true, or does nothing and returns false, as here.
+    /// For [`read_files`], called on one of the files: fills all reads with all of them in flight
+    /// and returns true, or does nothing and returns false, as here.
     ///
     /// # Errors
     /// As [`RandomReadFile::read_batch`].
@@ -127,7 +128,8 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// To be asked before memory is made for what is read: whether a read would be refused ([`at_once`]).
+    /// To be asked before memory is made for what is read: whether a read would be refused
+    /// ([`at_once`]).
     ///
     /// # Errors
     /// `WouldBlock` where it would.
@@ -148,10 +150,12 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
     fn path(&self) -> &Path;
 }
 
-/// A file read from its begin to its end, whose length need not be known: also a pipe, or what the kernel makes up.
+/// A file read from its begin to its end, whose length need not be known: also a pipe, or what the
+/// kernel makes up.
 pub trait StreamFile: Send + std::fmt::Debug {
-    /// Reads some of the bytes that come next, and says how many; 0 at the end. `None` where there was nothing to read for
-    /// about `wait_us` microseconds, or where it was interrupted: ask again.
+    /// Reads some of the bytes that come next, and says how many; 0 at the end. `None` where there
+    /// was nothing to read for about `wait_us` microseconds, or where it was interrupted: ask
+    /// again.
     ///
     /// # Errors
     /// A failed read.
@@ -331,12 +335,13 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(buf)
     }
 
-    /// Opens a file that is read in order, whatever it is, without waiting for anybody. Where folders are given, the file must lie
-    /// below each of them, links resolved. Here: as its whole path says.
+    /// Opens a file that is read in order, whatever it is, without waiting for anybody. Where
+    /// folders are given, the file must lie below each of them, links resolved. Here: as its whole
+    /// path says.
     ///
     /// # Errors
-    /// `NotFound` where there is none, `InvalidInput` for what is no file to be read (a folder, a block device, a socket),
-    /// `PermissionDenied` for one elsewhere.
+    /// `NotFound` where there is none, `InvalidInput` for what is no file to be read (a folder, a
+    /// block device, a socket), `PermissionDenied` for one elsewhere.
     fn open_stream(&self, path: &Path, below: &[&Path]) -> Result<Box<dyn StreamFile>> {
         let goes_up = path.components().any(|part| part == std::path::Component::ParentDir);
         if !below.is_empty() && (goes_up || !below.iter().all(|folder| path.starts_with(folder))) {
@@ -346,8 +351,8 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(Box::new(whole::InOrder::new(file)?))
     }
 
-    /// Renames a file, replacing the target, or a folder with all in it, to a path where nothing is.
-    /// Durable after [`Env::sync_folder`] of the folders that hold the names.
+    /// Renames a file, replacing the target, or a folder with all in it, to a path where nothing
+    /// is. Durable after [`Env::sync_folder`] of the folders that hold the names.
     ///
     /// # Errors
     /// Missing source or folder.
@@ -439,7 +444,8 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// [`EnvError::Locked`] with the text the present holder wrote.
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>>;
 
-    /// Where a path leads when the symbolic links in it are followed. The last part of it need not be there.
+    /// Where a path leads when the symbolic links in it are followed. The last part of it need not
+    /// be there.
     ///
     /// # Errors
     /// A link that leads nowhere, or in a circle; a folder that may not be looked into.
@@ -454,13 +460,15 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         path.starts_with(folder)
     }
 
-    /// Holds a folder, by a path that [`Env::resolved`] gave, until the result is dropped. Meanwhile every operation
-    /// on a path below it stays inside: it is done from the open folder, and follows no symbolic link. One that
-    /// creates, renames, removes or writes fails with [`EnvError::Moved`] once the path leads to another folder, or
-    /// the lock taken in it is another file. Reads go on, in the folder that was opened.
+    /// Holds a folder, by a path that [`Env::resolved`] gave, until the result is dropped.
+    /// Meanwhile every operation on a path below it stays inside: it is done from the open folder,
+    /// and follows no symbolic link. One that creates, renames, removes or writes fails with
+    /// [`EnvError::Moved`] once the path leads to another folder, or the lock taken in it is
+    /// another file. Reads go on, in the folder that was opened.
     ///
     /// # Errors
-    /// Missing folder; [`EnvError::Moved`] where this environment holds another one that was at this path.
+    /// Missing folder; [`EnvError::Moved`] where this environment holds another one that was at
+    /// this path.
     fn hold(&self, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
         let _ = folder;
         Ok(Arc::new(Unmoved))
@@ -493,9 +501,10 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// Queues a background job. Jobs of one kind start in order; they may run in parallel.
     fn spawn(&self, kind: JobKind, job: Job);
 
-    /// Runs a short job in `delay_us` microseconds or somewhat later, unless the environment is gone by then. Nothing
-    /// waits for such a job, also not [`Env::drain_jobs`], so only what is good to be done soon may depend on it:
-    /// an environment without time of its own, as here, forgets it.
+    /// Runs a short job in `delay_us` microseconds or somewhat later, unless the environment is
+    /// gone by then. Nothing waits for such a job, also not [`Env::drain_jobs`], so only what is
+    /// good to be done soon may depend on it: an environment without time of its own, as here,
+    /// forgets it.
     fn spawn_after(&self, delay_us: u64, job: Job) {
         let _ = (delay_us, job);
     }
@@ -503,16 +512,18 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// How many jobs can run at once: the number of worker threads, at least 1.
     fn parallelism(&self) -> usize;
 
-    /// Whether threads besides its jobs' run as the machine likes. Where it decides itself who runs next, they do not.
+    /// Whether threads besides its jobs' run as the machine likes. Where it decides itself who runs
+    /// next, they do not.
     fn has_threads(&self) -> bool {
         true
     }
 
-    /// Gives memory that was freed back to the system, where the allocator keeps it: after work that
-    /// held much for a while. Takes milliseconds.
+    /// Gives memory that was freed back to the system, where the allocator keeps it: after work
+    /// that held much for a while. Takes milliseconds.
     fn release_memory(&self) {}
 
-    /// Bytes of memory that the process has from the system, all of the program included, mapped files not; 0 where that is not known.
+    /// Bytes of memory that the process has from the system, all of the program included, mapped
+    /// files not; 0 where that is not known.
     fn resident_bytes(&self) -> u64 {
         0
     }

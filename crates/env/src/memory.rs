@@ -1,12 +1,14 @@
 //! A machine whose disk is memory: for tests and for a database without a folder.
 //!
 //! # Why the same semantics to the letter
-//! An engine tested here must meet no surprise on a real disk, so renames replace, creation fails on an
-//! existing path, folders must exist, locks exclude and a removed file stays readable to those who have it
-//! open. One conformance suite (`tests/conformance.rs`) holds both environments to it.
+//! An engine tested here must meet no surprise on a real disk, so renames replace, creation fails
+//! on an existing path, folders must exist, locks exclude and a removed file stays readable to
+//! those who have it open. One conformance suite (`tests/conformance.rs`) holds both environments
+//! to it.
 //!
 //! # Invariants
-//! 1. A file is known by its contents' handle, not its name: renaming and removing touch only the names.
+//! 1. A file is known by its contents' handle, not its name: renaming and removing touch only the
+//!    names.
 //! 2. Locks are taken in the order names, then contents; never two contents.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,27 +1,31 @@
 //! The process that something belongs to.
 //!
 //! # Why it is remembered
-//! A child of `fork` has a copy of everything: locks that threads of its parent held and that nobody gives back,
-//! descriptors whose file positions are its parent's, a shared mapping of the log, and worker threads that exist by
-//! name only. Whatever a child does with such a copy hangs, or damages what its parent goes on writing. So what is
-//! opened remembers where, and is refused everywhere else before any lock is taken.
+//! A child of `fork` has a copy of everything: locks that threads of its parent held and that
+//! nobody gives back, descriptors whose file positions are its parent's, a shared mapping of the
+//! log, and worker threads that exist by name only. Whatever a child does with such a copy hangs,
+//! or damages what its parent goes on writing. So what is opened remembers where, and is refused
+//! everywhere else before any lock is taken.
 //!
 //! # Why a handler and not `getpid`
-//! Reads ask too, and a system call would cost more than many of them. A handler of `pthread_atfork` changes one word
-//! in the child before `fork` returns there; to ask is to load that word. (`MADV_WIPEONFORK` would also notice a
-//! child that was made by a raw `clone`, but exists on Linux only. [`Owner::is_surely_here`] asks the kernel, too,
-//! and is for calls that are rare.) `vfork` and `posix_spawn` run no handlers, which is right: their child shares
-//! its parent's memory until it runs another program.
+//! Reads ask too, and a system call would cost more than many of them. A handler of
+//! `pthread_atfork` changes one word in the child before `fork` returns there; to ask is to load
+//! that word. (`MADV_WIPEONFORK` would also notice a child that was made by a raw `clone`, but
+//! exists on Linux only. [`Owner::is_surely_here`] asks the kernel, too, and is for calls that are
+//! rare.) `vfork` and `posix_spawn` run no handlers, which is right: their child shares its
+//! parent's memory until it runs another program.
 //!
 //! # Why locks are closed in a child
-//! The kernel's lock on a folder belongs to the open file, which a child shares with its parent: if the parent is
-//! killed, a child that knows nothing of the database would hold it locked. So descriptors that hold locks are
-//! registered, and the handler closes them in the child; the parent keeps its own. Between the opening of a lock file
-//! and its registration lie a few instructions, in which a `fork` by another thread would be missed.
+//! The kernel's lock on a folder belongs to the open file, which a child shares with its parent: if
+//! the parent is killed, a child that knows nothing of the database would hold it locked. So
+//! descriptors that hold locks are registered, and the handler closes them in the child; the parent
+//! keeps its own. Between the opening of a lock file and its registration lie a few instructions,
+//! in which a `fork` by another thread would be missed.
 //!
 //! # Why unsafe here
-//! Registering the handler and what it calls are foreign functions. In the child of a process with threads only
-//! async-signal-safe calls are allowed: the handler loads and stores atomics, and calls `getpid` and `close`.
+//! Registering the handler and what it calls are foreign functions. In the child of a process with
+//! threads only async-signal-safe calls are allowed: the handler loads and stores atomics, and
+//! calls `getpid` and `close`.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -31,10 +35,12 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use crate::{EnvError, Result};
 
-/// This process: how many forks lie between it and the first that asked, and its id. 0 before anyone asks.
+/// This process: how many forks lie between it and the first that asked, and its id. 0 before
+/// anyone asks.
 static HERE: AtomicU64 = AtomicU64::new(0);
 
-/// The process that something belongs to. To ask whether it is this one takes a load and a comparison.
+/// The process that something belongs to. To ask whether it is this one takes a load and a
+/// comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Owner(u64);
 
@@ -57,7 +63,8 @@ impl Owner {
         HERE.load(Ordering::Relaxed) == self.0
     }
 
-    /// The same, asking the kernel too: a child that was made without the C library has run no handler.
+    /// The same, asking the kernel too: a child that was made without the C library has run no
+    /// handler.
     #[must_use]
     pub fn is_surely_here(self) -> bool {
         self.is_here() && std::process::id() == self.process()
@@ -90,8 +97,9 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// Something that belongs to the process that made it. In another one it cannot be reached, and is never dropped: a
-/// drop may join a thread, take a lock, or close a descriptor whose number means another file by then.
+/// Something that belongs to the process that made it. In another one it cannot be reached, and is
+/// never dropped: a drop may join a thread, take a lock, or close a descriptor whose number means
+/// another file by then.
 pub struct Own<T> {
     owner: Owner,
     value: ManuallyDrop<T>,
@@ -236,8 +244,8 @@ extern "C" fn in_child() {
     while let Some(found) = unsafe { place.as_ref() } {
         let descriptor = found.descriptor.swap(-1, Ordering::Relaxed);
         if descriptor >= 0 {
-            // SAFETY: async-signal-safe. The child's copy of a lock's descriptor, which nothing else in the child closes:
-            // its owner leaves it alone in another process.
+            // SAFETY: async-signal-safe. The child's copy of a lock's descriptor, which nothing
+            // else in the child closes: its owner leaves it alone in another process.
             unsafe { libc::close(descriptor) };
         }
         place = found.next;
@@ -247,8 +255,8 @@ extern "C" fn in_child() {
 fn register() {
     // Miri knows neither the function nor children.
     #[cfg(all(unix, not(miri)))]
-    // SAFETY: the handler lives as long as the program (the C library forgets it if this library is unloaded), and does only
-    // what is allowed in a child.
+    // SAFETY: the handler lives as long as the program (the C library forgets it if this library is
+    // unloaded), and does only what is allowed in a child.
     let failed = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     #[cfg(any(not(unix), miri))]
     let failed = {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Calls of a pause, at most.
 const PAUSE_MAX: u64 = 64;
 
-/// When nothing is tried [at once](crate::at_once): where what is asked for is seldom in the cache, each try would be in vain.
+/// When nothing is tried [at once](crate::at_once): where what is asked for is seldom in the cache,
+/// each try would be in vain.
 #[derive(Debug, Default)]
 pub struct Pauses {
     /// Calls that are not tried, from now on.
@@ -21,7 +22,8 @@ impl Pauses {
         Self { left: AtomicU64::new(0), last: AtomicU64::new(0) }
     }
 
-    /// Whether this call is one of a pause. Threads that ask at the same time may count one less; nothing depends on it.
+    /// Whether this call is one of a pause. Threads that ask at the same time may count one less;
+    /// nothing depends on it.
     pub fn is_one(&self) -> bool {
         let left = self.left.load(Relaxed);
         if left > 0 {
@@ -30,7 +32,8 @@ impl Pauses {
         left > 0
     }
 
-    /// A call was tried: a pause follows where something was not in the cache, twice as long as the last one if that was just before.
+    /// A call was tried: a pause follows where something was not in the cache, twice as long as the
+    /// last one if that was just before.
     pub fn note(&self, was_there: bool) {
         let last = self.last.load(Relaxed);
         if !was_there {

@@ -4,9 +4,10 @@ use crate::Env;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Applies `f` to every item, each on a thread of its own: the first on the calling one, the others on threads that start and end here, since those
-/// of a pool outlive what the caller borrows. Starting one takes some ten microseconds, so items should take a millisecond. An
-/// environment that chooses itself who runs next has no such threads: there, one item follows the other.
+/// Applies `f` to every item, each on a thread of its own: the first on the calling one, the others
+/// on threads that start and end here, since those of a pool outlive what the caller borrows.
+/// Starting one takes some ten microseconds, so items should take a millisecond. An environment
+/// that chooses itself who runs next has no such threads: there, one item follows the other.
 ///
 /// # Panics
 /// When `f` panics for an item: one such panic goes on here, after all items ended.

@@ -1,8 +1,8 @@
 //! Jobs that wait for their time: one thread, started when first needed.
 //!
 //! # Why not a job that sleeps
-//! It would hold a worker that flushes and compactions need, and closing a database, which waits for all jobs,
-//! would wait for it.
+//! It would hold a worker that flushes and compactions need, and closing a database, which waits
+//! for all jobs, would wait for it.
 
 use crate::jobs::locked;
 use crate::{Job, Owner};

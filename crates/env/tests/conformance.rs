@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use quipu_env::{Env, LogMode, MemoryEnv, ReadOptions, RealEnv, RealOptions};
 
-/// Runs one promise over the memory, and over the machine without `io_uring`, with it, and with direct writes.
+/// Runs one promise over the memory, and over the machine without `io_uring`, with it, and with
+/// direct writes.
 fn check(promise: impl Fn(&dyn Env, &Path) + 'static) {
     let memory = MemoryEnv::new(2);
     let folder = PathBuf::from("/db");
@@ -25,8 +26,8 @@ fn a_log_that_does_not_fit_fails_when_it_is_created() {
     let env = RealEnv::default();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    // Longer than any file can be, so that this fails on every file system, and without writing it full. A disk that
-    // has less space than asked for is met by `crates/kill`.
+    // Longer than any file can be, so that this fails on every file system, and without writing it
+    // full. A disk that has less space than asked for is met by `crates/kill`.
     assert!(env.create_log(&path, u64::MAX, LogMode::Mapped).is_err());
     assert!(!env.exists(&path));
 }

@@ -1,4 +1,5 @@
-//! Folders that are held: what stands in them and leads elsewhere, and what becomes of them while they are held.
+//! Folders that are held: what stands in them and leads elsewhere, and what becomes of them while
+//! they are held.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -190,7 +191,8 @@ fn in_a_folder_that_was_moved_nothing_changes_and_reads_go_on() {
             assert_eq!(env.read_file(&tables.join("file")).unwrap(), b"ours", "reads stay in it");
             assert_eq!(env.list(&tables).unwrap(), ["file"]);
         }
-        // No path leads to two folders in one environment; another one has the new folder for itself.
+        // No path leads to two folders in one environment; another one has the new folder for
+        // itself.
         assert!(matches!(env.hold(&ground.own), Err(EnvError::Moved { .. })));
         let second = RealEnv::default();
         let _second_held = second.hold(&ground.own).unwrap();

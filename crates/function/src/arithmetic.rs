@@ -1,9 +1,10 @@
 //! add, sub, mul, div, mod, minus, pow, abs, signum, floor, ceil, round.
 //!
 //! # Numbers
-//! Integers stay integers and are computed exactly; a result that an Int cannot hold is a failure, never wrapped. With a
-//! float among the operands the result is a float, `1 + 0.0` and `1.5 - 1.5` too. `div` and `pow` always give floats.
-//! A vertex id above the Ints makes its results ids where they need to be.
+//! Integers stay integers and are computed exactly; a result that an Int cannot hold is a failure,
+//! never wrapped. With a float among the operands the result is a float, `1 + 0.0` and `1.5 - 1.5`
+//! too. `div` and `pow` always give floats. A vertex id above the Ints makes its results ids where
+//! they need to be.
 
 use crate::Failure;
 use crate::call::{Call, Number};

@@ -1,9 +1,11 @@
 //! How many bytes a function makes, and asking for them before it does.
 //!
 //! # Why before
-//! A limit that is compared with what is there afterwards comes too late for one value: a list of 2^24 numbers is half a gigabyte,
-//! and an allocation that the system refuses ends the process. Every function says in the registry how what it makes follows from
-//! its arguments, so that one place asks for all of them; those whose result follows from the arguments' values ask themselves.
+//! A limit that is compared with what is there afterwards comes too late for one value: a list of
+//! 2^24 numbers is half a gigabyte, and an allocation that the system refuses ends the process.
+//! Every function says in the registry how what it makes follows from its arguments, so that one
+//! place asks for all of them; those whose result follows from the arguments' values ask
+//! themselves.
 
 use crate::{Ambient, Failure};
 use model::{Value, Vector};
@@ -78,7 +80,8 @@ pub(crate) fn ask(bytes: u64, ambient: &dyn Ambient) -> Result<(), Failure> {
     if bytes < UNASKED_BYTES { Ok(()) } else { ambient.ask(bytes) }
 }
 
-/// Room for so many more items, which was asked for; an allocation that fails is an error and ends nothing.
+/// Room for so many more items, which was asked for; an allocation that fails is an error and ends
+/// nothing.
 ///
 /// # Errors
 /// Those of [`Ambient::ask`]; [`Failure::limit`] where there is no such memory.

@@ -1,15 +1,17 @@
 //! eq, neq, gt, ge, lt, le, max, min.
 //!
 //! # Why numbers compare otherwise than keys do
-//! As keys `1` and `1.0` are two values. A condition asks about the number: `1 == 1.0`, `0.0 == -0.0`. Integers and floats
-//! are compared exactly, not by rounding the integer. NaN equals itself and is above every number, so that the order is total.
+//! As keys `1` and `1.0` are two values. A condition asks about the number: `1 == 1.0`, `0.0 ==
+//! -0.0`. Integers and floats are compared exactly, not by rounding the integer. NaN equals itself
+//! and is above every number, so that the order is total.
 
 use crate::Failure;
 use crate::call::{Call, Number, describe};
 use model::Value;
 use std::cmp::Ordering;
 
-/// Whether a condition takes two values for equal: numbers by what they say, others by the order of values.
+/// Whether a condition takes two values for equal: numbers by what they say, others by the order of
+/// values.
 #[must_use]
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (Number::of(a), Number::of(b)) {
@@ -18,7 +20,8 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// How a condition orders two values; `None` where they are of different kinds, or of one without an order (vectors, JSON, validities).
+/// How a condition orders two values; `None` where they are of different kinds, or of one without
+/// an order (vectors, JSON, validities).
 #[must_use]
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
@@ -80,7 +83,8 @@ pub(crate) fn ordered(
     }
 }
 
-/// max, min: `better` says which order of a new value to the present one makes it the result. At one number the integer is the smaller.
+/// max, min: `better` says which order of a new value to the present one makes it the result. At
+/// one number the integer is the smaller.
 pub(crate) fn extreme(
     name: &'static str,
     args: &[Value],

@@ -1,7 +1,7 @@
 //! and, or, negate, assert, coalesce, if, cond.
 //!
-//! Execution evaluates these one argument at a time and stops early. They are here so that calls of constants fold and the
-//! number of arguments is checked like that of any function.
+//! Execution evaluates these one argument at a time and stops early. They are here so that calls of
+//! constants fold and the number of arguments is checked like that of any function.
 
 use crate::Failure;
 use crate::call::{Call, describe};

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! 1. JSON made here nests at most [`DEPTH_MAX`] levels, the depth that [`Json::parse`] reads.
-//! 2. What comes out of JSON is a scalar as a value, or still JSON: arrays do not become lists on their own.
+//! 2. What comes out of JSON is a scalar as a value, or still JSON: arrays do not become lists on
+//!    their own.
 
 use crate::call::Call;
 use crate::{Ambient, Failure};

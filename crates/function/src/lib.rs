@@ -1,13 +1,16 @@
 //! Scalar functions and aggregates of the query language, over values.
 //!
 //! # Why functions see no machine
-//! A function is its name, its arguments and, for five of them, the clock and randomness that the caller hands in as
-//! [`Ambient`], and for those that may take long, whether to go on. So constants fold, a simulated machine replays, and every function is tested by one line of text.
+//! A function is its name, its arguments and, for five of them, the clock and randomness that the
+//! caller hands in as [`Ambient`], and for those that may take long, whether to go on. So constants
+//! fold, a simulated machine replays, and every function is tested by one line of text.
 //!
 //! # Invariants
-//! 1. No argument makes a function panic, loop without end or wrap around silently; it fails and says why.
-//! 2. What a function makes is at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes long, or not much longer than its arguments.
-//!    Before it makes more than [`UNASKED_BYTES`] it asks for them ([`Ambient::ask`]), or [`Function::compute`] has asked for it.
+//! 1. No argument makes a function panic, loop without end or wrap around silently; it fails and
+//!    says why.
+//! 2. What a function makes is at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes long, or not
+//!    much longer than its arguments. Before it makes more than [`UNASKED_BYTES`] it asks for them
+//!    ([`Ambient::ask`]), or [`Function::compute`] has asked for it.
 //! 3. The same arguments give the same value, unless [`Function::deterministic`] is false.
 //! 4. What makes or sorts long lists asks now and then whether to go on.
 //! 5. Of the meet aggregates, [`Aggregate::meet`] says that a value changed exactly where it did.
@@ -91,7 +94,8 @@ pub struct Failure {
     pub is_stopped: bool,
     /// Whether the value would have taken more memory than the query may hold.
     pub is_limit: bool,
-    /// What failed below, where the values are not to blame. The script then ends with this error, and keeps its kind.
+    /// What failed below, where the values are not to blame. The script then ends with this error,
+    /// and keeps its kind.
     pub cause: Option<Cause>,
 }
 
@@ -180,7 +184,8 @@ pub struct Function {
     pub deterministic: bool,
     /// How many bytes it may make of its arguments.
     pub makes: Makes,
-    /// Computes it. The number of arguments was checked before, and [`Function::makes`] was asked for: [`Function::apply`] does all three.
+    /// Computes it. The number of arguments was checked before, and [`Function::makes`] was asked
+    /// for: [`Function::apply`] does all three.
     pub call: fn(&[Value], &dyn Ambient) -> Result<Value, Failure>,
 }
 
@@ -213,7 +218,8 @@ impl Function {
         self.compute(args, ambient)
     }
 
-    /// Asks for the memory that it may need, and computes it. The number of arguments was checked before.
+    /// Asks for the memory that it may need, and computes it. The number of arguments was checked
+    /// before.
     ///
     /// # Errors
     /// Where it has no value for these arguments; those of `ambient`.

@@ -102,7 +102,8 @@ pub(crate) fn concat(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fai
     }
 }
 
-/// An index into `len` items from argument `i`; below 0 it counts from the end. `len` itself is an index only where `end` says so.
+/// An index into `len` items from argument `i`; below 0 it counts from the end. `len` itself is an
+/// index only where `end` says so.
 pub(crate) fn index(call: Call<'_>, i: usize, len: usize, end: bool) -> Result<usize, Failure> {
     let given = call.int(i)?;
     let from_start = if given < 0 { given.saturating_add_unsigned(len as u64) } else { given };
@@ -222,7 +223,8 @@ pub(crate) fn difference(args: &[Value], ambient: &dyn Ambient) -> Result<Value,
     kept("difference", args, ambient, |is_there| !is_there)
 }
 
-/// The set of the first list's items, of which each other list keeps those that stand in it, or those that do not.
+/// The set of the first list's items, of which each other list keeps those that stand in it, or
+/// those that do not.
 fn kept(
     name: &'static str,
     args: &[Value],
@@ -262,7 +264,8 @@ fn list_of(values: &[&Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     Ok(Value::List(items))
 }
 
-/// `int_range(end)`, `int_range(start, end)`, `int_range(start, end, step)`: from start to before end.
+/// `int_range(end)`, `int_range(start, end)`, `int_range(start, end, step)`: from start to before
+/// end.
 pub(crate) fn int_range(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("int_range", args);
     let (start, end) =

@@ -23,7 +23,8 @@ pub(crate) fn atan2(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Float(call.float(0)?.atan2(call.float(1)?)))
 }
 
-/// The angle between two points on a sphere, given as latitude, longitude, latitude, longitude in radians, in radians.
+/// The angle between two points on a sphere, given as latitude, longitude, latitude, longitude in
+/// radians, in radians.
 pub(crate) fn haversine(args: &[Value]) -> Result<Value, Failure> {
     great_circle(Call::new("haversine", args), |angle| angle)
 }

@@ -1,8 +1,10 @@
-//! Regular expressions, in the syntax of the crate `regex`: linear time, no look-around, no back-references.
+//! Regular expressions, in the syntax of the crate `regex`: linear time, no look-around, no
+//! back-references.
 //!
 //! # Why a cache
-//! A value cannot hold a compiled expression, and compiling costs thousands of times what matching a short string does. Each thread
-//! keeps the few last used; one pattern of a query over a million rows is compiled once.
+//! A value cannot hold a compiled expression, and compiling costs thousands of times what matching
+//! a short string does. Each thread keeps the few last used; one pattern of a query over a million
+//! rows is compiled once.
 //!
 //! # Why compiled in steps
 //! The size of a compiled expression is not known in advance: `^\w{1,128}$` takes some megabytes,

@@ -39,7 +39,8 @@ const fn changing(name: &'static str, args_min: usize, args_max: usize, call: Co
     Function { name, args_min, args_max, deterministic: false, makes, call }
 }
 
-/// The same function, of which something else is known than that it makes at most twice its arguments.
+/// The same function, of which something else is known than that it makes at most twice its
+/// arguments.
 const fn making(makes: Makes, function: Function) -> Function {
     Function { makes, ..function }
 }

@@ -1,7 +1,7 @@
 //! What the tests of every category share: calls as lines of text.
 //!
-//! `check("add(1, 2.5)", "3.5")` reads the call with a small reader of its own, so that the tests need no other crate. A result
-//! is shown as a literal, a failure as its message.
+//! `check("add(1, 2.5)", "3.5")` reads the call with a small reader of its own, so that the tests
+//! need no other crate. A result is shown as a literal, a failure as its message.
 
 use crate::{Ambient, Failure, lookup};
 use model::Value;

@@ -61,7 +61,8 @@ proptest! {
         }
     }
 
-    /// A meet gives what accumulating gives, says whether the value changed, and stands still when the same comes again.
+    /// A meet gives what accumulating gives, says whether the value changed, and stands still when
+    /// the same comes again.
     #[test]
     fn a_meet_says_exactly_when_it_changed(values in prop::collection::vec(any_value(), 1..5)) {
         for aggregate in aggregates().iter().filter(|aggregate| aggregate.is_meet) {

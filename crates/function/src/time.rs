@@ -1,7 +1,8 @@
 //! Time: the clock, timestamps as text, validities, the time in a UUID.
 //!
-//! Functions give and take timestamps as float seconds since 1970-01-01 UTC; a validity has integer microseconds. The time
-//! zones are those compiled in, so that the same script says the same everywhere.
+//! Functions give and take timestamps as float seconds since 1970-01-01 UTC; a validity has integer
+//! microseconds. The time zones are those compiled in, so that the same script says the same
+//! everywhere.
 
 use crate::call::Call;
 use crate::{Ambient, Failure};
@@ -16,7 +17,8 @@ pub(crate) fn now(ambient: &dyn Ambient) -> Result<Value, Failure> {
     Ok(Value::Float(ambient.now_us() as f64 / 1e6))
 }
 
-/// Microseconds since 1970-01-01 UTC of a time in RFC 3339, or of a date, which begins at midnight UTC.
+/// Microseconds since 1970-01-01 UTC of a time in RFC 3339, or of a date, which begins at midnight
+/// UTC.
 ///
 /// # Errors
 /// Where the text is no such time.

@@ -1,6 +1,7 @@
 //! Vectors: making them, elementwise arithmetic, distances.
 //!
-//! Everything is computed with 64-bit floats; a result of 32-bit vectors alone is rounded to 32 bits at the end.
+//! Everything is computed with 64-bit floats; a result of 32-bit vectors alone is rounded to 32
+//! bits at the end.
 
 use crate::call::{Call, Number};
 use crate::{Ambient, Failure, random};

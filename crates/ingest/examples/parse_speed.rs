@@ -1,4 +1,5 @@
-//! Measures one core: `cargo run --release --example parse_speed -p quipu-ingest -- FILE [float|int]`.
+//! Measures one core: `cargo run --release --example parse_speed -p quipu-ingest -- FILE
+//! [float|int]`.
 //!
 //! Prints splitting and parsing apart, since an import runs the one on one worker and the other
 //! on all of them.

@@ -198,8 +198,8 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
         guard(&self.file, || self.read_row_group_unguarded(index))
     }
 
-    /// Hands the edges of row group `index` to `each`, in file order, in chunks of some 100,000 rows: fewer where names are long. The first error of
-    /// `each` ends it.
+    /// Hands the edges of row group `index` to `each`, in file order, in chunks of some 100,000
+    /// rows: fewer where names are long. The first error of `each` ends it.
     ///
     /// # Errors
     /// As [`ParquetEdges::read_row_group`], in the outer result; that of `each` in the inner one.

@@ -26,7 +26,8 @@ pub struct ParquetRows {
 }
 
 impl ParquetRows {
-    /// Reads the footer. `columns` are names in the order in which they are wanted; without them all are read. `file` is for messages.
+    /// Reads the footer. `columns` are names in the order in which they are wanted; without them
+    /// all are read. `file` is for messages.
     ///
     /// # Errors
     /// It is no Parquet file, or has no such column.

@@ -1,9 +1,10 @@
-//! How many rows of a Parquet file are read at once, so that a batch takes some megabytes whatever its texts are.
+//! How many rows of a Parquet file are read at once, so that a batch takes some megabytes whatever
+//! its texts are.
 //!
 //! # Why it is not known from the footer
-//! A text that is in a dictionary stands in the file once, and in a batch as often as rows name it: ten megabytes that compress to
-//! one kilobyte become gigabytes. So the dictionaries are looked at, which are read anyway. Of texts outside of them the footer
-//! tells how long they are on average.
+//! A text that is in a dictionary stands in the file once, and in a batch as often as rows name it:
+//! ten megabytes that compress to one kilobyte become gigabytes. So the dictionaries are looked at,
+//! which are read anyway. Of texts outside of them the footer tells how long they are on average.
 
 use parquet::basic::Type;
 use parquet::column::page::{Page, PageReader};
@@ -16,7 +17,8 @@ use std::sync::Arc;
 /// Bytes of a batch, at most, but for one row.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Rows of a group that take [`BATCH_BYTES`], from 1 to `most`; `is_read` says which of the leaf columns are read.
+/// Rows of a group that take [`BATCH_BYTES`], from 1 to `most`; `is_read` says which of the leaf
+/// columns are read.
 ///
 /// # Errors
 /// The file is damaged.

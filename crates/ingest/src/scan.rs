@@ -6,7 +6,8 @@
 //! # Invariants
 //! 1. A quote opens only at the start of a field; elsewhere it is a letter.
 //! 2. Inside quotes two quotes are a letter and one closes.
-//! 3. What follows a closing quote up to the delimiter is an error of this record, never of the next.
+//! 3. What follows a closing quote up to the delimiter is an error of this record, never of the
+//!    next.
 
 use memchr::{memchr, memchr3};
 

@@ -1,4 +1,5 @@
-//! `--name value` pairs. The harness starts itself by them too, ten thousand times, so they are cheap.
+//! `--name value` pairs. The harness starts itself by them too, ten thousand times, so they are
+//! cheap.
 
 use crate::Outcome;
 use std::collections::BTreeMap;

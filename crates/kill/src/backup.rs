@@ -1,7 +1,8 @@
 //! Backups that children make, and what they must be worth after a kill.
 //!
-//! A stream alone writes its graphs, so a backup that it makes holds exactly what it has written by then; of the
-//! other stream, which goes on meanwhile, it holds some moment, whose directions agree.
+//! A stream alone writes its graphs, so a backup that it makes holds exactly what it has written by
+//! then; of the other stream, which goes on meanwhile, it holds some moment, whose directions
+//! agree.
 
 use crate::child::tiny_options;
 use crate::ops::State;
@@ -74,7 +75,8 @@ pub(crate) struct Fate {
     pub(crate) refused: u64,
 }
 
-/// Restores some of the finished ones and all that were interrupted to `target`, compares, and removes all.
+/// Restores some of the finished ones and all that were interrupted to `target`, compares, and
+/// removes all.
 pub(crate) fn verify(database: &Path, target: &Path, begun: &[Begun]) -> Outcome<Fate> {
     let (folder, mut fate) = (folder(database), Fate::default());
     let interrupted = begun.iter().filter(|backup| !backup.done);

@@ -1,11 +1,13 @@
-//! What a child does to blobs, as a function of seed, stream and number, and what must be there after a kill.
+//! What a child does to blobs, as a function of seed, stream and number, and what must be there
+//! after a kill.
 //!
-//! A value's bytes follow from its key, its operation's number and its length, so a value that is torn, of another key
-//! or of another moment is told from the right one without keeping any. Each stream has blobs of its own.
+//! A value's bytes follow from its key, its operation's number and its length, so a value that is
+//! torn, of another key or of another moment is told from the right one without keeping any. Each
+//! stream has blobs of its own.
 //!
 //! # Why half of the databases have little memory
-//! A value that a transaction can hold is one commit with its chunks; with 256 KiB of memory hardly a long one can, so they
-//! are written in pieces, under a note that an opening after a kill finds.
+//! A value that a transaction can hold is one commit with its chunks; with 256 KiB of memory hardly
+//! a long one can, so they are written in pieces, under a note that an opening after a kill finds.
 
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};

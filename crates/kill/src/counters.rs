@@ -1,12 +1,15 @@
-//! What a child does to counters, as a function of seed, stream and number, and what must be there after a kill.
+//! What a child does to counters, as a function of seed, stream and number, and what must be there
+//! after a kill.
 //!
-//! Each stream has counters of its own, of integers by numbers and of floats by text; both add to the same counters besides.
+//! Each stream has counters of its own, of integers by numbers and of floats by text; both add to
+//! the same counters besides.
 //!
 //! # What is judged
-//! Under `os` and `sync` an operation is a commit: what is through is counted once, what was in flight once or not at all,
-//! whole. Under `none` nothing is promised but the last flush: each counter must have been so at some moment since then, in
-//! the order in which it was changed; of one that both streams add to, whose order nobody knows, the number lies between.
-//! What was found after such a kill is where the next child begins: an opening has written it down.
+//! Under `os` and `sync` an operation is a commit: what is through is counted once, what was in
+//! flight once or not at all, whole. Under `none` nothing is promised but the last flush: each
+//! counter must have been so at some moment since then, in the order in which it was changed; of
+//! one that both streams add to, whose order nobody knows, the number lies between. What was found
+//! after such a kill is where the next child begins: an opening has written it down.
 
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};
@@ -19,7 +22,8 @@ use quipu::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys that half of the operations name, and keys there are: many, so that under `none` more waits than may.
+/// Keys that half of the operations name, and keys there are: many, so that under `none` more waits
+/// than may.
 const FREQUENT_KEYS: u64 = 300;
 const KEYS: u64 = 2_000;
 

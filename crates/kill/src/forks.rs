@@ -1,9 +1,10 @@
-//! Children of the process that is killed: made by `fork` at random moments, they inherit its open database and do all that a
-//! child must not do.
+//! Children of the process that is killed: made by `fork` at random moments, they inherit its open
+//! database and do all that a child must not do.
 //!
 //! # What is judged
-//! The kills are judged as without them: whatever the children tried, what was acknowledged is there, and nothing else. A child
-//! that is not refused, or that has not ended in time, ends the run.
+//! The kills are judged as without them: whatever the children tried, what was acknowledged is
+//! there, and nothing else. A child that is not refused, or that has not ended in time, ends the
+//! run.
 //!
 //! # Why unsafe
 //! `fork`, `waitpid` and what ends a process have no safe form in the standard library.
@@ -32,7 +33,8 @@ pub(crate) fn run(db: &Database, seed: u64) -> Outcome<()> {
         crate::parent::wait_us(random.below(8_000));
         let inherited = Inherited::open(db);
         let (work, end) = (random.next(), random.below(4));
-        // SAFETY: the child is this thread alone; all it does is what is tried here, and then it ends.
+        // SAFETY: the child is this thread alone; all it does is what is tried here, and then it
+        // ends.
         let child = unsafe { libc::fork() };
         match child {
             0 => inherited.misuse(work, end),
@@ -70,7 +72,8 @@ impl Inherited {
         Self { db: db.clone(), tx, graphs, blobs, counters }
     }
 
-    /// In the child: tries everything from some point on, and ends in one of the ways that processes end.
+    /// In the child: tries everything from some point on, and ends in one of the ways that
+    /// processes end.
     fn misuse(self, work: u64, end: u64) -> ! {
         // Who listens to the parent waits for the end of its pipe.
         // SAFETY: this process has one thread; both are its descriptors.

@@ -1,15 +1,16 @@
 //! A disk that runs full under a writing process.
 //!
 //! # Two ways to be full
-//! A `tmpfs` of a few MiB is a real file system that answers `ENOSPC`; most of it is taken by a ballast file,
-//! so that little work fills it, and deleting the ballast is how space comes back. Where it cannot be
-//! mounted, a limit on the length of files (`RLIMIT_FSIZE`, with its signal ignored) fails writes and
-//! reservations with `EFBIG`, on whatever file system there is.
+//! A `tmpfs` of a few MiB is a real file system that answers `ENOSPC`; most of it is taken by a
+//! ballast file, so that little work fills it, and deleting the ballast is how space comes back.
+//! Where it cannot be mounted, a limit on the length of files (`RLIMIT_FSIZE`, with its signal
+//! ignored) fails writes and reservations with `EFBIG`, on whatever file system there is.
 //!
 //! # What must hold
 //! 1. The failed operation says which file, and what the system said.
 //! 2. Reading goes on in the process that met the full disk, and in another one.
-//! 3. What was acknowledged is there, while the disk is full and after; what failed is there whole or not at all.
+//! 3. What was acknowledged is there, while the disk is full and after; what failed is there whole
+//!    or not at all.
 //! 4. An import or a compaction that failed left no file behind.
 //! 5. With space given back, the database opens and goes on.
 
@@ -29,7 +30,8 @@ use std::process::{Command, Stdio};
 /// Size of the file system.
 const DISK_BYTES: u64 = 8 << 20;
 
-/// Space that the ballast leaves: enough to open the database, to what some hundred operations take.
+/// Space that the ballast leaves: enough to open the database, to what some hundred operations
+/// take.
 const FREE_BYTES: std::ops::Range<u64> = 256 << 10..3 << 20;
 
 /// Longest file under the limit. A log segment still fits, a table of a big import does not.
@@ -44,8 +46,8 @@ const OPERATIONS: u64 = 300;
 /// The same under a limit on files, which every other child does not have.
 const OPERATIONS_BETWEEN: u64 = 40;
 
-/// How often debris is looked for, with ten milliseconds between, before it counts: a compaction at work is done in
-/// milliseconds, on a machine that is busy with other things in seconds.
+/// How often debris is looked for, with ten milliseconds between, before it counts: a compaction at
+/// work is done in milliseconds, on a machine that is busy with other things in seconds.
 const DEBRIS_LOOKS_MAX: u64 = 12_000;
 
 /// Exit status of a child that met the full disk and found everything else in order.
@@ -191,7 +193,8 @@ impl Filler<'_> {
         let first = if self.disk.is_some() || self.series.random.below(2) == 0 {
             Command::new(program)
         } else {
-            // The shell sets what the program keeps: a limit in blocks of 512 bytes, a signal ignored.
+            // The shell sets what the program keeps: a limit in blocks of 512 bytes, a signal
+            // ignored.
             let mut shell = Command::new("sh");
             let script =
                 format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", FILE_BYTES_MAX / 512);
@@ -240,8 +243,8 @@ impl Filler<'_> {
     }
 }
 
-/// It names a file of the database, what the system said, and, where bytes were to be written to a full disk, how many
-/// were needed and are free.
+/// It names a file of the database, what the system said, and, where bytes were to be written to a
+/// full disk, how many were needed and are free.
 fn check_message(message: &str, database: &Path) -> Outcome<()> {
     let full = "No space left on device";
     let said = [full, "File too large"].iter().any(|s| message.contains(s));
@@ -269,7 +272,8 @@ pub(crate) fn after_failure(db: &Database, folder: &Path, failures: &[Failure]) 
     if !runs.is_empty() {
         return Err(format!("WRONG: a failed import left {runs:?}"));
     }
-    // A flush that failed poisons, and leaves its files to the next opening. Everything else cleans up.
+    // A flush that failed poisons, and leaves its files to the next opening. Everything else cleans
+    // up.
     if !is_poisoned_by_flushing(db) {
         no_debris(db, folder)?;
     }
@@ -282,7 +286,8 @@ fn is_poisoned_by_flushing(db: &Database) -> bool {
     matches!(kind, Some(ErrorKind::Poisoned | ErrorKind::Io))
 }
 
-/// Waits, for a while, until no more tables lie there than are named: compaction may still be at work.
+/// Waits, for a while, until no more tables lie there than are named: compaction may still be at
+/// work.
 fn no_debris(db: &Database, folder: &Path) -> Outcome<()> {
     let mut there = 0;
     let mut named = 0;

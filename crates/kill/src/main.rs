@@ -1,8 +1,8 @@
 //! Breaks real processes: kills them with SIGKILL, fills their disk, limits their memory; then
 //! looks whether everything that was acknowledged is there, and nothing else.
 //!
-//! The simulator (`quipu-sim`) tries more moments, and the loss of what was not synced; here nothing is
-//! simulated: real processes, the kernel's own file systems, the kernel's own accounts.
+//! The simulator (`quipu-sim`) tries more moments, and the loss of what was not synced; here
+//! nothing is simulated: real processes, the kernel's own file systems, the kernel's own accounts.
 //!
 //! ```text
 //! quipu-kill run [--work graphs|blobs|counters] [--count N] [--seed N] [--seconds N] [--forking 0|1] [--folder PATH] [--json FILE]
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! # Invariants
-//! 1. What a child does is a function of seed, stream and number (see [`ops`]): the parent knows what
-//!    the child was about to do without being told.
+//! 1. What a child does is a function of seed, stream and number (see [`ops`]): the parent knows
+//!    what the child was about to do without being told.
 //! 2. A child says a number after its operation returned, so the parent never believes more than
 //!    was acknowledged.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a harness is a face: real files and processes

@@ -1,11 +1,14 @@
-//! The memory limit against the kernel's account: imports more than fits, scans it, changes it, scans again.
+//! The memory limit against the kernel's account: imports more than fits, scans it, changes it,
+//! scans again.
 //!
-//! Edges are generated, so that no input file is in the page cache's account, and each is made once by a
-//! permutation of a range: the sum of a mix over all of them says whether a scan has found all. The peak of
-//! resident memory is the kernel's (`VmHWM`), reset between phases by writing 5 to `clear_refs`; what of it is
-//! memory of our own and what is pages of mapped files is sampled beside.
+//! Edges are generated, so that no input file is in the page cache's account, and each is made once
+//! by a permutation of a range: the sum of a mix over all of them says whether a scan has found
+//! all. The peak of resident memory is the kernel's (`VmHWM`), reset between phases by writing 5 to
+//! `clear_refs`; what of it is memory of our own and what is pages of mapped files is sampled
+//! beside.
 //!
-//! With `--data-limit` the process runs under `RLIMIT_DATA`, where an allocation too many fails and ends it.
+//! With `--data-limit` the process runs under `RLIMIT_DATA`, where an allocation too many fails and
+//! ends it.
 
 use crate::Outcome;
 use crate::arguments::Arguments;
@@ -64,9 +67,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
 fn run_limited(arguments: &Arguments, bytes: u64) -> Outcome<()> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut shell = Command::new("sh");
-    // The limit counts what glibc's arenas keep mapped, resident or not: with its own settings the update after an
-    // import of 30 M edges failed under 544 MiB, though 453 was the peak of what was resident. A program
-    // that lives under such a limit sets these; a library must not, they are the whole process's.
+    // The limit counts what glibc's arenas keep mapped, resident or not: with its own settings the
+    // update after an import of 30 M edges failed under 544 MiB, though 453 was the peak of what
+    // was resident. A program that lives under such a limit sets these; a library must not, they
+    // are the whole process's.
     shell.env("MALLOC_ARENA_MAX", "2").env("MALLOC_MMAP_THRESHOLD_", "131072");
     let script = format!("ulimit -d {}; exec \"$0\" \"$@\"", bytes >> 10);
     shell.arg("-c").arg(script).arg(program).arg("memory");

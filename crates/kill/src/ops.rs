@@ -1,4 +1,5 @@
-//! What a child does, as a function of seed, stream and number, and what that means for a plain map.
+//! What a child does, as a function of seed, stream and number, and what that means for a plain
+//! map.
 //!
 //! # Why two streams
 //! Two threads of a child run a stream each, on graphs of their own: so imports, compactions and

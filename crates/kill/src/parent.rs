@@ -1,9 +1,10 @@
 //! Starts children, kills them, verifies what they leave.
 //!
 //! # When a child is killed
-//! Half of them some time after an operation that the seed chooses, so that every kind of work is hit in its
-//! middle; a quarter at a moment from their start on; and between two of those, every third time, one or more
-//! children that only open the database, within the milliseconds that recovery takes.
+//! Half of them some time after an operation that the seed chooses, so that every kind of work is
+//! hit in its middle; a quarter at a moment from their start on; and between two of those, every
+//! third time, one or more children that only open the database, within the milliseconds that
+//! recovery takes.
 
 use crate::arguments::Arguments;
 use crate::backup::{self, Begun};

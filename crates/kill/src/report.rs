@@ -17,7 +17,8 @@ pub(crate) struct Report {
     pub(crate) left_tables: u64,
     /// Kills after which sorted runs of an import lay there.
     pub(crate) left_runs: u64,
-    /// Kills after which chunks of an unfinished long value lay there, as far as somebody looked before they were cleared away.
+    /// Kills after which chunks of an unfinished long value lay there, as far as somebody looked
+    /// before they were cleared away.
     pub(crate) left_values: u64,
     /// Kills under `none` that cost what was not flushed yet, as they may.
     pub(crate) lost_unflushed: u64,

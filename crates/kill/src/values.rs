@@ -1,9 +1,10 @@
 //! Kills of processes that write blobs or counters.
 //!
 //! # Why apart from the graphs
-//! Their judge is another one (values of bytes that are derived again, sums within bounds), and so is what a kill may leave behind.
-//! Starting, killing and hearing is the same: a child says what it begins and what is through, and is killed at a
-//! moment that the seed chooses, while it writes or while it opens.
+//! Their judge is another one (values of bytes that are derived again, sums within bounds), and so
+//! is what a kill may leave behind. Starting, killing and hearing is the same: a child says what it
+//! begins and what is through, and is killed at a moment that the seed chooses, while it writes or
+//! while it opens.
 
 use crate::arguments::Arguments;
 use crate::child::{Message, Worker};
@@ -96,8 +97,8 @@ pub(crate) trait Judge {
     /// Whether nothing may be there.
     fn is_empty(&self) -> bool;
 
-    /// Compares all there is, and moves on by what was in flight and took effect; `next` is the number of each
-    /// stream's operation in flight, or about to begin.
+    /// Compares all there is, and moves on by what was in flight and took effect; `next` is the
+    /// number of each stream's operation in flight, or about to begin.
     fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<Compared>;
 
     /// Looks at what a check found.
@@ -213,7 +214,8 @@ impl Series {
         Ok(said)
     }
 
-    /// A child that only opens the database, killed while it does, or soon after; whether it had opened it.
+    /// A child that only opens the database, killed while it does, or soon after; whether it had
+    /// opened it.
     fn kill_opener(&mut self, durability: &str) -> Outcome<bool> {
         let mut child = self.start(durability, "open")?;
         let heard = listen(&mut child)?;

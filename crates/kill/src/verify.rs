@@ -146,7 +146,8 @@ fn collect(rows: &EdgeColumns, into: &mut Edges) {
     }
 }
 
-/// After closing, nothing runs and nothing is held: every table is named, and nothing else lies about.
+/// After closing, nothing runs and nothing is held: every table is named, and nothing else lies
+/// about.
 fn only_named_files(folder: &Path, durability: Durability) -> Outcome<()> {
     let options = Options { read_only: true, ..tiny_options(durability) };
     let db = Database::open(folder, options).map_err(|error| format!("reopening: {error}"))?;

@@ -1,5 +1,5 @@
-//! A slice of the kills, of the full disk and of the memory limit for every test run; `make kill`, `make full-disk`
-//! and `make memory` run more.
+//! A slice of the kills, of the full disk and of the memory limit for every test run; `make kill`,
+//! `make full-disk` and `make memory` run more.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // starts the harness's program
 
 use std::process::Command;
@@ -45,7 +45,8 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
 
 #[test]
 fn import_scan_and_updates_stay_within_the_memory_limit() {
-    // As many threads everywhere: their buffers are a fixed cost, which this small limit does not have room for.
+    // As many threads everywhere: their buffers are a fixed cost, which this small limit does not
+    // have room for.
     let slice = ["memory", "--limit", "256MB", "--edges", "4000000", "--threads", "2"];
     let text = harness(&slice);
     assert!(text.contains("scan again") || text.contains("skipped"), "{text}");

@@ -1,11 +1,11 @@
 //! Integers and floats in one exact order.
 //!
 //! # The key of a number
-//! A float image (8 bytes) and a rest (2 bytes). Of a float: its own image, and 1. Of an integer: the
-//! image of the largest float that is not above it, and how far above that it is: 0 if it is equal,
-//! else the distance plus 1. Floats are at most 2048 apart below 2^64, so the distance fits. At one
-//! value the integer comes first (0 before 1), and what lies between two floats comes between.
-//! Zero takes the image of -0.0, the smaller of the two zeros.
+//! A float image (8 bytes) and a rest (2 bytes). Of a float: its own image, and 1. Of an integer:
+//! the image of the largest float that is not above it, and how far above that it is: 0 if it is
+//! equal, else the distance plus 1. Floats are at most 2048 apart below 2^64, so the distance fits.
+//! At one value the integer comes first (0 before 1), and what lies between two floats comes
+//! between. Zero takes the image of -0.0, the smaller of the two zeros.
 
 use base::shape::{float_to_word, word_to_float};
 

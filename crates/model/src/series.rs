@@ -132,7 +132,8 @@ impl Frame {
         self.rows == 0
     }
 
-    /// Appends the rows of a frame with the same columns in the same order; of one with others nothing.
+    /// Appends the rows of a frame with the same columns in the same order; of one with others
+    /// nothing.
     pub fn append(&mut self, more: Self) {
         if self.names != more.names {
             return;

@@ -81,8 +81,9 @@ impl Type {
     }
 
     /// The value as this type holds it: an integer becomes a float where one is wanted and a whole
-    /// float an integer, a list of numbers a vector, text a UUID; base64 text the bytes or, little endian, the
-    /// floats of a vector that it says; anything without a float that is not finite JSON, see [`Json::tree_of`].
+    /// float an integer, a list of numbers a vector, text a UUID; base64 text the bytes or, little
+    /// endian, the floats of a vector that it says; anything without a float that is not finite
+    /// JSON, see [`Json::tree_of`].
     ///
     /// # Errors
     /// [`TypeError`] where that would change what the value says.
@@ -175,7 +176,8 @@ impl Type {
     }
 }
 
-/// The floats of a vector, one after the other, least byte first; `None` where the last is cut short.
+/// The floats of a vector, one after the other, least byte first; `None` where the last is cut
+/// short.
 fn floats(kind: VectorKind, bytes: &[u8]) -> Option<Vec<f64>> {
     let (floats, rest) = match kind {
         VectorKind::F32 => {

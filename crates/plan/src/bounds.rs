@@ -1,8 +1,9 @@
 //! What conditions say of the values of one variable, before any row is read.
 //!
 //! # Why
-//! `*person{age, name}, age >= 18 && age < 21` asks for a stretch of an index by `age`. Conditions stay where they are and are checked
-//! in every row; what is found here only spares rows that would fail them.
+//! `*person{age, name}, age >= 18 && age < 21` asks for a stretch of an index by `age`. Conditions
+//! stay where they are and are checked in every row; what is found here only spares rows that would
+//! fail them.
 
 use crate::ir::{Expr, Literal, Rule, Var};
 
@@ -84,7 +85,8 @@ pub(crate) fn each_conjunct(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// The function and the other side of a comparison of a variable with what is known before any row is read.
+/// The function and the other side of a comparison of a variable with what is known before any row
+/// is read.
 pub(crate) fn comparison(rule: &Rule, condition: &Expr, var: Var) -> Option<(&'static str, Expr)> {
     let Expr::Call(function, args, _) = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
@@ -96,7 +98,8 @@ pub(crate) fn comparison(rule: &Rule, condition: &Expr, var: Var) -> Option<(&'s
     }
 }
 
-/// The expression, if its value is known before any row is read: or that of the variable that it is.
+/// The expression, if its value is known before any row is read: or that of the variable that it
+/// is.
 fn known(rule: &Rule, expr: &Expr) -> Option<Expr> {
     if let Expr::Var(var) = expr {
         return rule.body.iter().find_map(|literal| match literal {

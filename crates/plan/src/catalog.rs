@@ -18,7 +18,8 @@ pub struct RelationInfo {
     pub rows: u64,
     /// Orders in which its rows are found; the first is the relation itself.
     pub paths: Vec<AccessPath>,
-    /// Of each column, how likely two of its rows have the same value there, as far as known; it may be shorter.
+    /// Of each column, how likely two of its rows have the same value there, as far as known; it
+    /// may be shorter.
     pub repeat_rates: Vec<Option<f64>>,
     /// Whether its last key column is a validity, so that `@` may be asked.
     pub is_historical: bool,
@@ -26,7 +27,8 @@ pub struct RelationInfo {
     pub spelled: Option<Spelled>,
 }
 
-/// Columns of a relation whose numbers stand for texts of another one: the vertices of a graph that are text.
+/// Columns of a relation whose numbers stand for texts of another one: the vertices of a graph that
+/// are text.
 #[derive(Clone, Debug)]
 pub struct Spelled {
     /// Which. Each of their numbers has one text, and each text one number.
@@ -62,8 +64,8 @@ pub struct AccessPath {
 pub struct PrefixStatistics {
     /// About how many values there are.
     pub values: f64,
-    /// About how many rows have the value that a row drawn at random has: as many as have one value if all have as many, and the more the more
-    /// unequal they are.
+    /// About how many rows have the value that a row drawn at random has: as many as have one value
+    /// if all have as many, and the more the more unequal they are.
     pub rows_met: f64,
 }
 

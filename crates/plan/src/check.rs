@@ -1,10 +1,12 @@
-//! What holds of a program after each pass, looked at where assertions are on: in tests, fuzzing and the simulator.
+//! What holds of a program after each pass, looked at where assertions are on: in tests, fuzzing
+//! and the simulator.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Literal, PredicateKind, Program, Rule, Source, Var};
 use crate::order::{BodyPlan, Step};
 
-/// Whether the heads of rules are known to be bound. What a script leaves unbound is found when its bodies are ordered.
+/// Whether the heads of rules are known to be bound. What a script leaves unbound is found when its
+/// bodies are ordered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heads {
     Unknown,
@@ -69,7 +71,8 @@ fn rule_is_sound(
 /// Looks at the order of a body.
 ///
 /// # Panics
-/// Where assertions are on: if a literal is left out or taken twice, or a step needs what no step before it binds.
+/// Where assertions are on: if a literal is left out or taken twice, or a step needs what no step
+/// before it binds.
 pub(crate) fn body(rule: &Rule, body: &BodyPlan) {
     if !cfg!(debug_assertions) {
         return;

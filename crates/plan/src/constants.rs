@@ -1,9 +1,10 @@
 //! What a query computes whatever rows there are.
 //!
 //! # Why it is listed
-//! A part of an expression that has no variable has one value, or none. Whether a step that holds it is ever reached
-//! depends on the order of joins, on what else is asked and on the rows. Whether a script is right must not: so all
-//! such parts are computed before the first row is read, also those of rules that nothing reads.
+//! A part of an expression that has no variable has one value, or none. Whether a step that holds
+//! it is ever reached depends on the order of joins, on what else is asked and on the rows. Whether
+//! a script is right must not: so all such parts are computed before the first row is read, also
+//! those of rules that nothing reads.
 
 use crate::ir::{Expr, Literal, PredicateKind, Program};
 use syntax::Span;

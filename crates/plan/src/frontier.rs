@@ -1,9 +1,10 @@
 //! How many different rows a body can have after a step, where equal rows are made one.
 //!
 //! # Why
-//! Four steps from one vertex of a graph of a hundred thousand are millions of paths, but a hundred thousand rows at most: nobody asks for the vertices on the
-//! way (`live.rs`). An order that is judged by the number of its paths looks dear, and one that begins with a scan of the whole relation looks cheap,
-//! whatever vertex is asked for.
+//! Four steps from one vertex of a graph of a hundred thousand are millions of paths, but a hundred
+//! thousand rows at most: nobody asks for the vertices on the way (`live.rs`). An order that is
+//! judged by the number of its paths looks dear, and one that begins with a scan of the whole
+//! relation looks cheap, whatever vertex is asked for.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Literal, Program, Rule, Source, Var};
@@ -15,7 +16,8 @@ use crate::order::Sizes;
 pub(crate) struct Frontier {
     /// Whether each row counts for itself, however many are equal.
     keeps_equal: bool,
-    /// Of each variable that is bound, how many values it has at most; infinite where that is not known.
+    /// Of each variable that is bound, how many values it has at most; infinite where that is not
+    /// known.
     values: Vec<f64>,
     /// Variables whose values the head asks for.
     in_head: Vec<bool>,

@@ -5,7 +5,8 @@ use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, PredicateKind, Rule, Source, Var};
 use model::{Type, Value};
 
-/// The type of each column of a rule: that of a stored column it is taken of, or that which an expression makes; `None` where it may be any.
+/// The type of each column of a rule: that of a stored column it is taken of, or that which an
+/// expression makes; `None` where it may be any.
 #[must_use]
 pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
     let mut known = vec![Known::Unasked; rule.variables.len()];

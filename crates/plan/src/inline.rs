@@ -1,14 +1,18 @@
 //! Puts rules that only rename a relation into the rules that read them.
 //!
 //! # Why
-//! `parent[x, a] := *par[x, a]` says nothing that `*par` does not. Left as a rule it hides the relation's orders, statistics and size from the rules that
-//! read it, magic sets make copies of it, and its rows are copied. Views are unfolded for the same reason (Stonebraker, *Implementation of integrity
-//! constraints and views by query modification*, SIGMOD 1975; Selinger et al., SIGMOD 1979).
+//! `parent[x, a] := *par[x, a]` says nothing that `*par` does not. Left as a rule it hides the
+//! relation's orders, statistics and size from the rules that read it, magic sets make copies of
+//! it, and its rows are copied. Views are unfolded for the same reason (Stonebraker,
+//! *Implementation of integrity constraints and views by query modification*, SIGMOD 1975; Selinger
+//! et al., SIGMOD 1979).
 //!
 //! # Invariants
-//! 1. A rule is a set. It is unfolded where its body gives each of its rows once, or where one rule reads it alone and gives a set itself: otherwise a
-//!    count would change, or a join would find the same row again and again.
-//! 2. Nothing that can fail moves, so that no value meets an expression that it did not meet before.
+//! 1. A rule is a set. It is unfolded where its body gives each of its rows once, or where one rule
+//!    reads it alone and gives a set itself: otherwise a count would change, or a join would find
+//!    the same row again and again.
+//! 2. Nothing that can fail moves, so that no value meets an expression that it did not meet
+//!    before.
 //! 3. A body that is unfolded has at most [`LITERALS_MAX`] literals: each of a long chain of rules
 //!    would hold all conditions of those before it.
 //! 4. A rule that is read several times is unfolded only if it keeps all rows of its relation but
@@ -71,7 +75,8 @@ struct View {
 }
 
 impl View {
-    /// A rule that is its predicate's only one, if it can be unfolded where it is read; it is read so many times.
+    /// A rule that is its predicate's only one, if it can be unfolded where it is read; it is read
+    /// so many times.
     fn of(program: &Program, number: usize, uses: usize, infos: &[RelationInfo]) -> Option<Self> {
         let rule = &program.rules[number];
         let of = &program.predicates[rule.predicate];
@@ -109,7 +114,8 @@ impl View {
         Some(Self { rule: rule.clone(), is_unequal, is_alias, is_atom })
     }
 
-    /// Whether it can be unfolded in a rule where it is not negated. A recursive one would refuse the same rows in each round.
+    /// Whether it can be unfolded in a rule where it is not negated. A recursive one would refuse
+    /// the same rows in each round.
     fn fits(&self, is_recursive: bool, takes_equal_rows: bool) -> bool {
         (self.is_unequal || takes_equal_rows) && (self.is_alias || !is_recursive)
     }
@@ -123,8 +129,9 @@ fn are_distinct(vars: &[Var]) -> bool {
     vars.iter().enumerate().all(|(place, var)| !vars[..place].contains(var))
 }
 
-/// Whether a condition is true or false of all values that can reach it, wherever the rule is unfolded: variables of the head may be bound to anything
-/// there, others have the types of their columns.
+/// Whether a condition is true or false of all values that can reach it, wherever the rule is
+/// unfolded: variables of the head may be bound to anything there, others have the types of their
+/// columns.
 fn never_fails(condition: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
     let Expr::Call(function, args, _) = condition else { return false };
     match function.name {
@@ -152,7 +159,8 @@ fn is_number(expr: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
     })
 }
 
-/// Whether something binds every variable. A rule of which that is not so is refused by its own name.
+/// Whether something binds every variable. A rule of which that is not so is refused by its own
+/// name.
 fn are_bound(rule: &Rule) -> bool {
     let mut bound = vec![false; rule.variables.len()];
     loop {
@@ -272,7 +280,8 @@ impl<'p> Reader<'p> {
         self.body.extend(same);
     }
 
-    /// Gives numbers of a view's texts the variables that they have here; places of literals that are not needed therefore.
+    /// Gives numbers of a view's texts the variables that they have here; places of literals that
+    /// are not needed therefore.
     fn spell(&mut self, view: &Rule, to: &mut [Option<Var>]) -> Vec<usize> {
         let mut spelled = Vec::new();
         for (place, literal) in view.body.iter().enumerate() {
@@ -308,7 +317,8 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// A literal of a view with its reader's variables: of an atom only what somebody asks for, and nothing of what is only said.
+/// A literal of a view with its reader's variables: of an atom only what somebody asks for, and
+/// nothing of what is only said.
 fn renamed(literal: &Literal, to: &[Option<Var>], negate: bool) -> Option<Literal> {
     let new = |var: Var| to[var].unwrap_or(var);
     Some(match literal {
@@ -330,7 +340,8 @@ fn renamed(literal: &Literal, to: &[Option<Var>], negate: bool) -> Option<Litera
     })
 }
 
-/// The relation, the number and the text, where a literal says which text a number stands for that another one reads: every such number has one.
+/// The relation, the number and the text, where a literal says which text a number stands for that
+/// another one reads: every such number has one.
 fn spelling_of(
     literal: &Literal,
     body: &[Literal],

@@ -3,8 +3,9 @@
 //! # Invariants
 //! 1. A variable is a number within its rule; a place of an atom that nobody asks for is `None`.
 //! 2. A body is a list of literals that all hold: disjunctions have become several rules.
-//! 3. A positive atom's places hold each variable once; equal places are a [`Literal::Same`], constants a [`Literal::Assign`]. A negated one's variables
-//!    are all bound before it, so that it may hold one twice.
+//! 3. A positive atom's places hold each variable once; equal places are a [`Literal::Same`],
+//!    constants a [`Literal::Assign`]. A negated one's variables are all bound before it, so that
+//!    it may hold one twice.
 
 use function::{Aggregate, Function, OwnAggregate};
 use model::Value;
@@ -259,7 +260,8 @@ impl Expr {
         all
     }
 
-    /// Whether its value is the same whatever rows are read: no variable, and no function that answers otherwise each time.
+    /// Whether its value is the same whatever rows are read: no variable, and no function that
+    /// answers otherwise each time.
     #[must_use]
     pub fn is_known(&self) -> bool {
         match self {
@@ -271,7 +273,8 @@ impl Expr {
         }
     }
 
-    /// Whether its value is drawn, so that each row has its own. (The clock goes on between two rows too, but nobody asks for that.)
+    /// Whether its value is drawn, so that each row has its own. (The clock goes on between two
+    /// rows too, but nobody asks for that.)
     #[must_use]
     pub fn is_drawn(&self) -> bool {
         match self {

@@ -6,8 +6,9 @@
 //! 3. `push`: conditions move into the rules whose columns they compare.
 //! 4. `magic`: rules are restricted to what the query asks of them.
 //! 5. `stratify`: which predicates are computed together.
-//! 6. `order`: for each rule, and for each of its recursive atoms, an order of joins; `look_first` adds one to be tried before it, `together`, `live` and
-//!    `unequal` which steps are answered at once, what is needed after each, and whether rows can be equal.
+//! 6. `order`: for each rule, and for each of its recursive atoms, an order of joins; `look_first`
+//!    adds one to be tried before it, `together`, `live` and `unequal` which steps are answered at
+//!    once, what is needed after each, and whether rows can be equal.
 //!
 //! Where assertions are on, `check` looks at what each of them leaves.
 
@@ -93,7 +94,8 @@ pub struct RulePlan {
     pub rule: usize,
     /// The first time; `None` where it reads its own group, which is empty then.
     pub first: Option<BodyPlan>,
-    /// In each later round, one plan for each atom that reads its own group: that atom reads what is new.
+    /// In each later round, one plan for each atom that reads its own group: that atom reads what
+    /// is new.
     pub rounds: Vec<BodyPlan>,
 }
 
@@ -118,7 +120,8 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
     if !magic::is_disabled(query)
         && program.rules.iter().any(|rule| rule.body.iter().any(is_derived))
         && let Some(program) = magic::rewrite(&program, &infos, &whole_rows)
-        // What is asked may depend on what is negated or aggregated later: such a query runs as it is written.
+        // What is asked may depend on what is negated or aggregated later: such a query runs as it
+        // is written.
         && let Ok(groups) = stratify::stratify(&program)
         && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
     {
@@ -183,7 +186,8 @@ fn is_derived(literal: &Literal) -> bool {
 /// Plans, and rows by predicate.
 type Groups = (Vec<GroupPlan>, Vec<Option<f64>>);
 
-/// The plans of groups, and the rows that each predicate is thought to have, where that can be told.
+/// The plans of groups, and the rows that each predicate is thought to have, where that can be
+/// told.
 fn plan_groups(
     program: &Program,
     infos: &[RelationInfo],

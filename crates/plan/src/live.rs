@@ -1,10 +1,11 @@
 //! What each step of a body must leave, and what equal rows mean.
 //!
 //! # Why
-//! Where a variable that made rows differ is needed no more, equal rows can be one. A rule that is a set loses nothing by it; one that
-//! counts keeps beside each row how often it stands there. So a count of the paths along a chain of joins costs what the joins' frontiers
-//! hold, never the paths: the elimination of variables (Dechter, Artificial Intelligence 1999; for aggregates over joins Abo Khamis, Ngo and
-//! Rudra, "FAQ", PODS 2016).
+//! Where a variable that made rows differ is needed no more, equal rows can be one. A rule that is
+//! a set loses nothing by it; one that counts keeps beside each row how often it stands there. So a
+//! count of the paths along a chain of joins costs what the joins' frontiers hold, never the paths:
+//! the elimination of variables (Dechter, Artificial Intelligence 1999; for aggregates over joins
+//! Abo Khamis, Ngo and Rudra, "FAQ", PODS 2016).
 
 use crate::catalog::RelationInfo;
 use crate::ir::{AggregateUse, Expr, PredicateKind, Program, Rule, Var};
@@ -54,7 +55,8 @@ pub(crate) fn asked_by_head(program: &Program, rule: &Rule) -> Vec<bool> {
     asked
 }
 
-/// Fills in what each step must leave, from the last to the first, and where equal rows may become one.
+/// Fills in what each step must leave, from the last to the first, and where equal rows may become
+/// one.
 pub(crate) fn find(
     program: &Program,
     rule: &Rule,
@@ -138,7 +140,8 @@ pub(crate) fn find(
         let count = |of: &dyn Fn(Var) -> bool| (0..bound.len()).filter(|&var| of(var)).count();
         let constants = planned.live.iter().filter(|&&var| constant[var]).count();
         let varies = planned.live.len() - constants;
-        // Nothing was dropped that differs from row to row: rows that came in different go out different.
+        // Nothing was dropped that differs from row to row: rows that came in different go out
+        // different.
         let dropped = varies < count(&|var| bound[var] && !constant[var]) || before > varies;
         let dropped_constant =
             constants < count(&|var| constant[var]) || constants_before > constants;

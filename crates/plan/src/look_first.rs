@@ -1,11 +1,13 @@
 //! An order that begins with what is bound, to be tried before one that reads a relation whole.
 //!
 //! # Why
-//! How many rows a look-up finds is known of all values together, not of the one that is asked for. `?[count(c)] := *f[$v, a], *f[a, b], *f[b, c]` may be
-//! thought to find more than the relation has rows, for some have very many, and so the best order seems to be one that begins with a scan; but most values
-//! of `$v` find little or nothing. A few look-ups tell: they cost a small part of the scan, which is begun only when they have found much. (A plan that is
-//! doubted while it runs: Kabra and DeWitt, *Efficient mid-query re-optimization*, SIGMOD 1998; Markl and others, *Robust query processing through progressive
-//! optimization*, SIGMOD 2004.)
+//! How many rows a look-up finds is known of all values together, not of the one that is asked for.
+//! `?[count(c)] := *f[$v, a], *f[a, b], *f[b, c]` may be thought to find more than the relation has
+//! rows, for some have very many, and so the best order seems to be one that begins with a scan;
+//! but most values of `$v` find little or nothing. A few look-ups tell: they cost a small part of
+//! the scan, which is begun only when they have found much. (A plan that is doubted while it runs:
+//! Kabra and DeWitt, *Efficient mid-query re-optimization*, SIGMOD 1998; Markl and others, *Robust
+//! query processing through progressive optimization*, SIGMOD 2004.)
 
 use crate::ir::{Literal, Program, Rule};
 use crate::order::{Orderer, Sizes, Step, Version, is_positive};
@@ -48,7 +50,8 @@ pub(crate) fn find<'a>(
     })
 }
 
-/// Rows that are read to make the tables in memory that an order needs: once, and not for the next query.
+/// Rows that are read to make the tables in memory that an order needs: once, and not for the next
+/// query.
 fn rows_of_tables(order: &Orderer<'_>, sizes: &Sizes<'_>) -> u64 {
     let steps = order.steps.iter().map(|planned| match &planned.step {
         Step::Stored { stored, prefix, checks, negated: false, at: None, .. }

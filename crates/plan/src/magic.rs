@@ -1,16 +1,19 @@
 //! Restricts rules to what the query asks of them: magic sets.
 //!
 //! # Why
-//! `?[b] := path[1, b]` asks for the paths from 1. Computed bottom up, `path` would be all paths there are. So each use of a rule with
-//! bound columns gets a copy of the rule that is joined with the set of values those columns are asked for (Bancilhon,
-//! Maier, Sagiv and Ullman, PODS 1986; with the joins' own order for passing bindings sideways).
+//! `?[b] := path[1, b]` asks for the paths from 1. Computed bottom up, `path` would be all paths
+//! there are. So each use of a rule with bound columns gets a copy of the rule that is joined with
+//! the set of values those columns are asked for (Bancilhon, Maier, Sagiv and Ullman, PODS 1986;
+//! with the joins' own order for passing bindings sideways).
 //!
 //! # Invariants
 //! 1. The entry's rows stay the same: a copy is read only where its set holds what is asked.
 //! 2. Columns of aggregates are never bound: a group is asked for whole or not at all.
-//! 3. A rule that is also needed whole is not copied; what is negated or read by an algorithm is needed whole.
-//! 4. A copy of a rule with meet aggregates reads itself and no other copy of that rule: the other's rows are the last of
-//!    their groups, and a condition may refuse those where it took the ones that they bettered.
+//! 3. A rule that is also needed whole is not copied; what is negated or read by an algorithm is
+//!    needed whole.
+//! 4. A copy of a rule with meet aggregates reads itself and no other copy of that rule: the
+//!    other's rows are the last of their groups, and a condition may refuse those where it took the
+//!    ones that they bettered.
 
 use crate::ASKED_ROWS;
 use crate::catalog::RelationInfo;
@@ -24,8 +27,9 @@ const LESS: f64 = 4.0;
 /// Copies of rules that a rewriting may make; a query that needs more runs as it is.
 const COPIES_MAX: usize = 256;
 
-/// The restricted program; `None` where nothing is bound, or a rule cannot be ordered. `whole_rows` are the rows that predicates are thought
-/// to have, where that is known: nobody asks with a set for a rule that is hardly larger.
+/// The restricted program; `None` where nothing is bound, or a rule cannot be ordered. `whole_rows`
+/// are the rows that predicates are thought to have, where that is known: nobody asks with a set
+/// for a rule that is hardly larger.
 pub(crate) fn rewrite(
     program: &Program,
     infos: &[RelationInfo],
@@ -140,7 +144,8 @@ impl Rewriter<'_> {
                 let mut args: Vec<Option<Var>> = Vec::new();
                 let mut same = Vec::new();
                 for (&var, _) in head {
-                    // A variable may stand in two columns of the head, but not in two places of an atom.
+                    // A variable may stand in two columns of the head, but not in two places of an
+                    // atom.
                     if args.contains(&Some(var)) {
                         rule.variables.push(format!("*{}", rule.variables.len()));
                         args.push(Some(rule.variables.len() - 1));
@@ -209,7 +214,8 @@ impl Rewriter<'_> {
         columns.map(|(var, one)| one.is_none() && var.is_some_and(|var| bound[var])).collect()
     }
 
-    /// Adds the rule that says what is asked: what comes before the use, as far as it is tied to the bound variables.
+    /// Adds the rule that says what is asked: what comes before the use, as far as it is tied to
+    /// the bound variables.
     fn ask(&mut self, rule: &Rule, set: usize, head: Vec<Var>, before: &[Literal]) {
         let mut needed = vec![false; rule.variables.len()];
         head.iter().for_each(|&var| needed[var] = true);
@@ -285,8 +291,10 @@ impl Rewriter<'_> {
     }
 }
 
-/// The order in which a rule hands on what is bound: places of its literals, and rows after each. A copy begins with what is asked of it and takes nothing
-/// that has nothing to do with what is bound, as long as there is such an order: a rule of which nothing is bound would be needed whole.
+/// The order in which a rule hands on what is bound: places of its literals, and rows after each. A
+/// copy begins with what is asked of it and takes nothing that has nothing to do with what is
+/// bound, as long as there is such an order: a rule of which nothing is bound would be needed
+/// whole.
 fn handed_on(
     program: &Program,
     rule: &Rule,

@@ -1,9 +1,10 @@
 //! In which order a body's literals are taken, and how each is computed.
 //!
 //! # How the order is found
-//! Greedily from each atom as the first, and the cheapest of these orders is taken: what is free (a condition, an assignment, a comparison) comes
-//! first; then the atom that is thought to leave the fewest rows, given what is bound. Written order only breaks
-//! ties. An exhaustive search (Selinger et al., SIGMOD 1979) would mend estimates that are coarser than its gain.
+//! Greedily from each atom as the first, and the cheapest of these orders is taken: what is free (a
+//! condition, an assignment, a comparison) comes first; then the atom that is thought to leave the
+//! fewest rows, given what is bound. Written order only breaks ties. An exhaustive search (Selinger
+//! et al., SIGMOD 1979) would mend estimates that are coarser than its gain.
 
 use crate::bounds::{self, RangeHint, Sharpness};
 use crate::catalog::{AccessPath, PrefixStatistics, RelationInfo};
@@ -16,7 +17,8 @@ use crate::together;
 use crate::unequal;
 use syntax::{Diagnostic, Span};
 
-/// Atoms of a body that are each tried as the first; larger bodies begin with the one that leaves fewest rows.
+/// Atoms of a body that are each tried as the first; larger bodies begin with the one that leaves
+/// fewest rows.
 pub(crate) const BEGINNINGS_MAX: usize = 12;
 
 /// Of the rows that are left, those in which a column of which nothing is known is what it must be.
@@ -25,11 +27,13 @@ const REPEAT_RATE: f64 = 0.1;
 /// Rows of a derived relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
-/// The same of a recursive one in an order that only looks for what is bound: more than any relation, so that all else that may be looked up is, and the
-/// recursion is asked for as little as can be.
+/// The same of a recursive one in an order that only looks for what is bound: more than any
+/// relation, so that all else that may be looked up is, and the recursion is asked for as little as
+/// can be.
 const ROWS_RECURSIVE: f64 = 1e12;
 
-/// Rows of a scan that cost as much as one that is found in an index and looked up in its relation (20 to 40 ns and some 300).
+/// Rows of a scan that cost as much as one that is found in an index and looked up in its relation
+/// (20 to 40 ns and some 300).
 pub const LOOK_UP_ROWS: u64 = 10;
 
 /// A column, and the variable that stands there.
@@ -101,7 +105,8 @@ pub enum Step {
         prefix: Vec<Var>,
         /// What is known of the key column after the prefix.
         range: Option<Box<RangeHint>>,
-        /// Where a path that is not the relation itself was chosen for its range alone: what is known of the relation's own first key column.
+        /// Where a path that is not the relation itself was chosen for its range alone: what is
+        /// known of the relation's own first key column.
         own_range: Option<Box<RangeHint>>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,
@@ -139,18 +144,20 @@ pub struct Planned {
     pub rows: f64,
     /// Rows that it is thought to make of each row, equal ones included.
     pub grows: f64,
-    /// Equal rows may be made one here: what made them differ is needed no more, and more joins follow.
+    /// Equal rows may be made one here: what made them differ is needed no more, and more joins
+    /// follow.
     pub distinct: bool,
     /// A join that finds rows which differ only in what it does not ask for.
     pub finds_alike: bool,
     /// Where it is written.
     pub span: Span,
-    /// So many steps after this one, all of which ask whether a row is there, may be answered together with it: they bind the variable that
-    /// this step binds, by intersection.
+    /// So many steps after this one, all of which ask whether a row is there, may be answered
+    /// together with it: they bind the variable that this step binds, by intersection.
     pub together: usize,
 }
 
-/// How often the values of a variable come again: how many rows a look-up by it finds depends on it, where some values have many.
+/// How often the values of a variable come again: how many rows a look-up by it finds depends on
+/// it, where some values have many.
 #[derive(Clone, Copy, PartialEq)]
 enum Comes {
     /// Each once, as far as is known.
@@ -172,7 +179,8 @@ pub struct BodyPlan {
     pub rows: f64,
     /// Places of the body's literals, in the order of the steps.
     pub places: Vec<usize>,
-    /// Of the entry: so many of the first columns of the head tell all rows apart that come out; `None` where some may be equal.
+    /// Of the entry: so many of the first columns of the head tell all rows apart that come out;
+    /// `None` where some may be equal.
     pub unequal: Option<usize>,
     /// Variables of the head whose values are compared with nothing, in order.
     pub loose: Vec<Var>,
@@ -185,7 +193,8 @@ pub struct BodyPlan {
 pub struct Tried {
     /// The order.
     pub plan: BodyPlan,
-    /// Rows after which it is given up, in all rounds of a recursion together; a look-up counts as [`LOOK_UP_ROWS`] of them.
+    /// Rows after which it is given up, in all rounds of a recursion together; a look-up counts as
+    /// [`LOOK_UP_ROWS`] of them.
     pub rows_max: u64,
 }
 
@@ -197,7 +206,8 @@ pub(crate) struct Sizes<'a> {
     pub(crate) infos: &'a [RelationInfo],
 }
 
-/// The plan of a rule whose recursive atoms read the versions that `version` says, by place in the body.
+/// The plan of a rule whose recursive atoms read the versions that `version` says, by place in the
+/// body.
 ///
 /// # Errors
 /// A variable that nothing binds.
@@ -209,12 +219,14 @@ pub(crate) fn order(
 ) -> Result<BodyPlan, Diagnostic> {
     let frontier = Frontier::new(program, rule);
     let mut best = Orderer::new(rule, sizes, frontier.clone());
-    // A round that reads anything but what is new whole costs as much as that, however little is new.
+    // A round that reads anything but what is new whole costs as much as that, however little is
+    // new.
     let new = (0..rule.body.len()).find(|&place| version(place) == Version::Delta);
     best.is_round = new.is_some();
     let unbound = best.run(new, version);
     if unbound.is_none() && new.is_none() {
-        // The atom that leaves fewest rows is not always the one to begin with: what is small may lead to what is large.
+        // The atom that leaves fewest rows is not always the one to begin with: what is small may
+        // lead to what is large.
         let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));
         let begins: Vec<usize> = begins.map(|(place, _)| place).collect();
         if (2..=BEGINNINGS_MAX).contains(&begins.len()) {
@@ -263,7 +275,8 @@ pub(crate) fn is_positive(literal: &Literal) -> bool {
 pub(crate) struct Orderer<'a> {
     rule: &'a Rule,
     sizes: &'a Sizes<'a>,
-    /// Whether it is of a round, in which all pairs of what is new and what was asked are too many: how much is asked is not known.
+    /// Whether it is of a round, in which all pairs of what is new and what was asked are too many:
+    /// how much is asked is not known.
     is_round: bool,
     /// Whether it may only look for what is bound.
     looks: bool,
@@ -307,7 +320,8 @@ impl<'a> Orderer<'a> {
         Self { looks: true, ..Self::new(rule, sizes, frontier) }
     }
 
-    /// Takes all literals, the one at place `first` before all other atoms; what is wrong if they cannot all be taken.
+    /// Takes all literals, the one at place `first` before all other atoms; what is wrong if they
+    /// cannot all be taken.
     pub(crate) fn run(
         &mut self,
         mut first: Option<usize>,
@@ -360,7 +374,8 @@ impl<'a> Orderer<'a> {
             let before = self.rows;
             let once = self.once(literal);
             self.take(literal, version(place));
-            // To look something up costs about as much as to hand on a row or two; a condition is next to nothing.
+            // To look something up costs about as much as to hand on a row or two; a condition is
+            // next to nothing.
             self.cost += match literal {
                 Literal::Atom { .. } => once + before + self.rows,
                 _ => before * 0.2,
@@ -449,8 +464,8 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether an atom may be taken now where only what is bound is looked for: if anything of it is bound, or it is the first and
-    /// a rule's.
+    /// Whether an atom may be taken now where only what is bound is looked for: if anything of it
+    /// is bound, or it is the first and a rule's.
     fn may_look(&self, source: Source, args: &[Option<Var>], is_at: bool) -> bool {
         if !self.looks {
             return true;
@@ -463,13 +478,15 @@ impl<'a> Orderer<'a> {
         match source {
             // How many rows a rule has is known when it was computed: it may have none.
             Source::Derived(_) => is_bound || is_first,
-            // Where no stored order begins with what is bound, a table in memory does, which is kept for the next query.
+            // Where no stored order begins with what is bound, a table in memory does, which is
+            // kept for the next query.
             Source::Stored(stored) => is_bound || self.path(stored, args, is_at).1 > 0,
         }
     }
 
     fn derived_fanout(&self, predicate: usize, args: &[Option<Var>], version: Version) -> f64 {
-        // A recursive rule is asked for less the more of it is bound, so that it comes after others.
+        // A recursive rule is asked for less the more of it is bound, so that it comes after
+        // others.
         let unknown = if self.looks { ROWS_RECURSIVE } else { ROWS_UNKNOWN };
         let rows = self.sizes.predicates[predicate].unwrap_or(unknown).max(1.0);
         let rows = if version == Version::Delta { (rows * 0.1).max(1.0) } else { rows };
@@ -477,10 +494,12 @@ impl<'a> Orderer<'a> {
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
     }
 
-    /// The path with the longest bound prefix, and its length. Where two are equal: without a prefix the one of whose next column conditions say most,
-    /// for how much that really is is asked when the query runs; after a prefix another than the first only where conditions say nothing of the first
-    /// one's, and it has all columns or few rows of a value. What held at a time is found among all rows of a key without its validity, and only where
-    /// those stand together.
+    /// The path with the longest bound prefix, and its length. Where two are equal: without a
+    /// prefix the one of whose next column conditions say most, for how much that really is is
+    /// asked when the query runs; after a prefix another than the first only where conditions say
+    /// nothing of the first one's, and it has all columns or few rows of a value. What held at a
+    /// time is found among all rows of a key without its validity, and only where those stand
+    /// together.
     fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
         let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
         let paths = &self.sizes.infos[stored].paths;
@@ -555,8 +574,9 @@ impl<'a> Orderer<'a> {
         })
     }
 
-    /// Rows that a look-up by these columns finds. By values that come as often as they do here, as many as a row has beside it; by values
-    /// that come once each, the mean; who comes more often elsewhere tends to do so here too, and lies between.
+    /// Rows that a look-up by these columns finds. By values that come as often as they do here, as
+    /// many as a row has beside it; by values that come once each, the mean; who comes more often
+    /// elsewhere tends to do so here too, and lies between.
     fn found(
         &self,
         stored: usize,
@@ -579,7 +599,8 @@ impl<'a> Orderer<'a> {
         if comes.all(is_same) { met } else { (mean * met).sqrt() }
     }
 
-    /// The share of a path's rows with a prefix that conditions on the next column are thought to leave.
+    /// The share of a path's rows with a prefix that conditions on the next column are thought to
+    /// leave.
     fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
         let path = &self.sizes.infos[stored].paths[path];
         let hint = self.range(path.keys.get(prefix).copied(), args);
@@ -722,7 +743,8 @@ impl<'a> Orderer<'a> {
     }
 
     fn unbound(&self, left: &[(usize, &Literal)]) -> Diagnostic {
-        // What would be bound if the literals could be taken is not to blame, unless they wait for each other.
+        // What would be bound if the literals could be taken is not to blame, unless they wait for
+        // each other.
         let mut bound = self.bound.clone();
         left.iter().for_each(|(_, literal)| literal.each_bound(&mut |var| bound[var] = true));
         for bound in [&bound, &self.bound] {

@@ -1,9 +1,10 @@
 //! Moves conditions on columns of a rule into the rule.
 //!
 //! # Why
-//! `adult[n, a] := *person{name: n, age: a} ?[n] := adult[n, a], a < 20` would compute all of `adult` first. With the condition inside, the rule reads
-//! a stretch of an index (pushing selections through views: Selinger et al., SIGMOD 1979; through rules: Ullman, Principles of Database and Knowledge-Base
-//! Systems, 1989). Equalities with `=` are magic sets' business.
+//! `adult[n, a] := *person{name: n, age: a} ?[n] := adult[n, a], a < 20` would compute all of
+//! `adult` first. With the condition inside, the rule reads a stretch of an index (pushing
+//! selections through views: Selinger et al., SIGMOD 1979; through rules: Ullman, Principles of
+//! Database and Knowledge-Base Systems, 1989). Equalities with `=` are magic sets' business.
 //!
 //! # Invariants
 //! 1. Only into a rule that one atom reads, so that nobody misses the rows that are gone.
@@ -113,7 +114,8 @@ fn push_from(program: &mut Program, number: usize, uses: &[usize], rules_of: &[V
     }
 }
 
-/// Whether one positive atom binds whatever a body's conditions need, in the order in which they are written.
+/// Whether one positive atom binds whatever a body's conditions need, in the order in which they
+/// are written.
 fn has_one_source(rule: &Rule) -> bool {
     let atoms = rule.body.iter().filter(|one| matches!(one, Literal::Atom { negated: false, .. }));
     atoms.count() == 1 && !rule.body.iter().any(|one| matches!(one, Literal::Member { .. }))

@@ -1,9 +1,9 @@
 //! Names to numbers: a syntax tree becomes a [`Program`].
 //!
 //! # How bodies are flattened
-//! Negations move inwards, disjunctions outwards, until each rule is one list of literals; a rule with `or` becomes several
-//! of the same head. An argument of an atom that is no plain variable becomes a made-up variable and an
-//! assignment, so that later passes know one kind of argument.
+//! Negations move inwards, disjunctions outwards, until each rule is one list of literals; a rule
+//! with `or` becomes several of the same head. An argument of an atom that is no plain variable
+//! becomes a made-up variable and an assignment, so that later passes know one kind of argument.
 
 mod expression;
 mod flatten;
@@ -175,7 +175,8 @@ impl Resolver<'_> {
                     );
                     (message, "all definitions of a rule have the same aggregates")
                 } else {
-                    // The result's columns are named as the last definition names them, as Cozo does.
+                    // The result's columns are named as the last definition names them, as Cozo
+                    // does.
                     self.program.predicates[place].columns = columns;
                     return;
                 }
@@ -437,7 +438,8 @@ impl Resolver<'_> {
         Err(problem)
     }
 
-    /// Gives a rule without a head, whose rows tell its columns only when they are there, the columns with which it is used first.
+    /// Gives a rule without a head, whose rows tell its columns only when they are there, the
+    /// columns with which it is used first.
     fn close(&mut self, predicate: usize, columns: usize) {
         let known = &mut self.program.predicates[predicate];
         let is_open = match &known.kind {
@@ -526,8 +528,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// The relation of an index, and where its columns stand there. What held at a time is the newest row of a key, and in an index the rows of a key
-    /// are apart: the relation is asked, in whichever order is best.
+    /// The relation of an index, and where its columns stand there. What held at a time is the
+    /// newest row of a key, and in an index the rows of a key are apart: the relation is asked, in
+    /// whichever order is best.
     fn behind(&mut self, index: usize, name: &Ident) -> Result<(usize, Vec<usize>), Diagnostic> {
         let relation = self.stored(name, None)?;
         let place = |column: &ColumnInfo| {
@@ -629,8 +632,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Names of the first columns of an input with wildcards for the others, so that each of its `known` columns has one.
-/// No names stay none: then the columns have their own.
+/// Names of the first columns of an input with wildcards for the others, so that each of its
+/// `known` columns has one. No names stay none: then the columns have their own.
 ///
 /// # Errors
 /// How many names are given, where there are more than columns.
@@ -662,9 +665,11 @@ fn other_than(var: Var, value: Expr, span: Span) -> Expr {
 struct Scope {
     names: Vec<String>,
     by_name: HashMap<String, Var>,
-    /// Of texts: the stored relation that spells them and the text's variable, to that of the number.
+    /// Of texts: the stored relation that spells them and the text's variable, to that of the
+    /// number.
     numbers: HashMap<(usize, Var), Var>,
-    /// Where the order of rows is asked for: what stands in the columns of the body's atoms, as they are written.
+    /// Where the order of rows is asked for: what stands in the columns of the body's atoms, as
+    /// they are written.
     rows: Option<Vec<Var>>,
     /// Atoms that may not hold, whose texts are looked at when all others are known.
     negated: Vec<SpelledAtom>,
@@ -686,7 +691,8 @@ impl Scope {
     }
 }
 
-/// Gives a variable that stands in several places of one atom another name in all but the first. What is negated only compares.
+/// Gives a variable that stands in several places of one atom another name in all but the first.
+/// What is negated only compares.
 fn distinct_places(
     args: &mut [Option<Var>],
     negated: bool,

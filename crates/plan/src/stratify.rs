@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! 1. A group comes after all groups that it reads.
-//! 2. Inside a group nothing is negated, aggregated by an ordinary aggregate, or read by an algorithm: such a cycle has no meaning
-//!    that all would agree on.
+//! 2. Inside a group nothing is negated, aggregated by an ordinary aggregate, or read by an
+//!    algorithm: such a cycle has no meaning that all would agree on.
 
 use crate::ir::{Literal, PredicateKind, Program, Source};
 use syntax::Diagnostic;
@@ -119,8 +119,9 @@ fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Di
     Diagnostic { message, span, hint: Some(hint.to_owned()) }
 }
 
-/// Strongly connected components that can be reached from `entry`, each after those it reads (Tarjan, SIAM J. Comput. 1972). A
-/// stack of its own: thousands of rules in a chain are no reason to overflow the thread's.
+/// Strongly connected components that can be reached from `entry`, each after those it reads
+/// (Tarjan, SIAM J. Comput. 1972). A stack of its own: thousands of rules in a chain are no reason
+/// to overflow the thread's.
 fn components(reads: &[Vec<(usize, Reads)>], entry: usize) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let (mut index, mut low) = (vec![NEW; reads.len()], vec![0; reads.len()]);

@@ -1,10 +1,12 @@
 //! Which atoms bind a variable together.
 //!
 //! # Why
-//! A body like a triangle, `e[a, b], e[b, c], e[a, c]`, has more rows after any two of its atoms than at its end. Where a step binds one variable
-//! and later ones only ask whether a row with it is there, the variable's values are what all of them have: lists that are walked together, in
-//! the time that the shortest takes (generic join, Ngo, Ré and Rudra, "Skew strikes back", SIGMOD Record 2013; as the intersection of
-//! adjacency lists in Mhedhbi and Salihoglu, VLDB 2019). This pass moves such steps next to each other and says how many they are.
+//! A body like a triangle, `e[a, b], e[b, c], e[a, c]`, has more rows after any two of its atoms
+//! than at its end. Where a step binds one variable and later ones only ask whether a row with it
+//! is there, the variable's values are what all of them have: lists that are walked together, in
+//! the time that the shortest takes (generic join, Ngo, Ré and Rudra, "Skew strikes back", SIGMOD
+//! Record 2013; as the intersection of adjacency lists in Mhedhbi and Salihoglu, VLDB 2019). This
+//! pass moves such steps next to each other and says how many they are.
 
 use crate::ir::Var;
 use crate::order::{Planned, Step};

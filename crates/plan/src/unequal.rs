@@ -1,14 +1,18 @@
-//! Whether the rows that a rule makes cannot be equal, so that nobody has to look, and which of its variables nobody compares.
+//! Whether the rows that a rule makes cannot be equal, so that nobody has to look, and which of its
+//! variables nobody compares.
 //!
 //! # How it is told
-//! A body makes a row for each choice of one row from each of its atoms, and a row of a relation is told by its key. So if a head's variables
-//! determine the keys of all atoms, no two of its rows are equal. What determines what is the closure under functional dependencies (Armstrong,
-//! *Dependency structures of data base relationships*, IFIP 1974): a key its values, an expression's variables its value.
+//! A body makes a row for each choice of one row from each of its atoms, and a row of a relation is
+//! told by its key. So if a head's variables determine the keys of all atoms, no two of its rows
+//! are equal. What determines what is the closure under functional dependencies (Armstrong,
+//! *Dependency structures of data base relationships*, IFIP 1974): a key its values, an
+//! expression's variables its value.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 
-/// How many of the first columns of a rule's head tell all its rows apart, the fewest; `None` where rows may be equal.
+/// How many of the first columns of a rule's head tell all its rows apart, the fewest; `None` where
+/// rows may be equal.
 pub(crate) fn columns(program: &Program, rule: &Rule, infos: &[RelationInfo]) -> Option<usize> {
     // A search by halves would be one for what is mostly there at the first or the second.
     let all = rule.head.len();
@@ -18,8 +22,8 @@ pub(crate) fn columns(program: &Program, rule: &Rule, infos: &[RelationInfo]) ->
     (0..all).find(|&few| are_unequal(program, rule, &rule.head[..few], infos)).or(Some(all))
 }
 
-/// Variables that one place of the body binds and nothing but the head asks for, behind the columns that tell its rows apart: their values are never
-/// compared with any.
+/// Variables that one place of the body binds and nothing but the head asks for, behind the columns
+/// that tell its rows apart: their values are never compared with any.
 pub(crate) fn loose(rule: &Rule, unequal: Option<usize>) -> Vec<Var> {
     let Some(first) = unequal else { return Vec::new() };
     let mut uses = vec![0; rule.variables.len()];
@@ -31,7 +35,8 @@ pub(crate) fn loose(rule: &Rule, unequal: Option<usize>) -> Vec<Var> {
     loose
 }
 
-/// Whether no two rows that these variables are taken of are equal in them. Where it is not known, it is `false`.
+/// Whether no two rows that these variables are taken of are equal in them. Where it is not known,
+/// it is `false`.
 pub(crate) fn are_unequal(
     program: &Program,
     rule: &Rule,

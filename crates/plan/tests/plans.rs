@@ -1,4 +1,5 @@
-//! Scripts to plans, without a store: which order joins are in, what is restricted, what is refused.
+//! Scripts to plans, without a store: which order joins are in, what is restricted, what is
+//! refused.
 
 use model::Type;
 use quipu_plan::{
@@ -6,7 +7,8 @@ use quipu_plan::{
 };
 use syntax::Script;
 
-/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` and `visit{user, page, day}` of a thousand, the latter by days too.
+/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` and `visit{user,
+/// page, day}` of a thousand, the latter by days too.
 struct Relations;
 
 impl Catalog for Relations {
@@ -253,7 +255,8 @@ fn a_rule_asked_for_a_value_is_restricted_to_what_is_asked_in_each_round() {
     );
 }
 
-/// What is asked grew along a path, and each round began with all of it: a path of 30,000 took seconds.
+/// What is asked grew along a path, and each round began with all of it: a path of 30,000 took
+/// seconds.
 #[test]
 fn a_round_begins_with_what_is_new() {
     let text = "r[y] := *edge[y, 7]\nr[y] := r[x], *edge[y, x]\n?[y] := y = 1, r[y]";
@@ -267,7 +270,8 @@ fn a_round_begins_with_what_is_new() {
     check(text, &want);
 }
 
-/// A cross product with all of `sg` seemed to cost less than three joins: then it was computed whole, some million rows.
+/// A cross product with all of `sg` seemed to cost less than three joins: then it was computed
+/// whole, some million rows.
 #[test]
 fn what_is_asked_of_a_rule_is_handed_on_along_its_variables() {
     let text = "par[x, a] := *edge[x, a]

@@ -110,8 +110,8 @@ pub(crate) fn restore(
     })
 }
 
-/// Runs `work` without the interpreter lock, telling `progress`: true for a line on a terminal, or a callable
-/// that takes bytes done and in all.
+/// Runs `work` without the interpreter lock, telling `progress`: true for a line on a terminal, or
+/// a callable that takes bytes done and in all.
 fn run<T: Send>(
     py: Python<'_>,
     what: &str,

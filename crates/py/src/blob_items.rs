@@ -1,8 +1,8 @@
 //! Keys and values one after the other, for Python's loops.
 //!
 //! # Why beside `TableStream`
-//! A table holds its rows in memory of its own, and each value is copied from there once more. A loop looks at a pair at a time: here rows are read
-//! into memory that is used again.
+//! A table holds its rows in memory of its own, and each value is copied from there once more. A
+//! loop looks at a pair at a time: here rows are read into memory that is used again.
 
 use crate::error::{OrRaise, here};
 use env::Own;
@@ -14,7 +14,8 @@ use quipu::{BlobRows, BlobScan, VertexColumn};
 
 /// Rows that are read at once, at most ...
 const ROWS_MAX: usize = 256;
-/// ... and bytes of their values, about: where these are many, the next time half as many rows are read. (The stream itself ends a batch after 4 MiB.)
+/// ... and bytes of their values, about: where these are many, the next time half as many rows are
+/// read. (The stream itself ends a batch after 4 MiB.)
 const BYTES: usize = 1 << 20;
 
 /// An iterator over pairs of keys and values, as of the moment it was made.
@@ -86,7 +87,8 @@ impl BlobItems {
                 return Ok(None);
             }
             drop(items);
-            // Without the interpreter's lock while this one is held for long: who waits for it here may have that one.
+            // Without the interpreter's lock while this one is held for long: who waits for it here
+            // may have that one.
             py.detach(|| all.lock().fill()).or_raise()?;
             items = all.lock();
         }

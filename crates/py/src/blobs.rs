@@ -23,7 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Rows asked of a stream at once; fewer come where their values are long.
 const ROWS_A_BATCH: usize = 4096;
 
-/// Bytes of a value that is written in the time it takes to give the interpreter's lock up and back.
+/// Bytes of a value that is written in the time it takes to give the interpreter's lock up and
+/// back.
 const QUICK_BYTES_MAX: usize = 1 << 16;
 
 /// Blobs, seen through the database or a transaction.

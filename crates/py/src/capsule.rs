@@ -44,8 +44,8 @@ pub(crate) fn stream_capsule<'py>(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
 }
 
-/// An error for a stream's reader, who gets a number and a text: mistakes are `EINVAL` (a `ValueError` of pyarrow's), too little
-/// memory `ENOMEM`, anything else `EIO` (an `OSError`).
+/// An error for a stream's reader, who gets a number and a text: mistakes are `EINVAL` (a
+/// `ValueError` of pyarrow's), too little memory `ENOMEM`, anything else `EIO` (an `OSError`).
 fn stream_error(error: Error) -> ArrowError {
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::ReadOnly => ArrowError::ExternalError(Box::new(error)),
@@ -63,8 +63,9 @@ pub(crate) fn speaks_arrow(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.hasattr("__arrow_c_array__")? || value.hasattr("__arrow_c_stream__")?)
 }
 
-/// A column that speaks Arrow but not NumPy, as NumPy has it: integers and floats with 64 bits, truth values, texts as objects. No value becomes another
-/// one: what a column may be of is for who asked.
+/// A column that speaks Arrow but not NumPy, as NumPy has it: integers and floats with 64 bits,
+/// truth values, texts as objects. No value becomes another one: what a column may be of is for who
+/// asked.
 pub(crate) fn arrow_to_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     let arrays = arrow_arrays(value)?;
@@ -107,7 +108,8 @@ where
     Ok(PyArray1::from_vec(py, numbers).into_any())
 }
 
-/// The arrays of a column that speaks Arrow, or of the only column of a table, without nulls; what a dictionary encodes is decoded.
+/// The arrays of a column that speaks Arrow, or of the only column of a table, without nulls; what
+/// a dictionary encodes is decoded.
 pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let mut arrays = chunks(value)?;
     let mut rows = 0;

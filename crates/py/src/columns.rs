@@ -1,4 +1,5 @@
-//! Columns on the way in: NumPy arrays, lists, anything Arrow, as vertices of a graph or keys of blobs and counters.
+//! Columns on the way in: NumPy arrays, lists, anything Arrow, as vertices of a graph or keys of
+//! blobs and counters.
 
 use crate::error::{OrRaise, invalid};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -207,7 +208,8 @@ pub(crate) fn ints<'py>(noun: Noun, value: &Bound<'py, PyAny>) -> PyResult<Ints<
     column(KeyType::I64, noun, value).map(Ints)
 }
 
-/// A column of floats. Integers become floats as in Python; null, text, times and complex numbers are refused.
+/// A column of floats. Integers become floats as in Python; null, text, times and complex numbers
+/// are refused.
 pub(crate) fn floats<'py>(
     noun: Noun,
     value: &Bound<'py, PyAny>,

@@ -73,7 +73,8 @@ pub(crate) fn kind_of(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
     kinds.into_iter().find(is_of)
 }
 
-/// What Python calls; a panic in it is an `InternalError`. [`py_guard::guarded`] puts it around each function.
+/// What Python calls; a panic in it is an `InternalError`. [`py_guard::guarded`] puts it around
+/// each function.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(|| still_at_end(call)))
         .unwrap_or_else(|panic| Err(raise(Error::panicked(&*panic))))
@@ -100,7 +101,8 @@ fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) ->
     Ok(PyErr::from_value(exception))
 }
 
-/// What belongs to this process. Every method of a class that touches the database gets it so, before anything else.
+/// What belongs to this process. Every method of a class that touches the database gets it so,
+/// before anything else.
 ///
 /// # Errors
 /// `ForkedError` in a process that inherited it by `fork`.

@@ -2,8 +2,8 @@
 //!
 //! # Why single look-ups keep the interpreter lock
 //! A cached look-up takes about a third of a microsecond; giving the lock back and taking it again
-//! costs as much. So look-ups of one vertex and writes of one edge hold it as long as they wait for nothing
-//! (`gate.rs`), and every `_many` call, scan and import releases it.
+//! costs as much. So look-ups of one vertex and writes of one edge hold it as long as they wait for
+//! nothing (`gate.rs`), and every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
 use crate::error::{OrRaise, here};

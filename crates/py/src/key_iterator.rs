@@ -68,7 +68,8 @@ impl KeyIterator {
                 return Ok(None);
             }
             drop(ahead);
-            // Without the interpreter's lock while this one is held for long: who waits for it here may have that one.
+            // Without the interpreter's lock while this one is held for long: who waits for it here
+            // may have that one.
             py.detach(|| all.lock().fill()).or_raise()?;
             ahead = all.lock();
         }

@@ -106,7 +106,8 @@ pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
     Ok(column)
 }
 
-/// The arrays of what speaks Arrow; `None` for a column of pandas's where pyarrow is not installed, with which it speaks. It has items all the same.
+/// The arrays of what speaks Arrow; `None` for a column of pandas's where pyarrow is not installed,
+/// with which it speaks. It has items all the same.
 fn spoken(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
     match crate::capsule::arrow_arrays(value) {
         Err(error) if error.is_instance_of::<PyImportError>(value.py()) => Ok(None),

@@ -13,7 +13,8 @@ pub(crate) fn to_polars<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     rows.py().import("polars")?.getattr("DataFrame")?.call1((rows,))
 }
 
-/// A frame of pandas's: through pyarrow where it is there, else of tuples with names for their columns.
+/// A frame of pandas's: through pyarrow where it is there, else of tuples with names for their
+/// columns.
 pub(crate) fn to_pandas<'py>(
     rows: &Bound<'py, PyAny>,
     columns: Vec<String>,

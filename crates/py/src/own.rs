@@ -1,4 +1,5 @@
-//! Fixed rules and aggregates written in Python. The interpreter lock is taken where they are called: scripts run without it.
+//! Fixed rules and aggregates written in Python. The interpreter lock is taken where they are
+//! called: scripts run without it.
 
 use crate::error::invalid;
 use crate::exits::{self, Raised};

@@ -18,7 +18,8 @@ use pyo3::types::{PyCapsule, PyList, PySlice, PyTuple};
 use quipu::{Frame, RunOptions, Series, Value};
 use std::time::Duration;
 
-/// Tuples from which on the collector comes by while they are made: its threshold for new objects, as Python sets it at first.
+/// Tuples from which on the collector comes by while they are made: its threshold for new objects,
+/// as Python sets it at first.
 const COLLECTED_MIN: usize = 700;
 
 /// Rows that a repr and a notebook show.
@@ -32,7 +33,8 @@ pub(crate) struct Answer {
     batch: Mutex<Option<RecordBatch>>,
 }
 
-/// Runs a script: by `briefly` with the interpreter lock where it is short, else without by `run`, which a signal interrupts.
+/// Runs a script: by `briefly` with the interpreter lock where it is short, else without by `run`,
+/// which a signal interrupts.
 pub(crate) fn run(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
@@ -82,18 +84,22 @@ fn debug(name: &str, answer: &quipu::Answer) {
     });
 }
 
-/// Takes a tuple of plain objects, which can be in no cycle, off the list of those that the garbage collector walks over. The collector would do so itself
-/// when it comes by (`_PyTuple_MaybeUntrack`), after following all their items.
+/// Takes a tuple of plain objects, which can be in no cycle, off the list of those that the garbage
+/// collector walks over. The collector would do so itself when it comes by
+/// (`_PyTuple_MaybeUntrack`), after following all their items.
 ///
 /// # Why unsafe here
-/// PyO3 has no safe function for it. Of 5,700 rows of one number each took 62 ns (made and dropped) and takes 53.
+/// PyO3 has no safe function for it. Of 5,700 rows of one number each took 62 ns (made and dropped)
+/// and takes 53.
 #[allow(unsafe_code)]
 fn untrack(tuple: &Bound<'_, PyTuple>) {
-    // SAFETY: a tuple is an object that collectors know of, it is alive, and the interpreter's lock is held.
+    // SAFETY: a tuple is an object that collectors know of, it is alive, and the interpreter's lock
+    // is held.
     unsafe { pyo3::ffi::PyObject_GC_UnTrack(tuple.as_ptr().cast()) };
 }
 
-/// Objects of values that come again and again, as the texts of a few kinds do, by [`quipu::Answer::word`].
+/// Objects of values that come again and again, as the texts of a few kinds do, by
+/// [`quipu::Answer::word`].
 #[derive(Default)]
 struct Made<'py>([Option<(u64, Bound<'py, PyAny>)>; MADE_MAX]);
 

@@ -1,7 +1,8 @@
 //! `ResultStream`: what a script answers, in parts while it is found.
 //!
 //! # How
-//! The script runs on a thread of its own, which never touches the interpreter, and waits where parts are not taken: one lies ready at most.
+//! The script runs on a thread of its own, which never touches the interpreter, and waits where
+//! parts are not taken: one lies ready at most.
 
 use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
 use crate::error::{here, invalid};
@@ -110,7 +111,8 @@ impl Drop for Running {
     }
 }
 
-/// Where a stream stands. No lock is held while a part is waited for: a signal's handler may close the stream.
+/// Where a stream stands. No lock is held while a part is waited for: a signal's handler may close
+/// the stream.
 enum State {
     Ready(Running),
     /// A call waits for a part.
@@ -159,7 +161,8 @@ pub(crate) fn stream(
 }
 
 impl ResultStream {
-    /// What runs, which is nobody else's then; `None` at the end. `next`: where the stream stands now.
+    /// What runs, which is nobody else's then; `None` at the end. `next`: where the stream stands
+    /// now.
     fn take(&self, next: State) -> PyResult<Option<Running>> {
         let mut state = here(&self.state)?.lock();
         match std::mem::replace(&mut *state, next) {
@@ -175,8 +178,8 @@ impl ResultStream {
         }
     }
 
-    /// Takes back what runs where `goes_on` says that there may be more, and where nobody has closed the stream meanwhile; otherwise the caller has to drop it, which
-    /// waits for a thread.
+    /// Takes back what runs where `goes_on` says that there may be more, and where nobody has
+    /// closed the stream meanwhile; otherwise the caller has to drop it, which waits for a thread.
     fn put_back(&self, running: Running, goes_on: bool) -> Option<Running> {
         let Ok(state) = self.state.get() else { return Some(running) };
         let mut state = state.lock();

@@ -125,7 +125,8 @@ impl Transaction {
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let failed = args.get_item(0).is_ok_and(|kind| !kind.is_none());
         if self.transaction.get().is_err() {
-            // The parent's transaction goes on in the parent: a child that leaves the block does nothing to it.
+            // The parent's transaction goes on in the parent: a child that leaves the block does
+            // nothing to it.
             return Ok(false);
         }
         if failed {

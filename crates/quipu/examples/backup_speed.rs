@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p quipu --example backup_speed -- FOLDER EDGES.csv [ROUNDS]`
 //!
-//! Imports the file into a new database in FOLDER, then does each thing once a round, one after the other, and
-//! prints the medians. Everything written is synced in the time that is told, also by `cp` (`sync -f` follows it).
+//! Imports the file into a new database in FOLDER, then does each thing once a round, one after the
+//! other, and prints the medians. Everything written is synced in the time that is told, also by
+//! `cp` (`sync -f` follows it).
 
 // An example runs commands and reads the clock by itself.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]

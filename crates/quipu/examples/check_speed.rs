@@ -1,7 +1,7 @@
 //! Rows and bytes a second of `check`, beside reading the same files.
 //!
-//! `cargo run --release --example check_speed -p quipu -- DB [ROUNDS]`: rounds alternate, medians are printed.
-//! Both read from the page cache, unless the database is larger than memory.
+//! `cargo run --release --example check_speed -p quipu -- DB [ROUNDS]`: rounds alternate, medians
+//! are printed. Both read from the page cache, unless the database is larger than memory.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a measurement reads clocks and files
 
 use quipu::Options;

@@ -16,15 +16,17 @@ const CELL_CHARACTERS_MAX: usize = 60;
 #[derive(Clone)]
 pub struct Answer {
     output: Output,
-    /// Of each column what it holds here and in other parts of the same result; `None` where this is all there is.
+    /// Of each column what it holds here and in other parts of the same result; `None` where this
+    /// is all there is.
     kinds: Option<Arc<[Kind]>>,
 }
 
 /// A column of one type.
 ///
-/// Values of several types are one column of texts, but that integers beside floats become floats (past 2^53 to the
-/// nearest one) and integers beside ids past 2^63 become ids where none is negative. Vectors of one length are vectors, and lists of items of
-/// one type (by the same rules) lists.
+/// Values of several types are one column of texts, but that integers beside floats become floats
+/// (past 2^53 to the nearest one) and integers beside ids past 2^63 become ids where none is
+/// negative. Vectors of one length are vectors, and lists of items of one type (by the same rules)
+/// lists.
 #[derive(Clone, Debug)]
 pub struct AnswerColumn {
     /// The values; a filler where the row holds null.
@@ -161,7 +163,8 @@ impl Answer {
         self.output.column(column)[row].as_short_text()
     }
 
-    /// A number for the value in a row and a column: where it is the same in two places of this answer, so is the value.
+    /// A number for the value in a row and a column: where it is the same in two places of this
+    /// answer, so is the value.
     ///
     /// # Panics
     /// If there is no such row or column.
@@ -224,8 +227,8 @@ impl Answer {
         })
     }
 
-    /// The first rows as aligned text under the names of the columns; each line ends with a line break. Cells are cut at
-    /// 60 characters.
+    /// The first rows as aligned text under the names of the columns; each line ends with a line
+    /// break. Cells are cut at 60 characters.
     #[must_use]
     pub fn to_table(&self, rows_max: usize) -> String {
         let rows = self.len().min(rows_max);
@@ -301,8 +304,9 @@ impl fmt::Debug for Answer {
 }
 
 impl AnswerColumn {
-    /// A column of a relation as one of its type: what is no boolean, number, text, byte string, JSON, vector or list of such as
-    /// literals. A column of any values is what the column of an answer would be.
+    /// A column of a relation as one of its type: what is no boolean, number, text, byte string,
+    /// JSON, vector or list of such as literals. A column of any values is what the column of an
+    /// answer would be.
     #[must_use]
     pub fn of(series: Series, of: &Type) -> Self {
         let values = match series.values {

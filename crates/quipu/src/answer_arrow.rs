@@ -230,7 +230,8 @@ impl AnswerColumn {
     }
 }
 
-/// The field of a column that may hold nulls; of texts that are JSON as Arrow's extension type `arrow.json`.
+/// The field of a column that may hold nulls; of texts that are JSON as Arrow's extension type
+/// `arrow.json`.
 #[must_use]
 pub fn arrow_field(name: &str, of: DataType, is_json: bool) -> Field {
     let field = Field::new(name, of, true);

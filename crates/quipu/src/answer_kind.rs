@@ -91,7 +91,8 @@ impl Kind {
         }
     }
 
-    /// What more parts of a result may be, of which this is the first: that lists are empty says nothing of those that come.
+    /// What more parts of a result may be, of which this is the first: that lists are empty says
+    /// nothing of those that come.
     pub(crate) fn of_first(self) -> Self {
         match self {
             Self::List(Item { leaf: Leaf::Null, .. }) => Self::Literal,

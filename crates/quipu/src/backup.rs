@@ -9,9 +9,10 @@ use store::{Error, ErrorKind, Progress, Result};
 pub use kv::{BackupOptions, BackupReport, RestoreOptions, RestoreReport};
 
 impl Database {
-    /// Writes everything that is committed now to `target`: a new or empty folder, which is itself a database, or
-    /// one compressed file where the name ends in `.qbak`. Reads and writes go on meanwhile. In a folder, tables are
-    /// hard links where the file system has them. `progress` is told bytes done and in all, and answers whether to go on.
+    /// Writes everything that is committed now to `target`: a new or empty folder, which is itself
+    /// a database, or one compressed file where the name ends in `.qbak`. Reads and writes go on
+    /// meanwhile. In a folder, tables are hard links where the file system has them. `progress` is
+    /// told bytes done and in all, and answers whether to go on.
     ///
     /// A database that was opened read-only is backed up as of its writer's newest commit.
     ///
@@ -43,9 +44,9 @@ impl Database {
     }
 }
 
-/// Makes the database at `target` out of a backup, a folder or a `.qbak` file. Every checksum is compared and every
-/// row read before anything at `target` changes. `progress` is told bytes done and in all, and answers whether to
-/// go on.
+/// Makes the database at `target` out of a backup, a folder or a `.qbak` file. Every checksum is
+/// compared and every row read before anything at `target` changes. `progress` is told bytes done
+/// and in all, and answers whether to go on.
 ///
 /// ```no_run
 /// use quipu::{RestoreOptions, restore};
@@ -56,8 +57,9 @@ impl Database {
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] where `backup` is none, or did not finish, or something is at `target` that may not be
-/// replaced; [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::Locked`] where a process has the database
-/// at `target` open; [`ErrorKind::Cancelled`]; a failed read or write. What was at `target` is whole then.
+/// replaced; [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::Locked`] where a process
+/// has the database at `target` open; [`ErrorKind::Cancelled`]; a failed read or write. What was at
+/// `target` is whole then.
 pub fn restore(
     backup: impl AsRef<Path>,
     target: impl AsRef<Path>,

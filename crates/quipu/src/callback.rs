@@ -6,11 +6,14 @@ use std::sync::Arc;
 use store::Result;
 
 impl Database {
-    /// Has what is changed of a relation told to a function, after each commit of this database that changed it: by scripts, imports and
-    /// [`Relation`](crate::Relation), statement after statement and in their order. The relation need not be there yet. The old rows are read only while somebody is to be told.
+    /// Has what is changed of a relation told to a function, after each commit of this database
+    /// that changed it: by scripts, imports and [`Relation`](crate::Relation), statement after
+    /// statement and in their order. The relation need not be there yet. The old rows are read only
+    /// while somebody is to be told.
     ///
-    /// The function is called on the thread that commits, which holds no lock then, so it may run scripts; what it changes itself is told
-    /// when it has returned. It is forgotten by [`Database::unregister_callback`] and [`Database::close`]; a function that holds the
+    /// The function is called on the thread that commits, which holds no lock then, so it may run
+    /// scripts; what it changes itself is told when it has returned. It is forgotten by
+    /// [`Database::unregister_callback`] and [`Database::close`]; a function that holds the
     /// database keeps it open until then.
     ///
     /// ```
@@ -41,7 +44,8 @@ impl Database {
         self.engine()?.register_callback(relation, Arc::new(callback))
     }
 
-    /// Forgets a function by the number that [`Database::register_callback`] gave; whether there was one.
+    /// Forgets a function by the number that [`Database::register_callback`] gave; whether there
+    /// was one.
     ///
     /// # Errors
     /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a process that inherited the database; it is closed.

@@ -1,8 +1,9 @@
-//! Checking a database: its files, then whether each graph's directions agree, and each relation with its indexes.
+//! Checking a database: its files, then whether each graph's directions agree, and each relation
+//! with its indexes.
 //!
 //! # Why all problems, and only then an error
-//! Who checks wants to know how much is wrong: one block, or a disk that dies. So everything is read
-//! first; the error that ends it carries the whole report.
+//! Who checks wants to know how much is wrong: one block, or a disk that dies. So everything is
+//! read first; the error that ends it carries the whole report.
 
 use crate::database::Database;
 use crate::options::Options;
@@ -29,7 +30,8 @@ pub struct Check {
     pub blobs: Vec<(String, BlobsCheck)>,
     /// All indexes by name that hold what their relations say.
     pub indexes: Vec<IndexCheck>,
-    /// What is wrong between the parts of graphs and of blobs, and between relations and their indexes.
+    /// What is wrong between the parts of graphs and of blobs, and between relations and their
+    /// indexes.
     pub graph_problems: Vec<String>,
 }
 
@@ -118,8 +120,9 @@ fn report_of(checked: Result<CheckReport>) -> Result<CheckReport> {
 }
 
 impl Database {
-    /// Reads every file, verifies every checksum and the order of all rows, then that both directions of each
-    /// graph hold the same edges, and that indexes hold what their relations say. `progress` is told bytes done and in all.
+    /// Reads every file, verifies every checksum and the order of all rows, then that both
+    /// directions of each graph hold the same edges, and that indexes hold what their relations
+    /// say. `progress` is told bytes done and in all.
     ///
     /// # Errors
     /// [`ErrorKind::Corruption`], after all was read: [`Check::of_error`] gives the report with every problem.

@@ -23,9 +23,10 @@ use views::waiting::{Buffering, Registry};
 /// An open database. Cheap to clone; threads may share it. It is closed when the last clone is
 /// gone, or by [`Database::close`].
 ///
-/// It belongs to the process that opened it. In a child of a `fork`, which inherits a copy, every call of it, and of whatever was
-/// made from it, is [`ErrorKind::Forked`] and touches nothing; to close or drop it there does nothing. The child may open the
-/// folder itself, read-only or after its parent has closed it.
+/// It belongs to the process that opened it. In a child of a `fork`, which inherits a copy, every
+/// call of it, and of whatever was made from it, is [`ErrorKind::Forked`] and touches nothing; to
+/// close or drop it there does nothing. The child may open the folder itself, read-only or after
+/// its parent has closed it.
 #[derive(Clone)]
 pub struct Database {
     parts: Arc<Own<Parts>>,
@@ -148,7 +149,8 @@ impl Database {
         self.folder.as_deref()
     }
 
-    /// Whether a file at `path` would lie among the database's own files, where nobody else may write.
+    /// Whether a file at `path` would lie among the database's own files, where nobody else may
+    /// write.
     #[must_use]
     pub fn holds(&self, path: &Path) -> bool {
         let Ok(parts) = self.parts() else { return false };
@@ -161,7 +163,8 @@ impl Database {
         &self.options
     }
 
-    /// Asked first by every call: behind it there are locks, which threads of another process may hold.
+    /// Asked first by every call: behind it there are locks, which threads of another process may
+    /// hold.
     #[inline]
     fn parts(&self) -> Result<&Parts> {
         self.parts.get().map_err(|error| Error::caused(ErrorKind::Forked, error))
@@ -182,7 +185,8 @@ impl Database {
         &self.parts.anywhere().env
     }
 
-    /// The store below, for layers that this crate does not wrap. In another process all it does is to refuse.
+    /// The store below, for layers that this crate does not wrap. In another process all it does is
+    /// to refuse.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.parts.anywhere().store
@@ -224,7 +228,8 @@ impl Database {
         Graph::open(self.open_store()?, def)
     }
 
-    /// Fails once it is closed, as every call does but [`Database::close`] and those that only say how it was opened.
+    /// Fails once it is closed, as every call does but [`Database::close`] and those that only say
+    /// how it was opened.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`].
@@ -276,7 +281,8 @@ impl Database {
         Ok(graphs)
     }
 
-    /// Drops whatever has this name at once; whether it was there. Readers that hold a snapshot still see it.
+    /// Drops whatever has this name at once; whether it was there. Readers that hold a snapshot
+    /// still see it.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the name cannot be one, or its access level forbids it (`protected` and those above).
@@ -362,8 +368,9 @@ impl Database {
         self.existing_counters(name)?.ok_or_else(|| self.nothing_named("counters", name))
     }
 
-    /// Opens the values of this name that a function combines, creating them where they are not there. The function is
-    /// not stored: give the same one whenever they are opened. Of those given in one process the first serves all handles.
+    /// Opens the values of this name that a function combines, creating them where they are not
+    /// there. The function is not stored: give the same one whenever they are opened. Of those
+    /// given in one process the first serves all handles.
     ///
     /// ```
     /// use quipu::{CombinedOptions, Database, KeyOf, Options};
@@ -429,14 +436,17 @@ impl Database {
         self.parts()?.waiting.write_waiting()
     }
 
-    /// Begins a transaction. Increments that could not be written before show when they are written next.
+    /// Begins a transaction. Increments that could not be written before show when they are written
+    /// next.
     #[must_use]
     pub fn transaction(&self, isolation: Isolation) -> Tx {
         Tx::begin(self, isolation)
     }
 
-    /// Whether a small commit now would wait for nobody: neither for a sync of the log, nor for memtables to be flushed, nor for a thread that flushes or loads. For
-    /// callers that hold something meanwhile which others wait for, as an interpreter's lock. Promises nothing, for others commit too.
+    /// Whether a small commit now would wait for nobody: neither for a sync of the log, nor for
+    /// memtables to be flushed, nor for a thread that flushes or loads. For callers that hold
+    /// something meanwhile which others wait for, as an interpreter's lock. Promises nothing, for
+    /// others commit too.
     #[must_use]
     pub fn commits_at_once(&self) -> bool {
         self.options.durability != Durability::Sync
@@ -571,8 +581,9 @@ impl Database {
         })
     }
 
-    /// Flushes and gives the folder free. Later calls fail. In a process that inherited the database by `fork` it does nothing:
-    /// what there is to flush, and the folder, are the parent's.
+    /// Flushes and gives the folder free. Later calls fail. In a process that inherited the
+    /// database by `fork` it does nothing: what there is to flush, and the folder, are the
+    /// parent's.
     ///
     /// # Errors
     /// A failed flush; the folder is given free all the same.

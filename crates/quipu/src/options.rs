@@ -16,12 +16,13 @@ pub struct Options {
     /// Memory for cached blocks, filters and indexes, in bytes; at most half of the memory limit is
     /// used. Filters get a quarter of it; tables past that are read without. Default: 512 MiB.
     pub cache_bytes: u64,
-    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions, queries, and
-    /// 24 MiB for the program itself. Smaller limits than 64 MiB are not held.
-    /// While an import runs it has three quarters of the cache too; one that needs more spills to
-    /// disk. Default: 1 GiB.
+    /// Memory that the database may use in all, in bytes: cache, memtables, imports, transactions,
+    /// queries, and 24 MiB for the program itself. Smaller limits than 64 MiB are not held. While
+    /// an import runs it has three quarters of the cache too; one that needs more spills to disk.
+    /// Default: 1 GiB.
     pub memory_limit_bytes: u64,
-    /// Worker threads, which also help queries that make many rows; 0 (the default) is one for each core.
+    /// Worker threads, which also help queries that make many rows; 0 (the default) is one for each
+    /// core.
     pub threads: usize,
     /// Open beside a writer in another process, without the right to write.
     pub read_only: bool,
@@ -29,10 +30,12 @@ pub struct Options {
     pub create: bool,
     /// Further folders that hold tables, on other disks perhaps; filled evenly, by bytes.
     pub table_folders: Vec<PathBuf>,
-    /// Read and write tables around the page cache: for data far larger than memory, and a cache of its own.
+    /// Read and write tables around the page cache: for data far larger than memory, and a cache of
+    /// its own.
     pub direct_io: bool,
-    /// Which files of the machine scripts may read. Default: [`Files::Any`], for a program runs scripts of its own, and what it may
-    /// read they may. One that runs scripts of others says [`Files::None`], or a folder.
+    /// Which files of the machine scripts may read. Default: [`Files::Any`], for a program runs
+    /// scripts of its own, and what it may read they may. One that runs scripts of others says
+    /// [`Files::None`], or a folder.
     pub files: Files,
 }
 
@@ -52,8 +55,8 @@ impl Default for Options {
     }
 }
 
-/// The program's own pages, stacks and buffers of its threads, and what the allocator keeps between two uses are in
-/// the limit too: as measured.
+/// The program's own pages, stacks and buffers of its threads, and what the allocator keeps between
+/// two uses are in the limit too: as measured.
 const OWN_BYTES: u64 = 24 << 20;
 
 impl Options {
@@ -78,15 +81,15 @@ impl Options {
         self.cache_bytes() / 4 * 3
     }
 
-    /// A table is closed at about this size. While it is written, the hashes of its keys take about twice
-    /// as much, so a small limit needs small tables.
+    /// A table is closed at about this size. While it is written, the hashes of its keys take about
+    /// twice as much, so a small limit needs small tables.
     pub(crate) fn table_bytes(&self) -> u64 {
         (self.shared_bytes() / 16).clamp(1 << 20, 32 << 20)
     }
 
-    /// What an import may hold: all but two generations of memtables, what is left of the cache, the
-    /// tables that `workers` write, and a sixteenth that the allocator holds between what is freed and what is
-    /// asked for next. At least a quarter of the limit.
+    /// What an import may hold: all but two generations of memtables, what is left of the cache,
+    /// the tables that `workers` write, and a sixteenth that the allocator holds between what is
+    /// freed and what is asked for next. At least a quarter of the limit.
     pub(crate) fn import_bytes(&self, workers: u64) -> u64 {
         let cache = self.cache_bytes() - self.cache_lent_bytes();
         let others = 2 * self.memtable_bytes() + cache + 2 * workers * self.table_bytes();
@@ -94,16 +97,17 @@ impl Options {
         limit.saturating_sub(others + limit / 16).max(limit / 4)
     }
 
-    /// What one query may hold: all but two generations of memtables, the cache, and a sixteenth for the allocator; at
-    /// least a quarter of the limit. Of queries that run at once each has this much.
+    /// What one query may hold: all but two generations of memtables, the cache, and a sixteenth
+    /// for the allocator; at least a quarter of the limit. Of queries that run at once each has
+    /// this much.
     pub(crate) fn query_bytes(&self) -> u64 {
         let limit = self.shared_bytes();
         let others = 2 * self.memtable_bytes() + self.cache_bytes();
         limit.saturating_sub(others + limit / 16).max(limit / 4)
     }
 
-    /// Counters whose increments may wait in memory: a sixteenth of the limit, at about 48 bytes a key,
-    /// of which 16 are needed while they are written. A long text counts as several.
+    /// Counters whose increments may wait in memory: a sixteenth of the limit, at about 48 bytes a
+    /// key, of which 16 are needed while they are written. A long text counts as several.
     pub(crate) fn increments_waiting_max(&self) -> u64 {
         (self.memory_limit_bytes / 16 / Buffering::BYTES_A_ROW).max(1 << 10)
     }

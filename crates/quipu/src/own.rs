@@ -10,7 +10,8 @@ use store::Result;
 impl Database {
     /// Lets the scripts of this database apply a rule of the program's with `<~`. It is not stored.
     ///
-    /// A rule may ask the database, but not change it: the script that applies it may be changing it.
+    /// A rule may ask the database, but not change it: the script that applies it may be changing
+    /// it.
     ///
     /// ```
     /// use quipu::{Database, Failure, FixedRule, Options, Parameters, RuleCall, Value};
@@ -49,8 +50,9 @@ impl Database {
         self.engine()?.unregister_fixed_rule(name)
     }
 
-    /// Lets the scripts of this database use an aggregate of the program's, which takes at most `args_max` arguments after the variable.
-    /// It is not stored, and it stands in no recursion. `begin` is called for each group, with those arguments.
+    /// Lets the scripts of this database use an aggregate of the program's, which takes at most
+    /// `args_max` arguments after the variable. It is not stored, and it stands in no recursion.
+    /// `begin` is called for each group, with those arguments.
     ///
     /// ```
     /// use quipu::{Accumulate, Database, Failure, Options, Parameters, Value};

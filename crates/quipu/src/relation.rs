@@ -9,10 +9,12 @@ use std::fmt;
 use std::sync::Arc;
 use store::{Read, Result, Snapshot};
 
-/// A relation of a database, or as a transaction sees it: one that a script made, a graph, counters.
+/// A relation of a database, or as a transaction sees it: one that a script made, a graph,
+/// counters.
 ///
-/// Changes are all or nothing, each in a transaction of its own unless the relation is a transaction's. Rows have their columns in any
-/// order; a column that has a default may be missing. Indexes are kept, triggers are fired.
+/// Changes are all or nothing, each in a transaction of its own unless the relation is a
+/// transaction's. Rows have their columns in any order; a column that has a default may be missing.
+/// Indexes are kept, triggers are fired.
 ///
 /// ```
 /// use quipu::{Database, Frame, Options, Value};
@@ -85,7 +87,8 @@ impl Database {
         self.engine()?.columns(&Names::default(), name).map_err(|error| said(error, None))
     }
 
-    /// A relation with these columns, written as after `:create name`; it is made where it is not there.
+    /// A relation with these columns, written as after `:create name`; it is made where it is not
+    /// there.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): it is there with other columns, or the name or the columns
@@ -185,8 +188,9 @@ impl Relation {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): a column that is missing or that the relation does not have, a
-    /// value that its column does not take, the relation's access level; [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows
-    /// outgrow a transaction's memory; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
+    /// value that its column does not take, the relation's access level;
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows outgrow a transaction's memory;
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
     pub fn put(&self, rows: &Frame) -> Result<()> {
         self.change(ChangeKind::Put, rows, &RunOptions::default())
     }

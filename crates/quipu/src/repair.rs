@@ -1,4 +1,5 @@
-//! Repair: a new database of what is sound in a damaged one. `docs/repair.md` says what that proves.
+//! Repair: a new database of what is sound in a damaged one. `docs/repair.md` says what that
+//! proves.
 
 use crate::check::Check;
 use crate::database::Database;
@@ -79,8 +80,9 @@ pub struct RepairedRange {
     pub file: PathBuf,
 }
 
-/// Writes a new database into `target` with all that is sound of the one in `source`, and checks it. The source
-/// is never changed; it should not be open for writing. `progress` is told bytes done and in all.
+/// Writes a new database into `target` with all that is sound of the one in `source`, and checks
+/// it. The source is never changed; it should not be open for writing. `progress` is told bytes
+/// done and in all.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`]: no database in `source`, or `target` is not empty.
@@ -192,7 +194,8 @@ fn doubts_of(salvaged: &Salvaged, def: &GraphDef, part: GraphPart) -> Doubts {
     keyspace.map(SalvagedKeyspace::doubts).unwrap_or_default()
 }
 
-/// Whether the keyspace is one side of a graph whose other side lost nothing, so that it was rebuilt.
+/// Whether the keyspace is one side of a graph whose other side lost nothing, so that it was
+/// rebuilt.
 fn has_sound_twin(
     keyspace: &SalvagedKeyspace,
     all: &[SalvagedKeyspace],

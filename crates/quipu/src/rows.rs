@@ -21,10 +21,12 @@ impl Database {
         export(self.engine()?, &*moment, &Names::default(), names)
     }
 
-    /// Puts rows into relations, all or none; those of a name with a leading `-` are deleted by their keys, present or not.
+    /// Puts rows into relations, all or none; those of a name with a leading `-` are deleted by
+    /// their keys, present or not.
     ///
-    /// Rows need the relation's columns in any order. Columns with a default may be missing, columns that the relation does not have
-    /// are passed over. Indexes are kept, triggers are not fired.
+    /// Rows need the relation's columns in any order. Columns with a default may be missing,
+    /// columns that the relation does not have are passed over. Indexes are kept, triggers are not
+    /// fired.
     ///
     /// ```
     /// use quipu::{Database, Frame, Options, Parameters, Value};
@@ -44,8 +46,10 @@ impl Database {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, its access level, a missing column, a value that
-    /// its column does not take (with relation, row and column); [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows outgrow
-    /// a transaction's memory, which 100,000 and more do not, unless there is a callback, an index of value columns or something to delete; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
+    /// its column does not take (with relation, row and column);
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows outgrow a transaction's memory,
+    /// which 100,000 and more do not, unless there is a callback, an index of value columns or
+    /// something to delete; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
     pub fn import_relations(&self, data: &BTreeMap<String, Frame>) -> Result<()> {
         self.import_relations_with(data, &RunOptions::default())
     }

@@ -22,10 +22,11 @@ pub type Parameters = exec::Parameters;
 /// When a script is stopped from outside.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'r> {
-    /// How long it may take, whatever it says itself; zero is without a limit. `None`: as its `:timeout` says, else 300 s.
+    /// How long it may take, whatever it says itself; zero is without a limit. `None`: as its
+    /// `:timeout` says, else 300 s.
     pub timeout: Option<Duration>,
-    /// Most bytes of memory it may hold. `None`, and whatever is more: as [`Options::memory_limit_bytes`](crate::Options) says for
-    /// every query.
+    /// Most bytes of memory it may hold. `None`, and whatever is more: as
+    /// [`Options::memory_limit_bytes`](crate::Options) says for every query.
     pub memory_limit_bytes: Option<u64>,
     /// Asked every few thousand rows, also by worker threads; false stops the script.
     pub go_on: Option<GoOn<'r>>,
@@ -33,7 +34,8 @@ pub struct RunOptions<'r> {
     pub debug: Option<Debug<'r>>,
     /// Whether a script that would change something is refused.
     pub read_only: bool,
-    /// Which files of the machine it may read, of those that [`Options::files`](crate::Options) lets scripts read. `None`: all of them.
+    /// Which files of the machine it may read, of those that [`Options::files`](crate::Options)
+    /// lets scripts read. `None`: all of them.
     pub files: Option<&'r Files>,
 }
 
@@ -49,8 +51,8 @@ impl fmt::Debug for RunOptions<'_> {
     }
 }
 
-/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`], and of
-/// [`ErrorKind::ReadOnly`] where it changes what may only be read.
+/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`],
+/// and of [`ErrorKind::ReadOnly`] where it changes what may only be read.
 #[derive(Clone, Debug)]
 pub struct ScriptError {
     message: String,
@@ -60,7 +62,8 @@ pub struct ScriptError {
 }
 
 impl ScriptError {
-    /// Line and column of the first mistake, both from 1; columns are characters. `None` where it is nowhere in the text.
+    /// Line and column of the first mistake, both from 1; columns are characters. `None` where it
+    /// is nowhere in the text.
     #[must_use]
     pub fn place(&self) -> Option<(u32, u32)> {
         self.place
@@ -88,7 +91,8 @@ impl std::error::Error for ScriptError {
 }
 
 impl Database {
-    /// Runs a script of the query language (Datalog, as CozoScript writes it) in a transaction of its own.
+    /// Runs a script of the query language (Datalog, as CozoScript writes it) in a transaction of
+    /// its own.
     ///
     /// ```
     /// use quipu::{Database, GraphOptions, Options, Parameters, Value};
@@ -110,16 +114,18 @@ impl Database {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] with line, caret and hint where the script or a value is wrong ([`ScriptError`] has the
-    /// place); [`ErrorKind::Cancelled`] where it ran into its timeout or was killed; [`ErrorKind::Limit`] where it needs more
-    /// memory than a query may have ([`Options::memory_limit_bytes`](crate::Options), or less by
-    /// [`RunOptions::memory_limit_bytes`]); [`ErrorKind::Conflict`] where another
-    /// commit won. Nothing was changed then.
+    /// place); [`ErrorKind::Cancelled`] where it ran into its timeout or was killed;
+    /// [`ErrorKind::Limit`] where it needs more memory than a query may have
+    /// ([`Options::memory_limit_bytes`](crate::Options), or less by
+    /// [`RunOptions::memory_limit_bytes`]); [`ErrorKind::Conflict`] where another commit won.
+    /// Nothing was changed then.
     pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
         self.run_with(script, parameters, &RunOptions::default())
     }
 
-    /// The same where that takes some microseconds, blocks that are not in the cache aside: for callers that hold something which others
-    /// wait for, as an interpreter's lock. `None` where it may take longer, or where nothing like it ran before: nothing was done then.
+    /// The same where that takes some microseconds, blocks that are not in the cache aside: for
+    /// callers that hold something which others wait for, as an interpreter's lock. `None` where it
+    /// may take longer, or where nothing like it ran before: nothing was done then.
     ///
     /// # Errors
     /// As [`Database::run`].
@@ -155,12 +161,14 @@ impl Database {
 }
 
 impl Tx {
-    /// Runs a script inside of the transaction: it sees what was written here, and what it writes is committed or rolled
-    /// back with the rest, relations that it makes, renames, replaces and removes too. Indexes are made and dropped outside.
+    /// Runs a script inside of the transaction: it sees what was written here, and what it writes
+    /// is committed or rolled back with the rest, relations that it makes, renames, replaces and
+    /// removes too. Indexes are made and dropped outside.
     ///
     /// # Errors
-    /// As [`Database::run`]. Nothing of the script is left in the transaction then, which goes on; where several threads have written in
-    /// it, it does not commit any more ([`ErrorKind::Conflict`]).
+    /// As [`Database::run`]. Nothing of the script is left in the transaction then, which goes on;
+    /// where several threads have written in it, it does not commit any more
+    /// ([`ErrorKind::Conflict`]).
     pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
         self.run_with(script, parameters, &RunOptions::default())
     }
@@ -197,7 +205,8 @@ pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -
     }
 }
 
-/// Calls `call` with what a script is run with, and with what the engine calls where it has `%debug`.
+/// Calls `call` with what a script is run with, and with what the engine calls where it has
+/// `%debug`.
 pub(crate) fn with_debug<T>(
     run: Run<'_>,
     options: &RunOptions<'_>,
@@ -240,7 +249,8 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
             Some(problem)
         }
     };
-    // A mistake that is nowhere in the text, a missing parameter say, has an empty span at its begin.
+    // A mistake that is nowhere in the text, a missing parameter say, has an empty span at its
+    // begin.
     let is_placed = |span| span != syntax::Span::default() || script.is_some_and(str::is_empty);
     let place = first.as_ref().filter(|first| is_placed(first.span));
     let place = place.map(|first| syntax::line_and_column(text, first.span.start));

@@ -12,9 +12,9 @@ use store::{Error, ErrorKind, Result};
 /// Levels of lists and structs.
 const DEPTH_MAX: usize = 128;
 
-/// An Arrow array as a column of values: numbers of any width, texts, bytes, dates and times with a zone as text, lists as lists, structs
-/// of `microseconds` and `asserted` as a Validity, other structs and Arrow's extension type
-/// `arrow.json` as JSON.
+/// An Arrow array as a column of values: numbers of any width, texts, bytes, dates and times with a
+/// zone as text, lists as lists, structs of `microseconds` and `asserted` as a Validity, other
+/// structs and Arrow's extension type `arrow.json` as JSON.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] for other types, and for texts that are no JSON where the field says they are.

@@ -13,13 +13,17 @@ use store::Result;
 const PART_ROWS: usize = 1 << 16;
 
 impl Database {
-    /// Runs a script as [`Database::run_with`] does, and hands its rows to `take` in parts, one at least, until it says that it wants no more.
+    /// Runs a script as [`Database::run_with`] does, and hands its rows to `take` in parts, one at
+    /// least, until it says that it wants no more.
     ///
-    /// Where no two rows can be equal and no `:order` is asked for, parts come while the query runs, in no order: it holds little more than one of them, so that a result
-    /// may be larger than the memory limit. (A head that holds all keys of what the body reads has no two equal rows.) Otherwise the whole result is found first.
-    /// What a query sees is one moment, however long it takes; the time that `take` needs does not count for its timeout.
+    /// Where no two rows can be equal and no `:order` is asked for, parts come while the query
+    /// runs, in no order: it holds little more than one of them, so that a result may be larger
+    /// than the memory limit. (A head that holds all keys of what the body reads has no two equal
+    /// rows.) Otherwise the whole result is found first. What a query sees is one moment, however
+    /// long it takes; the time that `take` needs does not count for its timeout.
     ///
-    /// The columns of all parts have the same types ([`Answer::column`]): those of the stored columns they are taken of, or those that the first part shows.
+    /// The columns of all parts have the same types ([`Answer::column`]): those of the stored
+    /// columns they are taken of, or those that the first part shows.
     ///
     /// ```
     /// use quipu::{Database, Options, Parameters, RunOptions};
@@ -36,8 +40,9 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As [`Database::run`], and those of `take`; [`ErrorKind::InvalidInput`](crate::ErrorKind) where a column holds something else than earlier parts
-    /// did. Parts may have been handed out before. A script that changes something has done so before its first part.
+    /// As [`Database::run`], and those of `take`; [`ErrorKind::InvalidInput`](crate::ErrorKind)
+    /// where a column holds something else than earlier parts did. Parts may have been handed out
+    /// before. A script that changes something has done so before its first part.
     pub fn stream(
         &self,
         script: &str,

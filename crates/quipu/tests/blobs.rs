@@ -198,7 +198,8 @@ fn a_value_that_is_being_written_is_whole_though_all_were_cleared_meanwhile() {
     let db = memory();
     let blobs = pages(&db);
     let value = value_of(3 * CHUNK + 1000, 1);
-    // One before and one behind: what lies between, before and behind the values being written is freed.
+    // One before and one behind: what lies between, before and behind the values being written is
+    // freed.
     for key in [1_u64, 2] {
         blobs.put(key, &value_of(2 * CHUNK, key)).unwrap();
     }
@@ -266,7 +267,8 @@ fn a_transaction_that_clears_conflicts_with_a_value_that_it_does_not_know_of() {
     assert_eq!(blobs.check().unwrap().large, 2);
 }
 
-/// Found by kills: a table of deletes made the estimate of chunks 0, and a short value that replaced a long one did not look.
+/// Found by kills: a table of deletes made the estimate of chunks 0, and a short value that
+/// replaced a long one did not look.
 #[test]
 fn a_long_value_is_seen_behind_tables_of_deletes() {
     let db = memory();
@@ -275,7 +277,8 @@ fn a_long_value_is_seen_behind_tables_of_deletes() {
     held.write_all(&value_of(CHUNK, 99)).unwrap();
     (1..=4_u64).for_each(|key| blobs.put(key, &value_of(LARGE, key)).unwrap());
     db.flush().unwrap();
-    // Their notes come and go in one memtable, and their deletes lie between what is in the first table.
+    // Their notes come and go in one memtable, and their deletes lie between what is in the first
+    // table.
     for key in 5..=24_u64 {
         let mut writer = blobs.writer(key).unwrap();
         writer.write_all(&value_of(CHUNK, key)).unwrap();
@@ -328,8 +331,8 @@ fn unless_others_won(done: quipu::Result<()>) -> bool {
     }
 }
 
-/// Values in pieces, long ones at once and short ones, each from a thread of its own, while another clears: what is there
-/// is whole, and `compact` leaves no chunk without a row.
+/// Values in pieces, long ones at once and short ones, each from a thread of its own, while another
+/// clears: what is there is whole, and `compact` leaves no chunk without a row.
 #[test]
 fn values_that_are_written_while_others_clear_are_whole_or_gone() {
     for durability in [Durability::Sync, Durability::Os] {
@@ -415,7 +418,8 @@ fn a_batch_of_a_stream_ends_where_its_values_are_some_mebibytes() {
     const MIB: usize = 1 << 20;
     let db = memory();
     let blobs = pages(&db);
-    // Long ones, short ones between them, one that is longer than a batch, and many that are not quite long.
+    // Long ones, short ones between them, one that is longer than a batch, and many that are not
+    // quite long.
     let len_of = |key: u64| match key {
         20 => 9 * MIB,
         0..40 if key.is_multiple_of(3) => 100,
@@ -572,7 +576,8 @@ fn many_short_values_past_what_a_transaction_may_hold_are_refused_and_none_is_wr
     assert_eq!(blobs.len().unwrap(), 5000);
 }
 
-/// Found by reading: each chunk was synced. What is not synced is not there for readers, so what they see tells.
+/// Found by reading: each chunk was synced. What is not synced is not there for readers, so what
+/// they see tells.
 #[test]
 fn chunks_wait_for_the_sync_that_their_row_asks_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -591,7 +596,8 @@ fn chunks_wait_for_the_sync_that_their_row_asks_for() {
     assert_eq!((chunks(&db), blobs.check().unwrap().unused), (4, 0), "given up");
 }
 
-/// What was in the way was not to be seen before its sync, and all attempts met it again within that time.
+/// What was in the way was not to be seen before its sync, and all attempts met it again within
+/// that time.
 #[test]
 fn threads_that_put_one_long_value_under_sync_are_told_of_no_conflict() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Relations that a transaction makes, renames, replaces and removes: all of it is there once it commits, and nothing before.
+//! Relations that a transaction makes, renames, replaces and removes: all of it is there once it
+//! commits, and nothing before.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use env::sync::Mutex;
@@ -132,7 +133,8 @@ fn scripts_inside_of_a_script_that_fails_are_undone_with_it() {
     );
 }
 
-/// Found by reviews: what another thread writes while a script fails is undone with it, whether or not that one wrote.
+/// Found by reviews: what another thread writes while a script fails is undone with it, whether or
+/// not that one wrote.
 #[test]
 fn a_transaction_in_which_a_script_undid_what_another_thread_wrote_does_not_commit() {
     let db = memory();

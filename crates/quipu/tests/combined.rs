@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 const DURABILITIES: [Durability; 3] = [Durability::Sync, Durability::Os, Durability::None];
 
-/// Puts one after the other: associative, and sensitive to every lost, doubled or exchanged increment. It refuses what
-/// has an `!` after something, and panics at `?` after something.
+/// Puts one after the other: associative, and sensitive to every lost, doubled or exchanged
+/// increment. It refuses what has an `!` after something, and panics at `?` after something.
 struct Append;
 
 impl Combiner for Append {

@@ -1,4 +1,5 @@
-//! Counters as a user of the Rust API has them: buffered or not, from many threads, in transactions.
+//! Counters as a user of the Rust API has them: buffered or not, from many threads, in
+//! transactions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use proptest::prelude::*;
@@ -178,8 +179,9 @@ fn what_one_call_adds_to_a_key_is_a_word_or_refused_whole() {
     }
 }
 
-/// More keys than are looked up at once, in no order and some of them twice, whose increments lie in several tables, in memtables and in
-/// what waits, with numbers set and counters removed between.
+/// More keys than are looked up at once, in no order and some of them twice, whose increments lie
+/// in several tables, in memtables and in what waits, with numbers set and counters removed
+/// between.
 #[test]
 fn many_counters_of_several_tables_are_read_as_one_by_one() {
     let db = memory();

@@ -1,5 +1,5 @@
-//! Every kind of damage: a check finds it and names the file, and a repair keeps what is sound, invents
-//! nothing, and gives a database that is sound again.
+//! Every kind of damage: a check finds it and names the file, and a repair keeps what is sound,
+//! invents nothing, and gives a database that is sound again.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests damage files
 #![allow(clippy::unwrap_used)]
 
@@ -37,8 +37,8 @@ fn options() -> Options {
     Options { durability, threads, memory_limit_bytes: 64 << 20, ..Options::default() }
 }
 
-/// A folder for databases: in memory where that is, because each repair syncs what it writes. In a container it is
-/// often too small, or not ours.
+/// A folder for databases: in memory where that is, because each repair syncs what it writes. In a
+/// container it is often too small, or not ours.
 fn home() -> TempDir {
     const BYTES_MIN: u64 = 1 << 30;
     let memory = Path::new("/dev/shm");

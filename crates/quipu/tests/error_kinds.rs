@@ -1,4 +1,5 @@
-//! An error keeps its kind, whichever way a caller meets it, and a script cannot ignore one that is no mistake of its own.
+//! An error keeps its kind, whichever way a caller meets it, and a script cannot ignore one that is
+//! no mistake of its own.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests damage files
 #![allow(clippy::unwrap_used)]
 
@@ -43,8 +44,9 @@ fn tables(folder: &Path) -> BTreeSet<PathBuf> {
     fs::read_dir(folder.join("tables")).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// A closed database of a sound relation `good {k => v}` and of `bad {k => v, w}` with an index, whose blocks are damaged. A row of
-/// `watched {k}` that is put sets off a trigger that reads `bad`.
+/// A closed database of a sound relation `good {k => v}` and of `bad {k => v, w}` with an index,
+/// whose blocks are damaged. A row of `watched {k}` that is put sets off a trigger that reads
+/// `bad`.
 fn damaged() -> (TempDir, PathBuf) {
     let home = TempDir::new().unwrap();
     let folder = home.path().join("db");

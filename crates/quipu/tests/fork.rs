@@ -1,8 +1,9 @@
-//! A database belongs to the process that opened it: what children that inherit it by `fork` do is refused, and costs their
-//! parent nothing.
+//! A database belongs to the process that opened it: what children that inherit it by `fork` do is
+//! refused, and costs their parent nothing.
 //!
 //! # Why unsafe
-//! A process is killed, waited for, and loses its descriptors here; the standard library has no safe form of these.
+//! A process is killed, waited for, and loses its descriptors here; the standard library has no
+//! safe form of these.
 #![cfg(unix)]
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
@@ -43,7 +44,8 @@ fn rows(keys: &[i64]) -> Frame {
     Frame::of_rows(vec!["k".into(), "v".into()], keys.iter().map(row).collect()).unwrap()
 }
 
-/// Everything that a child may try with what it inherits, one thing after another. Nobody looks at the answers.
+/// Everything that a child may try with what it inherits, one thing after another. Nobody looks at
+/// the answers.
 fn everything(db: &Database, folder: &Path) {
     let blobs = db.blobs("blobs", BlobOptions::default());
     let _ = blobs.map(|blobs| {
@@ -101,7 +103,8 @@ impl Handles {
     }
 }
 
-/// Writes beside children that try everything, and tells how many rows were acknowledged. It does not close the database.
+/// Writes beside children that try everything, and tells how many rows were acknowledged. It does
+/// not close the database.
 fn write_beside_children(folder: &Path, durability: Durability) -> u64 {
     let db = open(&folder.join("db"), durability);
     let handles = Handles::new(&db);
@@ -201,7 +204,8 @@ impl Asked {
     }
 }
 
-/// Calls the method of each handle with the arguments and notes which do not say that the process is another one.
+/// Calls the method of each handle with the arguments and notes which do not say that the process
+/// is another one.
 macro_rules! ask {
     ($asked:ident: $($on:ident.$method:ident($($argument:expr),*);)*) => {
         $($asked.ask(
@@ -211,7 +215,8 @@ macro_rules! ask {
     };
 }
 
-/// Every call of the Rust API that can fail, made in a child, on an open database, in a transaction, and on what reads on.
+/// Every call of the Rust API that can fail, made in a child, on an open database, in a
+/// transaction, and on what reads on.
 fn every_call_says_so(db: &Database, folder: &Path) {
     let graph = db.graph("graph", GraphOptions::default()).unwrap();
     let blobs = db.blobs("blobs", BlobOptions::default()).unwrap();
@@ -611,8 +616,8 @@ impl FixedRule for Held {
     }
 }
 
-/// A thread of the parent is in the middle of an increment, and of a script in a transaction: it holds locks that nobody
-/// gives back in the child.
+/// A thread of the parent is in the middle of an increment, and of a script in a transaction: it
+/// holds locks that nobody gives back in the child.
 #[test]
 fn a_child_never_waits_for_locks_that_threads_of_its_parent_hold() {
     let _alone = alone();
@@ -706,7 +711,8 @@ fn children_of_a_process_whose_threads_write_end_and_lose_nothing() {
     assert_eq!(sum(&db.require_counters("counters").unwrap()), written);
 }
 
-/// A child that closes all descriptors has others under their numbers soon: what it inherited must not close those.
+/// A child that closes all descriptors has others under their numbers soon: what it inherited must
+/// not close those.
 #[test]
 fn what_a_child_drops_closes_no_file_that_it_has_opened_since() {
     let _alone = alone();

@@ -1,4 +1,5 @@
-//! Hermitage: which anomalies each isolation level prevents, and how. The table is in `docs/isolation.md`.
+//! Hermitage: which anomalies each isolation level prevents, and how. The table is in
+//! `docs/isolation.md`.
 #![allow(clippy::unwrap_used)]
 
 mod checks;
@@ -6,7 +7,8 @@ mod checks;
 use checks::hermitage::{self as h, Lab, Schedule, Seen};
 use quipu::Isolation;
 
-/// Runs a schedule at both levels, on memtables and with everything moved into tables between any two steps.
+/// Runs a schedule at both levels, on memtables and with everything moved into tables between any
+/// two steps.
 #[track_caller]
 fn check(schedule: Schedule, snapshot: Seen, serializable: Seen) {
     for stirred in [false, true] {

@@ -1,4 +1,5 @@
-//! The ACID tests of the LDBC social network benchmark at both levels. The table is in `docs/isolation.md`.
+//! The ACID tests of the LDBC social network benchmark at both levels. The table is in
+//! `docs/isolation.md`.
 #![allow(clippy::unwrap_used)]
 
 mod checks;
@@ -84,7 +85,8 @@ fn ws_write_skew_is_prevented_under_serializable() {
     holds(ldbc::ws, Isolation::Serializable);
 }
 
-/// The level does not promise it, and it does happen: a test that could not see it would prove nothing above.
+/// The level does not promise it, and it does happen: a test that could not see it would prove
+/// nothing above.
 #[test]
 fn ws_write_skew_is_possible_under_snapshot() {
     let skewed = || !ldbc::ws(&Bench::new(Isolation::Snapshot), ROUNDS).anomalies.is_empty();

@@ -1,7 +1,8 @@
 //! Random list-append histories from eight threads, judged by an independent checker.
 //!
-//! `QUIPU_ISOLATION_SECONDS` makes it go on with further seeds for that long, `QUIPU_ISOLATION_SEED` begins with
-//! another (`make isolation`). A seed gives the same transactions, not the same interleaving.
+//! `QUIPU_ISOLATION_SECONDS` makes it go on with further seeds for that long,
+//! `QUIPU_ISOLATION_SEED` begins with another (`make isolation`). A seed gives the same
+//! transactions, not the same interleaving.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod checks;
@@ -23,8 +24,8 @@ fn history(durability: Durability, level: Isolation, seed: u64, stirred: bool) -
     run(&db, Plan { level, threads: 8, transactions: 400, seed, stirred })
 }
 
-/// Asks for the promised level and for the one above, and says both. Past the test's capture: the verdict
-/// belongs into the output of a run that passes, too.
+/// Asks for the promised level and for the one above, and says both. Past the test's capture: the
+/// verdict belongs into the output of a run that passes, too.
 #[track_caller]
 fn judge(durability: Durability, run: &Run) -> [Verdict; 2] {
     let models = ["strong-snapshot-isolation", "strict-serializable"];
@@ -62,8 +63,8 @@ fn check(level: Isolation) -> Vec<[Verdict; 2]> {
 #[test]
 fn histories_of_snapshot_transactions_are_snapshot_isolated() {
     let verdicts = check(Isolation::Snapshot);
-    // The checker sees the write skew that the level allows: it would see worse. Whether the first histories show it
-    // depends on how the machine runs the threads, so further ones may be asked.
+    // The checker sees the write skew that the level allows: it would see worse. Whether the first
+    // histories show it depends on how the machine runs the threads, so further ones may be asked.
     let skewed =
         |[_, above]: &[Verdict; 2]| above.anomalies.iter().any(|a| a.starts_with("G2-item"));
     let further = |seed| {

@@ -1,4 +1,5 @@
-//! What is left of a call that ends in a panic of the database, or of a function that the program gave it.
+//! What is left of a call that ends in a panic of the database, or of a function that the program
+//! gave it.
 #![allow(clippy::unwrap_used)]
 
 use quipu::{Database, ErrorKind, FixedRule, Isolation, Options, Parameters, RuleCall, Value};

@@ -6,8 +6,8 @@ use quipu::{Database, ErrorKind, Options, Parameters, Value};
 use std::fs::{self, File};
 use tempfile::TempDir;
 
-/// A database in memory, a folder, and in it `people.parquet` with 20,000 rows of `id`, `name`, `score`, whose every third is null, and
-/// `tags`, which are texts of lists.
+/// A database in memory, a folder, and in it `people.parquet` with 20,000 rows of `id`, `name`,
+/// `score`, whose every third is null, and `tags`, which are texts of lists.
 fn place() -> (Database, TempDir) {
     let db = Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap();
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,5 @@
-//! Scripts that are run again and again: what they stood on is kept, and never outlives a change of it.
+//! Scripts that are run again and again: what they stood on is kept, and never outlives a change of
+//! it.
 #![allow(clippy::unwrap_used)]
 
 use quipu::{Database, GraphOptions, Isolation, Options, Parameters, Tx, Value};

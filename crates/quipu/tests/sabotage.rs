@@ -1,8 +1,9 @@
 //! Engines broken on purpose, and the checks that notice: run with `--features sabotage`.
 //!
-//! Each test turns one switch on and asserts which checks of `hermitage.rs`, `ldbc_acid.rs`, `list_append.rs` and
-//! of the storage complain. The checks are the very functions that the sound engine passes. Where threads race,
-//! a check is repeated until it complains, for a bounded time. The table is in `docs/isolation.md`.
+//! Each test turns one switch on and asserts which checks of `hermitage.rs`, `ldbc_acid.rs`,
+//! `list_append.rs` and of the storage complain. The checks are the very functions that the sound
+//! engine passes. Where threads race, a check is repeated until it complains, for a bounded time.
+//! The table is in `docs/isolation.md`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod checks;
@@ -20,7 +21,8 @@ use std::time::Duration;
 /// For one history: a broken engine makes big knots, in which the checker may look for very long.
 const CHECK_SECONDS_MAX: Duration = Duration::from_secs(20);
 
-/// A switch breaks the whole process, so the tests take turns, also where they run a check on the sound engine.
+/// A switch breaks the whole process, so the tests take turns, also where they run a check on the
+/// sound engine.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {

@@ -183,7 +183,8 @@ fn a_brief_look_reads_no_file() {
         let given = Parameters::from([("k".to_owned(), Value::Int(k))]);
         let look = || db.run_briefly(script, &given, &RunOptions::default()).unwrap();
         refused += u32::from(look().is_none());
-        // A block that the kernel keeps too is kept when it is asked for again; a plan for two seconds.
+        // A block that the kernel keeps too is kept when it is asked for again; a plan for two
+        // seconds.
         let found = (0..20).find_map(|_| {
             db.run(script, &given).unwrap();
             look()

@@ -1,4 +1,5 @@
-//! Scripts over graphs whose vertices are text: each answer, and each change, is that of a plain relation with the same rows.
+//! Scripts over graphs whose vertices are text: each answer, and each change, is that of a plain
+//! relation with the same rows.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use quipu::{

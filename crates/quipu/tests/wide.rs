@@ -57,7 +57,8 @@ fn fill(db: &Database, name: &str, columns: usize) {
     db.run(&script, &parameters).unwrap();
 }
 
-/// Whole rows, and columns one by one: the first, the last, and those on both sides of a multiple of 64.
+/// Whole rows, and columns one by one: the first, the last, and those on both sides of a multiple
+/// of 64.
 #[track_caller]
 fn check(db: &Database, name: &str, columns: usize, want: &dyn Fn(usize, usize) -> Value) {
     let head = names(columns);

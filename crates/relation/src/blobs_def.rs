@@ -19,9 +19,11 @@ pub struct BlobsDef {
 /// Which keyspace of a set of blobs one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlobsPart {
-    /// `NAME {key => value, large, bytes}`: a value, or the id of its chunks and its length in bytes.
+    /// `NAME {key => value, large, bytes}`: a value, or the id of its chunks and its length in
+    /// bytes.
     Rows,
-    /// `NAME:large {id, chunk => bytes}`: values too long to be rewritten whenever tables are merged.
+    /// `NAME:large {id, chunk => bytes}`: values too long to be rewritten whenever tables are
+    /// merged.
     Large,
 }
 

@@ -56,7 +56,8 @@ impl Entry {
         }
     }
 
-    /// Its columns as scripts see them: vertices that are text are text, whatever stands for them in [`Entry::schema`].
+    /// Its columns as scripts see them: vertices that are text are text, whatever stands for them
+    /// in [`Entry::schema`].
     #[must_use]
     pub fn shown_schema(&self) -> Schema {
         let mut schema = self.schema();
@@ -151,10 +152,12 @@ impl Catalog {
         }))
     }
 
-    /// What `look` finds of an entry; `None` where it is dropped meanwhile. Where it is made anew, it is looked at again.
+    /// What `look` finds of an entry; `None` where it is dropped meanwhile. Where it is made anew,
+    /// it is looked at again.
     ///
     /// # Errors
-    /// As [`Catalog::find`], and those of `look`: one of [`store::ErrorKind::InvalidInput`] where it lasts.
+    /// As [`Catalog::find`], and those of `look`: one of [`store::ErrorKind::InvalidInput`] where
+    /// it lasts.
     pub fn if_there<T>(&self, name: &str, look: impl Fn(&Entry) -> Result<T>) -> Result<Option<T>> {
         for again in 0..=AGAIN_MAX {
             let Some(entry) = self.find(name)? else { break };
@@ -200,9 +203,11 @@ impl Catalog {
         Ok(())
     }
 
-    /// Creates an index of a relation: rows of `columns` and the other key columns, in that order. It is a relation of its own, `relation:index`,
-    /// whose rows whoever writes the relation writes in the same commit. It is one of [`Catalog::indexes_of`] once its rows and
-    /// the row that [`Catalog::ready_row`] gives are written, in one commit: an index that was cut short is none.
+    /// Creates an index of a relation: rows of `columns` and the other key columns, in that order.
+    /// It is a relation of its own, `relation:index`, whose rows whoever writes the relation writes
+    /// in the same commit. It is one of [`Catalog::indexes_of`] once its rows and the row that
+    /// [`Catalog::ready_row`] gives are written, in one commit: an index that was cut short is
+    /// none.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: a name that cannot be one or is taken, no or unknown columns.

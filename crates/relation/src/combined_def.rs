@@ -1,8 +1,9 @@
 //! What a set of combined values is made of: a relation `{key => value}` of byte strings.
 //!
 //! # Why the function is not part of it
-//! It is code of the program that opens the database, and code has no name that lasts from one build to the next. So a
-//! relation of byte strings is all that is stored, and whoever opens it hands the function in.
+//! It is code of the program that opens the database, and code has no name that lasts from one
+//! build to the next. So a relation of byte strings is all that is stored, and whoever opens it
+//! hands the function in.
 
 use crate::blobs_def::{KeyType, key_type};
 use crate::{KeyColumn, Schema, ValueColumn};

@@ -49,9 +49,9 @@ pub fn invalid(message: impl Into<String>) -> Error {
 /// Bytes of a name, at most.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Accepts names of letters, digits, `_`, `.` and `-`, of any script, that start with a letter or `_`: what
-/// the query language reads as a name (Unicode's `XID_Start` and `XID_Continue`), and `-`. Names are compared
-/// byte by byte; nothing is normalised.
+/// Accepts names of letters, digits, `_`, `.` and `-`, of any script, that start with a letter or
+/// `_`: what the query language reads as a name (Unicode's `XID_Start` and `XID_Continue`), and
+/// `-`. Names are compared byte by byte; nothing is normalised.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] names the rule that is broken.

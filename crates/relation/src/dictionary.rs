@@ -1,9 +1,9 @@
 //! The dictionary of a graph whose vertices are text: from text to number and back.
 //!
 //! # Why new names are written in a transaction
-//! Two writers may meet one new text at once. A plain write would let the later number replace the earlier, whose edges would then lead to
-//! nothing. In a transaction the row `text => number` and the row `number => text` are both written, so whichever comes second
-//! conflicts and looks again.
+//! Two writers may meet one new text at once. A plain write would let the later number replace the
+//! earlier, whose edges would then lead to nothing. In a transaction the row `text => number` and
+//! the row `number => text` are both written, so whichever comes second conflicts and looks again.
 //!
 //! # Invariants
 //! 1. Every number of an edge has a name, every name one number.
@@ -102,8 +102,8 @@ impl Dictionary {
         Ok(free)
     }
 
-    /// Gives every text that has none, an [`ABSENT`] in `ids`, a number from `next` on, and makes the rows of the dictionary. `order` says
-    /// which of the texts come first.
+    /// Gives every text that has none, an [`ABSENT`] in `ids`, a number from `next` on, and makes
+    /// the rows of the dictionary. `order` says which of the texts come first.
     pub fn name_new(
         &self,
         texts: &[&str],

@@ -1,10 +1,12 @@
-//! What names stand for inside of a transaction that makes, renames or removes relations; `docs/decisions/0019` says how a commit does it for
-//! everybody.
+//! What names stand for inside of a transaction that makes, renames or removes relations;
+//! `docs/decisions/0019` says how a commit does it for everybody.
 //!
 //! # Invariants
 //! 1. A keyspace that a transaction made has a name that nobody can say, until the commit.
-//! 2. What is done to keyspaces is said by their ids, which are never used again: doing it twice does nothing.
-//! 3. The row that says it is in the same commit as the rows that depend on it, and is deleted when it is done.
+//! 2. What is done to keyspaces is said by their ids, which are never used again: doing it twice
+//!    does nothing.
+//! 3. The row that says it is in the same commit as the rows that depend on it, and is deleted when
+//!    it is done.
 
 use crate::catalog::{Catalog, Entry, new_keyspace};
 use crate::definition::{check_name, invalid};
@@ -53,7 +55,8 @@ pub struct NameChanges {
 }
 
 impl Names {
-    /// The name of the keyspace that a name stands for; `None` where it stands for nothing. Parts of relations, `name:part`, go along.
+    /// The name of the keyspace that a name stands for; `None` where it stands for nothing. Parts
+    /// of relations, `name:part`, go along.
     #[must_use]
     pub fn stored<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
         let (relation, part) = name.split_at(name.find(':').unwrap_or(name.len()));
@@ -96,7 +99,8 @@ impl Names {
         }
     }
 
-    /// Names stand again for what they stood for in `earlier`, these names as they were; what was made since, which nothing stands for any more.
+    /// Names stand again for what they stood for in `earlier`, these names as they were; what was
+    /// made since, which nothing stands for any more.
     #[must_use = "what was made is to be dropped"]
     pub fn go_back_to(&mut self, earlier: Self) -> Self {
         let Self { by_name, made } = earlier;
@@ -105,7 +109,8 @@ impl Names {
         Self { by_name: BTreeMap::new(), made: since }
     }
 
-    /// `was`: the keyspace of this name, if the transaction has not changed before what it stands for.
+    /// `was`: the keyspace of this name, if the transaction has not changed before what it stands
+    /// for.
     fn set(&mut self, name: &str, was: Option<KeyspaceId>, stored: Option<String>) {
         match self.by_name.get_mut(name) {
             Some(name) => name.stored = stored,
@@ -185,7 +190,8 @@ fn names_schema() -> Schema {
 }
 
 impl Catalog {
-    /// The entry that a name stands for in a transaction. It is called as its keyspace is, whose parts and indexes are found by this.
+    /// The entry that a name stands for in a transaction. It is called as its keyspace is, whose
+    /// parts and indexes are found by this.
     ///
     /// # Errors
     /// As [`Catalog::find`].
@@ -193,7 +199,8 @@ impl Catalog {
         names.stored(name).map_or(Ok(None), |stored| self.find(&stored))
     }
 
-    /// Makes a relation that the transaction alone knows; its name stands for it from now on, and not for what was `there`.
+    /// Makes a relation that the transaction alone knows; its name stands for it from now on, and
+    /// not for what was `there`.
     ///
     /// # Errors
     /// As [`Catalog::create`].
@@ -218,7 +225,8 @@ impl Catalog {
         }
     }
 
-    /// Lets a name stand for nothing, and not for what was `there`; the rows that the transaction has to write for it.
+    /// Lets a name stand for nothing, and not for what was `there`; the rows that the transaction
+    /// has to write for it.
     ///
     /// # Errors
     /// A name that is that of a part of something; settings that are not to be read.
@@ -234,7 +242,8 @@ impl Catalog {
         self.reset(read, name)
     }
 
-    /// Lets names stand for what others stood for; the rows that the transaction has to write for it. The old names must stand for something.
+    /// Lets names stand for what others stood for; the rows that the transaction has to write for
+    /// it. The old names must stand for something.
     ///
     /// # Errors
     /// A name that cannot be one, or stands for something else; settings that are not to be read.
@@ -273,7 +282,8 @@ impl Catalog {
         Ok(rows)
     }
 
-    /// What was set of a relation that is gone says nothing of one of the same name: the rows that forget it.
+    /// What was set of a relation that is gone says nothing of one of the same name: the rows that
+    /// forget it.
     ///
     /// # Errors
     /// Settings that are not to be read.
@@ -284,8 +294,8 @@ impl Catalog {
         })
     }
 
-    /// What a commit does to keyspaces so that names stand for everybody for what they stand for in the transaction, and the rows that the
-    /// transaction has to write for it.
+    /// What a commit does to keyspaces so that names stand for everybody for what they stand for in
+    /// the transaction, and the rows that the transaction has to write for it.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where a name stands for something else meanwhile.
@@ -344,7 +354,8 @@ impl Catalog {
                 Some(keyspace) => keyspace,
                 None => self.create_internal(&names_schema())?,
             };
-            // Of two transactions at once none has the other's key, for the keyspaces that they change differ. A row that waits keeps its own.
+            // Of two transactions at once none has the other's key, for the keyspaces that they
+            // change differ. A row that waits keeps its own.
             let waiting = self.waiting_changes(keyspace)?;
             let free = |key: &i64| !waiting.iter().any(|changes| changes.key == *key);
             let keys = i64::from(least.0) << 20..;
@@ -398,7 +409,8 @@ impl Catalog {
         }
     }
 
-    /// What rows of `:names` say: they are there only while it is done, or where it waits for the next opening.
+    /// What rows of `:names` say: they are there only while it is done, or where it waits for the
+    /// next opening.
     fn waiting_changes(&self, keyspace: KeyspaceId) -> Result<Vec<NameChanges>> {
         let schema = names_schema();
         let mut rows = Batch::new(&schema.shape());
@@ -463,8 +475,9 @@ impl Catalog {
         if ids.is_empty() { Ok(()) } else { self.store().drop_keyspaces(&ids) }
     }
 
-    /// Does what commits said that a killed process did not come to, and drops what was made for transactions that it did not commit. For whoever
-    /// opens the database to write, before anything else is done.
+    /// Does what commits said that a killed process did not come to, and drops what was made for
+    /// transactions that it did not commit. For whoever opens the database to write, before
+    /// anything else is done.
     ///
     /// # Errors
     /// Those of the store, and a row that is not to be read.
@@ -473,8 +486,9 @@ impl Catalog {
         if let Some(keyspace) = self.keyspace_named(NAMES) {
             for changes in self.waiting_changes(keyspace)? {
                 match self.change_names(&changes) {
-                    // Something that is made outside of transactions took a name between the commit and the death of the process. Its
-                    // rows are not dropped; they wait for the name.
+                    // Something that is made outside of transactions took a name between the commit
+                    // and the death of the process. Its rows are not dropped; they wait for the
+                    // name.
                     Err(error) if error.kind() == ErrorKind::InvalidInput => {
                         waiting.extend(changes.changed.iter().map(|change| change.id));
                     }

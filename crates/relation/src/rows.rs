@@ -1,8 +1,9 @@
 //! Columns of values to the words and bytes of a relation, column after column.
 //!
 //! # Why beside [`Schema::append`]
-//! A row at a time costs a list and a match for each value. Where a column holds values of its own kind already, as most that are
-//! imported do, its words are made in one loop, and its texts are copied from one heap to the other.
+//! A row at a time costs a list and a match for each value. Where a column holds values of its own
+//! kind already, as most that are imported do, its words are made in one loop, and its texts are
+//! copied from one heap to the other.
 
 use crate::Schema;
 use crate::schema::push;
@@ -26,9 +27,9 @@ pub struct Refused {
 pub type Coerce<'c> = &'c dyn Fn(&Type, Value) -> Result<Value, String>;
 
 impl Schema {
-    /// Appends some rows of columns to a batch of this shape. `columns` has one for each of the relation's, keys first; value columns
-    /// may be missing where rows are deleted, which hold fillers then. `coerce` is asked for values that are not of their column's kind
-    /// already.
+    /// Appends some rows of columns to a batch of this shape. `columns` has one for each of the
+    /// relation's, keys first; value columns may be missing where rows are deleted, which hold
+    /// fillers then. `coerce` is asked for values that are not of their column's kind already.
     ///
     /// # Errors
     /// The first value that is refused; the batch is then of no use.
@@ -94,7 +95,8 @@ impl Schema {
 
 /// Columns from the store.
 impl Schema {
-    /// All rows of a batch of this shape as columns, keys first: of their own kind where their type has one, else of any values.
+    /// All rows of a batch of this shape as columns, keys first: of their own kind where their type
+    /// has one, else of any values.
     ///
     /// # Errors
     /// [`store::ErrorKind::Corruption`] where stored bytes are no value of their column.
@@ -136,7 +138,8 @@ impl Schema {
                 Column::Words(words) => of_words(of, words.words, words.validity)
                     .ok_or_else(|| wrong(name, "not a word of its type"))?,
                 Column::Bytes(texts) if *of == Type::String => {
-                    // Each by itself: a character that begins in one text and ends in the next is none.
+                    // Each by itself: a character that begins in one text and ends in the next is
+                    // none.
                     if (0..texts.len()).any(|row| str::from_utf8(texts.get(row)).is_err()) {
                         return Err(wrong(name, "it is not UTF-8"));
                     }
@@ -212,7 +215,8 @@ fn append_words(
                 return Ok(());
             }
             (Type::Float, Values::Float(floats)) => {
-                // One NaN, above all numbers, as comparisons have it: those of a negative sign would lie below them.
+                // One NaN, above all numbers, as comparisons have it: those of a negative sign
+                // would lie below them.
                 let one_nan = |float: f64| if float.is_nan() { f64::NAN } else { float };
                 floats[rows].iter().for_each(|&float| take(Some(float_to_word(one_nan(float)))));
                 return Ok(());

@@ -17,7 +17,8 @@ pub struct KeyColumn {
     pub name: String,
     /// What it holds.
     pub column_type: Type,
-    /// The expression, as text, that gives its value where a row says nothing; the query language's.
+    /// The expression, as text, that gives its value where a row says nothing; the query
+    /// language's.
     pub default: Option<String>,
 }
 

@@ -1,8 +1,10 @@
-//! What is set of a relation besides its columns: who may change it, what happens when it changes, what it is for.
+//! What is set of a relation besides its columns: who may change it, what happens when it changes,
+//! what it is for.
 //!
 //! # Why rows, and not part of the definition
-//! They are written in the transaction of the script that sets them, and seen by whoever reads at a later moment, like any row. A
-//! definition changes by an edit of the manifest, which is made for things that change less often.
+//! They are written in the transaction of the script that sets them, and seen by whoever reads at a
+//! later moment, like any row. A definition changes by an edit of the manifest, which is made for
+//! things that change less often.
 
 use crate::catalog::Catalog;
 use crate::definition::invalid;

@@ -25,13 +25,15 @@ pub enum ErrorKind {
     Limit,
     /// Another process holds the folder.
     Locked,
-    /// It was opened in another process, which this one was forked from. Open it again here; the parent's is as it was.
+    /// It was opened in another process, which this one was forked from. Open it again here; the
+    /// parent's is as it was.
     Forked,
     /// Opened read-only.
     ReadOnly,
     /// The machine failed a read, or said no before anything was written.
     Io,
-    /// A mistake of the database's own: a call ended in a panic. Report it; what the call changed was not committed.
+    /// A mistake of the database's own: a call ended in a panic. Report it; what the call changed
+    /// was not committed.
     Internal,
 }
 

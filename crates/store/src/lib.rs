@@ -106,7 +106,8 @@ pub trait Read: Send + Sync {
     ) -> Result<bool>;
 
     /// Appends one row for each key in the given order: its values, or fillers without validity
-    /// where it is absent; `present` is extended by one flag a key. Key columns of `out` stay empty.
+    /// where it is absent; `present` is extended by one flag a key. Key columns of `out` stay
+    /// empty.
     fn get_many(
         &self,
         keyspace: KeyspaceId,
@@ -126,8 +127,8 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
-    /// Appends the first rows of the range: up to `limit`, and fewer where their byte strings take about `bytes_max` (one row at
-    /// least). Whether there may be more.
+    /// Appends the first rows of the range: up to `limit`, and fewer where their byte strings take
+    /// about `bytes_max` (one row at least). Whether there may be more.
     fn scan_some_into(
         &self,
         keyspace: KeyspaceId,
@@ -175,16 +176,17 @@ pub trait Read: Send + Sync {
     /// Exact number of rows. Costs what was written since the last full compaction, not the size.
     fn count(&self, keyspace: KeyspaceId) -> Result<u64>;
 
-    /// About how many rows and stored bytes a range holds, told from fences and counts in memory; no
-    /// block of rows is read. Where all rows of the range are in one run of tables, which a compaction
-    /// leaves, the rows are wrong by at most half of those in the two blocks that the range's ends fall
-    /// into; else a key counts once in each run and memtable that has it, and what a memtable holds
-    /// of a range may be three times too few or too many. No read that a serializable transaction is
-    /// checked for.
+    /// About how many rows and stored bytes a range holds, told from fences and counts in memory;
+    /// no block of rows is read. Where all rows of the range are in one run of tables, which a
+    /// compaction leaves, the rows are wrong by at most half of those in the two blocks that the
+    /// range's ends fall into; else a key counts once in each run and memtable that has it, and
+    /// what a memtable holds of a range may be three times too few or too many. No read that a
+    /// serializable transaction is checked for.
     fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<Estimate>;
 
-    /// No more rows than so many begin with one word, as far as that is told without a look at rows; of byte-string keys as many as there
-    /// may be rows at all. An engine that does not know says [`u64::MAX`], as here.
+    /// No more rows than so many begin with one word, as far as that is told without a look at
+    /// rows; of byte-string keys as many as there may be rows at all. An engine that does not know
+    /// says [`u64::MAX`], as here.
     ///
     /// # Errors
     /// No such keyspace.
@@ -196,7 +198,8 @@ pub trait Read: Send + Sync {
     /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none only where the
     /// keyspace is empty. `random` gives uniform words.
     ///
-    /// Costs some block reads a row, more where most of what is stored is older versions or deletes.
+    /// Costs some block reads a row, more where most of what is stored is older versions or
+    /// deletes.
     fn sample_into(
         &self,
         keyspace: KeyspaceId,
@@ -212,8 +215,9 @@ pub trait Read: Send + Sync {
 
 /// A stream of row batches in key order. Holds its snapshot until dropped.
 pub trait Scan: Send {
-    /// Appends about `rows_max` rows, fewer where their byte strings are long: an engine that stores them stops at about
-    /// a megabyte. False when the range is exhausted and nothing was appended.
+    /// Appends about `rows_max` rows, fewer where their byte strings are long: an engine that
+    /// stores them stops at about a megabyte. False when the range is exhausted and nothing was
+    /// appended.
     ///
     /// # Errors
     /// Corruption or a failed read.
@@ -225,16 +229,18 @@ pub trait Snapshot: Read {
     /// The moment.
     fn seq(&self) -> SeqNo;
 
-    /// Since when the keyspace has stood as it is read here: of two snapshots of one store, both taken since it was opened, that answer the same, the
-    /// rows are the same. At most [`Snapshot::seq`].
+    /// Since when the keyspace has stood as it is read here: of two snapshots of one store, both
+    /// taken since it was opened, that answer the same, the rows are the same. At most
+    /// [`Snapshot::seq`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where there is no such keyspace.
     fn changed_at(&self, keyspace: KeyspaceId) -> Result<SeqNo>;
 
-    /// The distinct first key words of all rows that differ from what they were at an earlier answer of [`Snapshot::changed_at`], ascending, and
-    /// perhaps some that do not; `None` where that is not known: where it is too long ago, too much, or where keys are no words. Nothing is known before
-    /// the first question, and of keyspaces that nobody has asked about for long.
+    /// The distinct first key words of all rows that differ from what they were at an earlier
+    /// answer of [`Snapshot::changed_at`], ascending, and perhaps some that do not; `None` where
+    /// that is not known: where it is too long ago, too much, or where keys are no words. Nothing
+    /// is known before the first question, and of keyspaces that nobody has asked about for long.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where there is no such keyspace.
@@ -258,11 +264,13 @@ pub trait Transaction: Read {
     /// [`ErrorKind::Limit`] where the transaction would outgrow its memory; nothing of the batch is written then.
     fn write(&self, batch: &WriteBatch) -> Result<()>;
 
-    /// The transaction's writes as they are now, for [`Transaction::roll_back_to`]. It costs nothing.
+    /// The transaction's writes as they are now, for [`Transaction::roll_back_to`]. It costs
+    /// nothing.
     fn savepoint(&self) -> Savepoint;
 
-    /// Undoes what was written, by whichever thread, since `savepoint`, which is this transaction's; savepoints that are later say
-    /// nothing any more. What was read stays read. Where another thread had written any of it, the transaction does not commit any more.
+    /// Undoes what was written, by whichever thread, since `savepoint`, which is this
+    /// transaction's; savepoints that are later say nothing any more. What was read stays read.
+    /// Where another thread had written any of it, the transaction does not commit any more.
     fn roll_back_to(&self, savepoint: Savepoint);
 
     /// Makes all writes visible at once.
@@ -331,7 +339,8 @@ pub struct KeyspaceStats {
     pub tables_per_level: Vec<u64>,
 }
 
-/// Bytes that an engine wrote since it was opened: by `flushed + loaded` this is its write amplification.
+/// Bytes that an engine wrote since it was opened: by `flushed + loaded` this is its write
+/// amplification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrittenBytes {
     /// To the log.
@@ -359,15 +368,18 @@ pub struct StoreStats {
     pub seq: SeqNo,
 }
 
-/// Told how far a long operation is: done, total (same unit), and asked whether to go on: `false` stops it.
+/// Told how far a long operation is: done, total (same unit), and asked whether to go on: `false`
+/// stops it.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Send + Sync);
 
-/// A store of keyspaces. It belongs to the process that opened it: in a child of a `fork`, which has a copy of it, every
-/// call of it and of what was made by it is [`ErrorKind::Forked`] or without effect, takes no lock and touches no file.
+/// A store of keyspaces. It belongs to the process that opened it: in a child of a `fork`, which
+/// has a copy of it, every call of it and of what was made by it is [`ErrorKind::Forked`] or
+/// without effect, takes no lock and touches no file.
 ///
 /// Itself a reader of the newest state: each call sees the latest commit.
 pub trait Store: Read {
-    /// To be asked before a lock of a layer above is taken: a thread that is not in this process may hold it. It costs a load.
+    /// To be asked before a lock of a layer above is taken: a thread that is not in this process
+    /// may hold it. It costs a load.
     ///
     /// # Errors
     /// [`ErrorKind::Forked`] where the store was opened in another process.
@@ -396,14 +408,15 @@ pub trait Store: Read {
         Ok(made)
     }
 
-    /// Drops keyspaces in one step, durably and at once; snapshots that still read them keep their files.
+    /// Drops keyspaces in one step, durably and at once; snapshots that still read them keep their
+    /// files.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where one is not there.
     fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()>;
 
-    /// Gives keyspaces other names and definitions and drops others, in one step, durably; names must be unique afterwards. So
-    /// one keyspace can take the place of another.
+    /// Gives keyspaces other names and definitions and drops others, in one step, durably; names
+    /// must be unique afterwards. So one keyspace can take the place of another.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where one is not there, or a name is taken.
@@ -446,8 +459,9 @@ pub trait Store: Read {
     /// Poisoned, read-only, or the failed write that poisons.
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo>;
 
-    /// As [`Store::write`], but under [`Durability::Sync`] it may return before a sync: then the batch is durable, and there for readers, with
-    /// the next commit that is synced, or a flush. For what counts only once a later commit refers to it.
+    /// As [`Store::write`], but under [`Durability::Sync`] it may return before a sync: then the
+    /// batch is durable, and there for readers, with the next commit that is synced, or a flush.
+    /// For what counts only once a later commit refers to it.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -455,8 +469,9 @@ pub trait Store: Read {
         self.write(batch, None)
     }
 
-    /// Returns once a commit would not have to wait for memtables to be flushed, which takes tenths of a second: for whoever
-    /// holds a lock while it commits, and does not hold it here. Promises nothing, for others commit too.
+    /// Returns once a commit would not have to wait for memtables to be flushed, which takes tenths
+    /// of a second: for whoever holds a lock while it commits, and does not hold it here. Promises
+    /// nothing, for others commit too.
     ///
     /// # Errors
     /// Poisoned.
@@ -469,7 +484,8 @@ pub trait Store: Read {
         true
     }
 
-    /// Whether a commit now would wait for nobody, not even a moment. Promises nothing, for others commit too.
+    /// Whether a commit now would wait for nobody, not even a moment. Promises nothing, for others
+    /// commit too.
     fn commits_at_once(&self) -> bool {
         self.has_room()
     }
@@ -486,7 +502,8 @@ pub trait Store: Read {
     /// Failed writes poison.
     fn flush(&self) -> Result<()>;
 
-    /// Makes durable what is committed, whatever the durability of commits: before an edit that must not overtake it.
+    /// Makes durable what is committed, whatever the durability of commits: before an edit that
+    /// must not overtake it.
     ///
     /// # Errors
     /// As [`Store::flush`].
@@ -508,8 +525,8 @@ pub trait Store: Read {
     /// [`ErrorKind::Cancelled`] where it did not: keyspaces that were merged by then are. Failed writes poison.
     fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()>;
 
-    /// Takes `bytes` of the cache's budget until the returned value is dropped: blocks go, filters and
-    /// indexes stay. A store without a cache lends nothing.
+    /// Takes `bytes` of the cache's budget until the returned value is dropped: blocks go, filters
+    /// and indexes stay. A store without a cache lends nothing.
     fn lend_cache(&self, bytes: u64) -> Box<dyn Send> {
         let _ = bytes;
         Box::new(())
@@ -525,7 +542,8 @@ pub trait Store: Read {
     /// [`CheckFailed`]. A failed read of the machine or [`ErrorKind::Cancelled`] ends it at once.
     fn check(&self, progress: Progress<'_>) -> Result<CheckReport>;
 
-    /// For a read-only follower: moves on to what the writer has committed since. Elsewhere nothing.
+    /// For a read-only follower: moves on to what the writer has committed since. Elsewhere
+    /// nothing.
     ///
     /// # Errors
     /// Files that vanished for good, or corruption.
@@ -534,7 +552,8 @@ pub trait Store: Read {
     /// Whether it was opened without the right to write.
     fn is_read_only(&self) -> bool;
 
-    /// Fails once it was closed, for calls that would otherwise answer without a read. A store that is never closed says nothing, as here.
+    /// Fails once it was closed, for calls that would otherwise answer without a read. A store that
+    /// is never closed says nothing, as here.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`]: it is closed.
@@ -542,14 +561,15 @@ pub trait Store: Read {
         Ok(())
     }
 
-    /// Whether a file at `path`, an absolute path, would lie among the store's own files, where nobody else may write.
+    /// Whether a file at `path`, an absolute path, would lie among the store's own files, where
+    /// nobody else may write.
     fn holds(&self, path: &std::path::Path) -> bool {
         let _ = path;
         false
     }
 
-    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on drop. In a child of a `fork`
-    /// it does nothing.
+    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on
+    /// drop. In a child of a `fork` it does nothing.
     ///
     /// # Errors
     /// A failed flush.

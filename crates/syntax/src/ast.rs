@@ -1,9 +1,10 @@
 //! The syntax tree of a script: names as written, every part with its place in the text.
 //!
 //! # Why operators are calls
-//! `a + b` and `add(a, b)` mean the same, so both are [`Expr::Call`]; whatever reads the tree knows one way to compute. The span of
-//! an operator's name is the operator's own. Chains of `||`, `&&`, `+`, `++`, `*` and `~` are one call of all their operands, so that
-//! a long one is no deep tree. A `-` before a number is a part of the literal.
+//! `a + b` and `add(a, b)` mean the same, so both are [`Expr::Call`]; whatever reads the tree knows
+//! one way to compute. The span of an operator's name is the operator's own. Chains of `||`, `&&`,
+//! `+`, `++`, `*` and `~` are one call of all their operands, so that a long one is no deep tree. A
+//! `-` before a number is a part of the literal.
 
 use model::{Type, Value};
 
@@ -381,7 +382,8 @@ pub enum Statement {
     If {
         /// Whether it is `%if_not`.
         negated: bool,
-        /// True where the first value of its first row is not `false`, `null`, or 0, and there is one.
+        /// True where the first value of its first row is not `false`, `null`, or 0, and there is
+        /// one.
         condition: Condition,
         /// Run where it is true.
         then: Vec<Statement>,

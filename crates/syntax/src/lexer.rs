@@ -4,7 +4,8 @@
 //! A script may be 64 MiB of constant rows; a list of its tokens would weigh more than its tree.
 //!
 //! # Invariants
-//! 1. Tokens stand in the order of the text and never overlap; each ends on a boundary of characters.
+//! 1. Tokens stand in the order of the text and never overlap; each ends on a boundary of
+//!    characters.
 //! 2. Each step but the one at the end goes forward, so a text has no more tokens than bytes.
 
 use unicode_ident::{is_xid_continue, is_xid_start};

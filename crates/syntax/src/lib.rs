@@ -74,8 +74,9 @@ fn script(parser: &mut Parser<'_>) -> Parse<Script> {
     }
 }
 
-/// Whether nothing is wrong with a script but that it ends too early: a bracket, a text, a rule or a statement is open at its end, or it has
-/// rules of which none is `?`. Who reads scripts line by line then waits for the next line.
+/// Whether nothing is wrong with a script but that it ends too early: a bracket, a text, a rule or
+/// a statement is open at its end, or it has rules of which none is `?`. Who reads scripts line by
+/// line then waits for the next line.
 ///
 /// ```
 /// assert!(quipu_syntax::is_unfinished("?[a] := *edge{from: a,"));

@@ -5,7 +5,8 @@
 //! statements catch it, go on at the next one, and so several mistakes are found at a time.
 //!
 //! # Invariants
-//! 1. No token is read more than a fixed number of times, so a text takes time linear in its length.
+//! 1. No token is read more than a fixed number of times, so a text takes time linear in its
+//!    length.
 //! 2. What calls itself does so through [`Parser::nested`], at most [`NESTING_MAX`] levels deep.
 //! 3. Each [`Reported`] was made by [`Parser::report`].
 

@@ -43,7 +43,8 @@ impl Source {
         }
     }
 
-    /// To be asked by what keeps something in memory beside the source. Reads and writes ask by themselves.
+    /// To be asked by what keeps something in memory beside the source. Reads and writes ask by
+    /// themselves.
     ///
     /// # Errors
     /// [`ErrorKind::Forked`] where the store was opened in another process.

@@ -14,7 +14,8 @@ use store::{Error, ErrorKind, Isolation, Result, Store, Transaction, WriteBatch}
 /// A transaction of the store, shared by the views made of it. After [`SharedTransaction::commit`]
 /// or [`SharedTransaction::rollback`] every call through such a view is an error.
 ///
-/// Dropping the last reference rolls back. In a process that inherited it by `fork` every call is an error, and ending it does nothing.
+/// Dropping the last reference rolls back. In a process that inherited it by `fork` every call is
+/// an error, and ending it does nothing.
 ///
 /// One in which a call panicked cannot be committed: what that call wrote may be there in part.
 pub struct SharedTransaction {

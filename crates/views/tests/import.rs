@@ -253,8 +253,8 @@ fn a_tiny_memory_limit_spills() {
     fixture.check_no_files();
 }
 
-/// Found by killing importing processes: beside a pair so frequent that it has a bucket of its own, one row may be
-/// alone in a bucket, and it lost its weight.
+/// Found by killing importing processes: beside a pair so frequent that it has a bucket of its own,
+/// one row may be alone in a bucket, and it lost its weight.
 #[test]
 fn a_row_alone_in_its_bucket_keeps_its_weight() {
     let fixture = fixture(VertexType::U64, WeightType::Int);

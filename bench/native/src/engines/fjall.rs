@@ -1,4 +1,5 @@
-//! fjall: sorted ingestion by a load, batches otherwise. It has no merges, so counts are read and written under a lock.
+//! fjall: sorted ingestion by a load, batches otherwise. It has no merges, so counts are read and
+//! written under a lock.
 
 use crate::store::{Result, Rows, Session, Settings, Store, Values, sums};
 use fjall::config::{BlockSizePolicy, CompressionPolicy};

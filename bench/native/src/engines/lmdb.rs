@@ -24,7 +24,8 @@ const MAP_BYTES: usize = 1 << 40;
 pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     let mut options = EnvOpenOptions::new().read_txn_with_tls();
     options.map_size(MAP_BYTES).max_readers(1024);
-    // SAFETY: one process has the folder, and a power cut may take what was not flushed: that is what is measured.
+    // SAFETY: one process has the folder, and a power cut may take what was not flushed: that is
+    // what is measured.
     let env = unsafe {
         options.flags(
             EnvFlags::NO_SYNC

@@ -33,7 +33,8 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     let options = Options {
         durability: if settings.logged { Durability::Os } else { Durability::None },
         cache_bytes: settings.cache_bytes,
-        // Memtables get a sixteenth of the limit and at most 64 MiB, twice; the cache at most half of it.
+        // Memtables get a sixteenth of the limit and at most 64 MiB, twice; the cache at most half
+        // of it.
         memory_limit_bytes: (2 * settings.cache_bytes).max(8 * settings.write_bytes),
         direct_io: settings.direct,
         ..Options::default()

@@ -1,4 +1,5 @@
-//! RocksDB: big-endian keys, bloom filter of 10 bits, no compression, sorted files ingested by a load. Counts and objects by merges.
+//! RocksDB: big-endian keys, bloom filter of 10 bits, no compression, sorted files ingested by a
+//! load. Counts and objects by merges.
 
 use crate::object;
 use crate::store::{Kind, Result, Rows, Session, Settings, Store, Values, sums};
@@ -210,7 +211,8 @@ impl Session for Handle<'_> {
 }
 
 impl Handle<'_> {
-    /// The batched look-up, which wants pieces of some hundred keys in order; results in the order of `keys`.
+    /// The batched look-up, which wants pieces of some hundred keys in order; results in the order
+    /// of `keys`.
     fn many(&self, keys: &[u64]) -> Vec<Result<Option<DBPinnableSlice<'_>>, rocksdb::Error>> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|&i| keys[i]);

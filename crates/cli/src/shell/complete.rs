@@ -286,7 +286,8 @@ mod tests {
         }
     }
 
-    /// `text` with the cursor at its end gets these candidates, or at least them where they end in `…`.
+    /// `text` with the cursor at its end gets these candidates, or at least them where they end in
+    /// `…`.
     #[track_caller]
     fn check(text: &str, want: &str) {
         let (start, found) = candidates(text, &quipu::words(), &Some);

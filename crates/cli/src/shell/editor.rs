@@ -1,4 +1,5 @@
-//! The line editor: when Enter runs a script, what Tab offers, colours, and where old lines are kept.
+//! The line editor: when Enter runs a script, what Tab offers, colours, and where old lines are
+//! kept.
 
 use super::complete::{self, Names};
 use super::scan::{Kind, pieces};
@@ -69,7 +70,8 @@ pub(crate) fn history_file() -> Option<PathBuf> {
     Some(state.join("quipu").join("history"))
 }
 
-/// Reads lines of earlier sessions. A history that cannot be read is told about, and no reason to stop.
+/// Reads lines of earlier sessions. A history that cannot be read is told about, and no reason to
+/// stop.
 pub(crate) fn load(lines: &mut Lines, file: &Path) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("history {}: {error}", file.display());
     if let Some(folder) = file.parent() {

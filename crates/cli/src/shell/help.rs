@@ -1,4 +1,5 @@
-//! What `\h` says of a word of the language: its entry in the reference, whose pages are part of the program.
+//! What `\h` says of a word of the language: its entry in the reference, whose pages are part of
+//! the program.
 
 /// Pages, and what has a heading of its own there.
 const PAGES: [(&str, &str); 4] = [
@@ -15,8 +16,8 @@ pub(super) struct Entry {
     pub(super) text: String,
 }
 
-/// The entries of a word, which may have its `:`, `::` or `%` before it and is no function then; none where the
-/// language has no such word.
+/// The entries of a word, which may have its `:`, `::` or `%` before it and is no function then;
+/// none where the language has no such word.
 pub(super) fn entries(word: &str) -> Vec<Entry> {
     let bare = word.trim_start_matches([':', '%']);
     let pages = PAGES.iter().filter(|(kind, _)| bare.len() == word.len() || kind.is_empty());
@@ -73,7 +74,8 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The lines up to the next heading, or up to what all functions of a group refuse; examples set off.
+/// The lines up to the next heading, or up to what all functions of a group refuse; examples set
+/// off.
 fn section(lines: &[&str]) -> String {
     let (mut text, mut is_example) = (String::new(), false);
     for line in lines {

@@ -1,8 +1,8 @@
 //! `quipu shell`: scripts typed line by line, and their answers.
 //!
 //! # Where input comes from
-//! On a terminal from a line editor. Elsewhere lines are read as they come: a script ends with an empty line, before a command, or
-//! with the input, and the first failure ends the shell.
+//! On a terminal from a line editor. Elsewhere lines are read as they come: a script ends with an
+//! empty line, before a command, or with the input, and the first failure ends the shell.
 
 mod command;
 mod complete;

@@ -1,8 +1,9 @@
 //! Pieces of a script that is being written, for colours and completion.
 //!
 //! # Why not the parser
-//! It says what a whole text means. Here the text is half written, its end is where the cursor stands, and each piece needs a place and
-//! a rough kind only. What is shown in a wrong colour does no harm.
+//! It says what a whole text means. Here the text is half written, its end is where the cursor
+//! stands, and each piece needs a place and a rough kind only. What is shown in a wrong colour does
+//! no harm.
 
 use std::ops::Range;
 use unicode_ident::{is_xid_continue, is_xid_start};

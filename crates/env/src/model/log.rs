@@ -1,7 +1,8 @@
 //! The model's log files, which know what a power cut would leave.
 //!
-//! A sync is two moments: what was written before the first is on the disk at the second. After a failed sync, what
-//! it should have covered is lost for good, whatever later syncs say, as on a kernel that drops dirty pages.
+//! A sync is two moments: what was written before the first is on the disk at the second. After a
+//! failed sync, what it should have covered is lost for good, whatever later syncs say, as on a
+//! kernel that drops dirty pages.
 
 use crate::{LogFile, LogSync, Result};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What all log files of an environment tell together. Writes are numbered from 0 in the order in which they came.
+/// What all log files of an environment tell together. Writes are numbered from 0 in the order in
+/// which they came.
 #[derive(Debug, Default)]
 pub(super) struct LogDisk {
     state: Mutex<State>,

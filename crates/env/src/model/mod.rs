@@ -1,13 +1,14 @@
-//! Models of concurrency: runs a piece of the engine under the checker `shuttle`, which chooses at every lock, load
-//! and store which thread goes on, again and again and otherwise each time.
+//! Models of concurrency: runs a piece of the engine under the checker `shuttle`, which chooses at
+//! every lock, load and store which thread goes on, again and again and otherwise each time.
 //!
 //! # Why chosen by chance
-//! An insertion alone loads a hundred words; nobody can try all orders. Half of the time the choices are uniform,
-//! half of it made as the *probabilistic concurrency testing* of Burckhardt and others makes them: threads have
-//! random priorities that change at few random moments, which finds any bug that needs so few changes of thread
-//! with a chance that can be computed.
+//! An insertion alone loads a hundred words; nobody can try all orders. Half of the time the
+//! choices are uniform, half of it made as the *probabilistic concurrency testing* of Burckhardt
+//! and others makes them: threads have random priorities that change at few random moments, which
+//! finds any bug that needs so few changes of thread with a chance that can be computed.
 //!
-//! A failure is printed with the seed of its round, which does it again: nothing else decides who goes on.
+//! A failure is printed with the seed of its round, which does it again: nothing else decides who
+//! goes on.
 
 mod log;
 
@@ -33,8 +34,9 @@ const STEPS_MAX: usize = 2_000_000;
 /// Runs with one seed; between rounds the clock is looked at.
 const ROUND: usize = 200;
 
-/// Runs `body` in ever different orders of its threads for `MODEL_SECONDS` seconds (2 if unset), half of them with
-/// each way of choosing. Prints how often it ran. The rounds' seeds follow `MODEL_SEED`, or chance.
+/// Runs `body` in ever different orders of its threads for `MODEL_SECONDS` seconds (2 if unset),
+/// half of them with each way of choosing. Prints how often it ran. The rounds' seeds follow
+/// `MODEL_SEED`, or chance.
 ///
 /// # Panics
 /// When `body` does, or comes to a deadlock. The message tells the seed that does it again.
@@ -88,8 +90,8 @@ impl Drop for TellSeed<'_> {
     }
 }
 
-/// A disk in memory whose jobs and signals are threads of the model. Two moments that it names differ by a
-/// microsecond; a wait with a timeout ends at once.
+/// A disk in memory whose jobs and signals are threads of the model. Two moments that it names
+/// differ by a microsecond; a wait with a timeout ends at once.
 #[derive(Debug)]
 pub struct ModelEnv {
     disk: MemoryEnv,
@@ -212,7 +214,8 @@ impl Env for ModelEnv {
     }
 
     fn random_u64(&self) -> u64 {
-        // The choices are the checker's; a word that differs each time is all that anyone needs here.
+        // The choices are the checker's; a word that differs each time is all that anyone needs
+        // here.
         self.tick().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 

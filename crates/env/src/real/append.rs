@@ -4,10 +4,12 @@
 //! 1. What is in the buffer is not in the file yet; the file's own position is at its end.
 //! 2. A child of `fork` writes nothing: it shares the file's position with its parent.
 //! 3. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
-//! 4. The kernel is asked to begin writing as the file grows: the sync at its end then waits for the last piece and not
-//!    for all of it. A sync stays what makes bytes durable; an error of the writing before it is told by the next wait or sync.
-//! 5. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it meanwhile waits behind them. (RocksDB's
-//!    `strict_bytes_per_sync`.) The kernel tells an error once: after one that this wait has met, every later call fails.
+//! 4. The kernel is asked to begin writing as the file grows: the sync at its end then waits for
+//!    the last piece and not for all of it. A sync stays what makes bytes durable; an error of the
+//!    writing before it is told by the next wait or sync.
+//! 5. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it
+//!    meanwhile waits behind them. (RocksDB's `strict_bytes_per_sync`.) The kernel tells an error
+//!    once: after one that this wait has met, every later call fails.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -21,10 +23,12 @@ use crate::{AppendFile, EnvError, Own, Result};
 /// Bytes gathered before a write call. Larger pieces bypass the buffer.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Bytes after which the kernel is asked to write them: as RocksDB's manual advises for `bytes_per_sync`.
+/// Bytes after which the kernel is asked to write them: as RocksDB's manual advises for
+/// `bytes_per_sync`.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
 
-/// Bytes that the kernel has been asked to write and has not written, at most; then more is waited for.
+/// Bytes that the kernel has been asked to write and has not written, at most; then more is waited
+/// for.
 const WRITING_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]

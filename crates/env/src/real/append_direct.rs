@@ -1,19 +1,21 @@
 //! Large files written around the page cache, several pieces in flight through `io_uring`.
 //!
 //! # Why an option and not the rule
-//! Half the processor time of a write call, and the disk never stalls behind dirty pages; but what was just written
-//! is then not in memory, and the first reads of it go to the disk. `docs/decisions/0009-large-writes.md` has the
-//! figures (`examples/write_speed.rs`).
+//! Half the processor time of a write call, and the disk never stalls behind dirty pages; but what
+//! was just written is then not in memory, and the first reads of it go to the disk.
+//! `docs/decisions/0009-large-writes.md` has the figures (`examples/write_speed.rs`).
 //!
 //! # Why unsafe here
 //! Submitting hands the kernel raw addresses that it reads from later; no safe interface exists.
 //!
 //! # Invariants
-//! 1. Only whole pieces go around the page cache, each at a multiple of its size. What is left at a flush goes
-//!    through a second, ordinary descriptor, and its piece stays: once full it is written again, whole.
-//! 2. While a piece is in flight nobody touches its memory; it is freed only when nothing is in flight, or leaked if
-//!    the ring breaks so that this cannot be known.
-//! 3. A piece that the kernel wrote in part or refused is finished by write calls, which meet the real error.
+//! 1. Only whole pieces go around the page cache, each at a multiple of its size. What is left at a
+//!    flush goes through a second, ordinary descriptor, and its piece stays: once full it is
+//!    written again, whole.
+//! 2. While a piece is in flight nobody touches its memory; it is freed only when nothing is in
+//!    flight, or leaked if the ring breaks so that this cannot be known.
+//! 3. A piece that the kernel wrote in part or refused is finished by write calls, which meet the
+//!    real error.
 //! 4. In a child of `fork` nothing is written or waited for: the ring is its parent's.
 //! 5. Dropping writes no more than what is in flight already.
 #![allow(unsafe_code)]
@@ -86,7 +88,8 @@ impl std::fmt::Debug for DirectAppendFile {
 }
 
 impl DirectAppendFile {
-    /// Creates the file; `Ok(None)` where the file system refuses direct I/O, and then no file is left.
+    /// Creates the file; `Ok(None)` where the file system refuses direct I/O, and then no file is
+    /// left.
     pub(super) fn create(place: &Place<'_>, rings: &Arc<RingPool>) -> Result<Option<Self>> {
         let plain = place.create("create", OFlags::WRONLY)?;
         let Ok(direct) = place.open("create", OFlags::WRONLY | OFlags::DIRECT) else {
@@ -128,8 +131,9 @@ impl DirectAppendFile {
             .offset(piece.offset)
             .build()
             .user_data(self.filling as u64);
-            // SAFETY: the piece's memory and the descriptor belong to this file, which frees neither before
-            // the piece's completion (invariant 2). At most `PIECES` entries are queued, fewer than the ring has.
+            // SAFETY: the piece's memory and the descriptor belong to this file, which frees
+            // neither before the piece's completion (invariant 2). At most `PIECES` entries are
+            // queued, fewer than the ring has.
             let pushed = unsafe { ring.submission().push(&entry) };
             pushed.map_err(|e| EnvError::io("write", &self.path, io::Error::other(e)))?;
             self.pieces[self.filling].in_flight = true;
@@ -237,7 +241,8 @@ impl Drop for DirectAppendFile {
         }
         while self.in_flight > 0 {
             let before = self.in_flight;
-            // A failed write is nobody's concern any more; a broken ring is: the kernel may still read.
+            // A failed write is nobody's concern any more; a broken ring is: the kernel may still
+            // read.
             if self.reap(1).is_err() && self.in_flight == before {
                 for piece in &mut self.pieces {
                     std::mem::forget(std::mem::take(&mut piece.memory));

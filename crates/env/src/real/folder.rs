@@ -1,11 +1,14 @@
-//! Folders that are held: reached from a descriptor, so that their files stay theirs wherever the folder goes.
+//! Folders that are held: reached from a descriptor, so that their files stay theirs wherever the
+//! folder goes.
 //!
 //! # Invariants
-//! 1. While a folder is held, every path below it is resolved from its descriptor, a component at a time, and no
-//!    symbolic link is followed on the way ([`super::place`]).
-//! 2. Nothing below it is created, renamed or removed where its path leads to another folder by now, or where its
-//!    lock was replaced: whoever came to that path would be the one to lose files.
-//! 3. The path is as the kernel resolved it when the folder was opened. Links above it are the user's own.
+//! 1. While a folder is held, every path below it is resolved from its descriptor, a component at a
+//!    time, and no symbolic link is followed on the way ([`super::place`]).
+//! 2. Nothing below it is created, renamed or removed where its path leads to another folder by
+//!    now, or where its lock was replaced: whoever came to that path would be the one to lose
+//!    files.
+//! 3. The path is as the kernel resolved it when the folder was opened. Links above it are the
+//!    user's own.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +23,8 @@ use super::place::{Place, open_folder_flags};
 use crate::jobs::locked;
 use crate::{EnvError, FolderLock, HeldFolder, Owner, Result};
 
-/// How often a lock file may be replaced while it is being locked before that is taken for an error.
+/// How often a lock file may be replaced while it is being locked before that is taken for an
+/// error.
 const LOCK_ATTEMPTS: usize = 100;
 
 /// Which file or folder it is, whatever its name.
@@ -138,7 +142,8 @@ impl Folders {
         }
     }
 
-    /// The same for an operation that changes names in the folder, or opens one of its files to write to it.
+    /// The same for an operation that changes names in the folder, or opens one of its files to
+    /// write to it.
     pub(super) fn place_to_change<'a>(
         &self,
         operation: &'static str,
@@ -150,14 +155,16 @@ impl Folders {
         self.place(operation, path, false)
     }
 
-    /// Takes the lock file at `path`; from then on nothing in a held folder changes where it is another one.
+    /// Takes the lock file at `path`; from then on nothing in a held folder changes where it is
+    /// another one.
     pub(super) fn lock(&self, path: &Path, holder: &str) -> Result<HeldLock> {
         for _ in 0..LOCK_ATTEMPTS {
             let place = self.place_to_change("lock", path)?;
             let file = open_lock(&place)?;
             let identity = fstat(&file).map_err(|error| place.fail("lock", error))?;
             let lock = RealLock::take(path, file, holder)?;
-            // Whoever held it may have removed its name before it gave it back, and a third one made a new file.
+            // Whoever held it may have removed its name before it gave it back, and a third one
+            // made a new file.
             let there = statat(place.descriptor(), place.name(), place.at_flags());
             if there.map(|there| Identity::of(&there)) != Ok(Identity::of(&identity)) {
                 continue;

@@ -1,16 +1,18 @@
 //! The lock that keeps a second writer out of a folder.
 //!
 //! The kernel's lock on an open file goes away with the process, however it ends; a lock made of a
-//! file's mere existence would outlive a killed one. The file itself stays, with the last holder's line.
+//! file's mere existence would outlive a killed one. The file itself stays, with the last holder's
+//! line.
 //!
 //! # Why it is given back by a call
-//! The lock belongs to the open file, and closing gives it back only with the last descriptor. A process that another
-//! thread is just starting has copies of all descriptors until it runs its program, so who closed a database and opened
-//! it again could meet a lock that nobody holds.
+//! The lock belongs to the open file, and closing gives it back only with the last descriptor. A
+//! process that another thread is just starting has copies of all descriptors until it runs its
+//! program, so who closed a database and opened it again could meet a lock that nobody holds.
 //!
 //! # What a child of `fork` has of it
-//! Nothing: its descriptor is closed before `fork` returns there (`owner.rs`). So the lock ends with its process, however
-//! many children outlive that, and a child that opens the folder itself meets its parent's lock as any process does.
+//! Nothing: its descriptor is closed before `fork` returns there (`owner.rs`). So the lock ends
+//! with its process, however many children outlive that, and a child that opens the folder itself
+//! meets its parent's lock as any process does.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind::{QuotaExceeded, StorageFull};
@@ -38,7 +40,8 @@ struct Held {
 impl Drop for RealLock {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
-        // A child that was made without the C library still has the descriptor, and must leave its parent's lock alone.
+        // A child that was made without the C library still has the descriptor, and must leave its
+        // parent's lock alone.
         if !held.owner().is_surely_here() {
             std::mem::forget(held);
             return;
@@ -100,7 +103,8 @@ fn read_holder(file: &mut File) -> String {
 mod tests {
     use super::*;
 
-    /// Found by tests that start processes: the command started beside them held the lock for a moment.
+    /// Found by tests that start processes: the command started beside them held the lock for a
+    /// moment.
     #[test]
     fn a_lock_given_back_is_free_though_a_process_that_starts_has_its_file_open() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,32 +1,33 @@
 //! Log files: preallocated, written at growing offsets, either mapped or by system calls.
 //!
 //! # Why unsafe here
-//! A mapping makes a small write a copy: measured on ext4, 96 bytes cost 700 to 800 ns by `pwrite` and
-//! 2.6 ns into a mapped page that is present; over a whole 64 MiB file, populating included, 100 bytes cost 510 to
-//! 570 ns by `pwrite`, 105 ns into a fresh mapping and 17 ns into one whose pages are cached. With an
-//! `fdatasync` after each, both ways cost 100 us (99 by `pwrite`, 101 to 106 mapped, which has the longer
-//! tail: 3 ms against 1 ms), so a log that is synced at every commit is written by `pwrite`.
-//! `examples/env_cost.rs` measures all of this again.
+//! A mapping makes a small write a copy: measured on ext4, 96 bytes cost 700 to 800 ns by `pwrite`
+//! and 2.6 ns into a mapped page that is present; over a whole 64 MiB file, populating included,
+//! 100 bytes cost 510 to 570 ns by `pwrite`, 105 ns into a fresh mapping and 17 ns into one whose
+//! pages are cached. With an `fdatasync` after each, both ways cost 100 us (99 by `pwrite`, 101 to
+//! 106 mapped, which has the longer tail: 3 ms against 1 ms), so a log that is synced at every
+//! commit is written by `pwrite`. `examples/env_cost.rs` measures all of this again.
 //!
 //! # Why populating
-//! The first touch of a mapped page costs 20 us or more (a fault that reserves the block), and one that the disk
-//! cannot serve would end the process with a signal. `MADV_POPULATE_WRITE` faults in many pages with one call
-//! and returns failures as errors. It runs a step ahead, as a job; a writer that catches up populates
-//! by itself.
+//! The first touch of a mapped page costs 20 us or more (a fault that reserves the block), and one
+//! that the disk cannot serve would end the process with a signal. `MADV_POPULATE_WRITE` faults in
+//! many pages with one call and returns failures as errors. It runs a step ahead, as a job; a
+//! writer that catches up populates by itself.
 //!
 //! # Why `fdatasync` covers the mapping
-//! On Linux a store into a shared file mapping dirties the file's page in the page cache (the fault that makes
-//! it writable marks it), and `fdatasync` writes the file's dirty pages, whoever dirtied them; it then
-//! protects them again, so that the next store is noticed. fsync(2): "transfers all modified in-core data
-//! of (i.e., modified buffer cache pages for) the file". Systems that do not promise that use `pwrite`.
+//! On Linux a store into a shared file mapping dirties the file's page in the page cache (the fault
+//! that makes it writable marks it), and `fdatasync` writes the file's dirty pages, whoever dirtied
+//! them; it then protects them again, so that the next store is noticed. fsync(2): "transfers all
+//! modified in-core data of (i.e., modified buffer cache pages for) the file". Systems that do not
+//! promise that use `pwrite`.
 //!
 //! # Invariants
 //! 1. Bytes are copied only into pages below `populated`, and only by the one owner of the file.
 //! 2. The mapping is unmapped when the file and every populating job have let go of it.
-//! 3. Nobody shortens a log file while it is open, which would make touching its pages fatal. The folder
-//!    lock keeps other writers out.
-//! 4. In a child of `fork` nothing is written, and the mapping is not there (`MADV_DONTFORK`): its addresses may be
-//!    somebody else's by then, so it is not unmapped either.
+//! 3. Nobody shortens a log file while it is open, which would make touching its pages fatal. The
+//!    folder lock keeps other writers out.
+//! 4. In a child of `fork` nothing is written, and the mapping is not there (`MADV_DONTFORK`): its
+//!    addresses may be somebody else's by then, so it is not unmapped either.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -52,7 +53,8 @@ pub(super) fn create(
     let file = place.create("create", OFlags::RDWR)?;
     if let Err(e) = sys::allocate(&file, len_bytes) {
         drop(file);
-        // The caller is told of the full disk; that an empty file may stay behind is the lesser news.
+        // The caller is told of the full disk; that an empty file may stay behind is the lesser
+        // news.
         let _ = unlinkat(place.descriptor(), place.name(), AtFlags::empty());
         return Err(super::write_error("reserve space for", place.path(), len_bytes, e));
     }
@@ -168,9 +170,9 @@ mod mapped {
         populated: AtomicUsize,
     }
 
-    // SAFETY: `base` is not tied to a thread. Through a shared reference only `populate` is reachable,
-    // which passes addresses to the kernel and reads or writes no byte; `copy` is unsafe and its caller
-    // promises to be the only one.
+    // SAFETY: `base` is not tied to a thread. Through a shared reference only `populate` is
+    // reachable, which passes addresses to the kernel and reads or writes no byte; `copy` is unsafe
+    // and its caller promises to be the only one.
     unsafe impl Send for Mapping {}
     // SAFETY: as for `Send`.
     unsafe impl Sync for Mapping {}
@@ -188,9 +190,9 @@ mod mapped {
             if base == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            // Belt and braces: a child that got past all checks ends here, instead of writing its parent's log. A kernel
-            // that refuses leaves the checks.
-            // SAFETY: the whole of a mapping just made.
+            // Belt and braces: a child that got past all checks ends here, instead of writing its
+            // parent's log. A kernel that refuses leaves the checks. SAFETY: the whole of a mapping
+            // just made.
             unsafe { libc::madvise(base, len, libc::MADV_DONTFORK) };
             let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
             Ok(Self { base, len, owner: Owner::here(), populated: AtomicUsize::new(0) })
@@ -231,8 +233,8 @@ mod mapped {
         /// No other thread copies into this mapping at the same time.
         unsafe fn copy(&self, bytes: &[u8], offset: usize) {
             assert!(offset <= self.len && bytes.len() <= self.len - offset);
-            // SAFETY: the target lies in the mapping by the assertion; `bytes` cannot overlap it, as no
-            // reference into the mapping is ever made; the caller promises to be alone. Other
+            // SAFETY: the target lies in the mapping by the assertion; `bytes` cannot overlap it,
+            // as no reference into the mapping is ever made; the caller promises to be alone. Other
             // processes may read the file meanwhile: they get old or new bytes and check sums.
             unsafe {
                 ptr::copy_nonoverlapping(

@@ -1,16 +1,18 @@
 //! The machine itself: files of the operating system, its clock, its randomness, its threads.
 //!
 //! # Why several ways to read and write
-//! On the machine this was measured on, a cached 4 KiB `pread` takes 0.7 to 1 us, so a ring for one request is no
-//! gain; a batch of cold reads in flight together is. And a 96-byte `pwrite` takes 700 to 800 ns where
-//! a copy into a mapped page takes 3 ns. Each way has its file here: `read`, `uring`, `append`, `append_direct`, `log`.
+//! On the machine this was measured on, a cached 4 KiB `pread` takes 0.7 to 1 us, so a ring for one
+//! request is no gain; a batch of cold reads in flight together is. And a 96-byte `pwrite` takes
+//! 700 to 800 ns where a copy into a mapped page takes 3 ns. Each way has its file here: `read`,
+//! `uring`, `append`, `append_direct`, `log`.
 //!
 //! # Invariants
 //! 1. What the kernel may lack (`io_uring`, direct I/O, populating mappings) is found out at run
 //!    time, and its absence changes speed only.
-//! 2. Nothing is done in another process than the one that made the environment: a child of `fork` has a copy of it.
-//! 3. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission), `stream` (polling, opening below a folder)
-//!    and `sys` (single libc calls).
+//! 2. Nothing is done in another process than the one that made the environment: a child of `fork`
+//!    has a copy of it.
+//! 3. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission), `stream`
+//!    (polling, opening below a folder) and `sys` (single libc calls).
 
 mod append;
 #[cfg(target_os = "linux")]
@@ -420,8 +422,8 @@ fn can_copy_instead(error: Errno) -> bool {
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
 }
 
-/// A failed write of `needed_bytes`. Of a full disk it says how much is free, since "no space" is said also where
-/// there is some, but less than was asked for at once.
+/// A failed write of `needed_bytes`. Of a full disk it says how much is free, since "no space" is
+/// said also where there is some, but less than was asked for at once.
 #[cold]
 pub(crate) fn write_error(
     operation: &'static str,

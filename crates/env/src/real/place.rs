@@ -1,12 +1,14 @@
 //! Where an operation on a path goes: from a held folder's descriptor, or as the user wrote it.
 //!
 //! # Why a walk and not one call
-//! `openat2` with `RESOLVE_NO_SYMLINKS` would do it in one call where the kernel has it, but only for opening. A walk
-//! serves every operation on every system; below a database's folder it is one step.
+//! `openat2` with `RESOLVE_NO_SYMLINKS` would do it in one call where the kernel has it, but only
+//! for opening. A walk serves every operation on every system; below a database's folder it is one
+//! step.
 //!
 //! # Invariants
 //! 1. Below a held folder no component may be a symbolic link, the last one included.
-//! 2. What is opened to be read or written is a regular file. Opening never waits: a named pipe would, for ever.
+//! 2. What is opened to be read or written is a regular file. Opening never waits: a named pipe
+//!    would, for ever.
 
 use std::fs::File;
 use std::io;
@@ -136,8 +138,8 @@ impl<'a> Place<'a> {
         Ok(File::from(file))
     }
 
-    /// Opens what is there to write within it. In a held folder it must have no other name: a hard link would be
-    /// written to as well, wherever it is.
+    /// Opens what is there to write within it. In a held folder it must have no other name: a hard
+    /// link would be written to as well, wherever it is.
     pub(super) fn open_alone(&self, operation: &'static str, flags: OFlags) -> Result<File> {
         let file = self.open(operation, flags)?;
         let there = fstat(&file).map_err(|error| self.fail(operation, error))?;
@@ -179,7 +181,8 @@ impl<'a> Place<'a> {
         folder.map_err(|error| self.fail(operation, error))
     }
 
-    /// The error of a call on this place. Where something else stands in the way of a file or folder it says what.
+    /// The error of a call on this place. Where something else stands in the way of a file or
+    /// folder it says what.
     #[cold]
     pub(super) fn fail(&self, operation: &'static str, error: Errno) -> EnvError {
         let fail = |error| EnvError::io(operation, self.path, error);

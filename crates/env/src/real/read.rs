@@ -1,9 +1,10 @@
 //! Positional reading: plain, direct and batched.
 //!
 //! # Why one request never takes the ring, and two only around the kernel's cache
-//! A cached 4 KiB block comes from `pread` in 0.75 us and through the ring in 0.83 us: the ring gains only
-//! when several requests wait for the disk together (16 direct reads: 59 us each one by one, 15 us in flight
-//! together, with two cores). Trying `RWF_NOWAIT` first, and the ring for the rest, was measured: no gain.
+//! A cached 4 KiB block comes from `pread` in 0.75 us and through the ring in 0.83 us: the ring
+//! gains only when several requests wait for the disk together (16 direct reads: 59 us each one by
+//! one, 15 us in flight together, with two cores). Trying `RWF_NOWAIT` first, and the ring for the
+//! rest, was measured: no gain.
 //!
 //! # Invariants
 //! 1. A direct read covers whole aligned blocks, into memory aligned alike; the caller's bytes are
@@ -30,12 +31,13 @@ use crate::{EnvError, FileRead, Own, RandomReadFile, ReadOptions, ReadRequest, R
 /// Alignment that every block device in use accepts for direct I/O, in bytes.
 pub(super) const DIRECT_ALIGN: usize = 4096;
 
-/// Bytes of a direct read that several requests share, at most: so much that sectors read twice do not count,
-/// so little that a scan's next MiB is several reads in flight, and that was measured to be faster than one.
+/// Bytes of a direct read that several requests share, at most: so much that sectors read twice do
+/// not count, so little that a scan's next MiB is several reads in flight, and that was measured to
+/// be faster than one.
 const DIRECT_BYTES_MAX: usize = 256 << 10;
 
-/// From how many reads on a batch goes through the ring: of reads that the kernel may answer from its cache, and of those that wait
-/// for the device in any case.
+/// From how many reads on a batch goes through the ring: of reads that the kernel may answer from
+/// its cache, and of those that wait for the device in any case.
 #[cfg(target_os = "linux")]
 const RING_REQUESTS_MIN: usize = 3;
 #[cfg(target_os = "linux")]
@@ -85,7 +87,8 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Whether `next` can be one read with the pieces that end with this one and have `bytes` bytes.
+    /// Whether `next` can be one read with the pieces that end with this one and have `bytes`
+    /// bytes.
     fn is_followed_by(&self, next: &Self, bytes: usize) -> bool {
         self.file.direct
             && std::ptr::eq(self.file, next.file)

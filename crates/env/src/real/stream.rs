@@ -1,14 +1,16 @@
 //! Files read from their begin to their end: ordinary ones, pipes, what the kernel makes up.
 //!
 //! # Why this is no [`crate::RandomReadFile`]
-//! A pipe has no length and no places, a file of `/proc` says that it has no bytes, and either may make its reader wait for ever.
+//! A pipe has no length and no places, a file of `/proc` says that it has no bytes, and either may
+//! make its reader wait for ever.
 //!
 //! # Invariants
-//! 1. No call waits longer than it was told: files that may make it wait are opened without blocking, and polled.
-//! 2. What is no file to be read (a folder, a block device, a socket) is refused before it is opened: opening a device
-//!    may do something.
-//! 3. Of a folder that a file must be below, the path is resolved first, and then opened name by name without following links. So a
-//!    link that is put in between leads nowhere.
+//! 1. No call waits longer than it was told: files that may make it wait are opened without
+//!    blocking, and polled.
+//! 2. What is no file to be read (a folder, a block device, a socket) is refused before it is
+//!    opened: opening a device may do something.
+//! 3. Of a folder that a file must be below, the path is resolved first, and then opened name by
+//!    name without following links. So a link that is put in between leads nowhere.
 //!
 //! # Why unsafe here
 //! The standard library opens no file by a folder's descriptor, and has no `poll`.
@@ -60,7 +62,8 @@ impl RealStream {
 
 impl StreamFile for RealStream {
     fn read_some(&mut self, buf: &mut [u8], wait_us: u64) -> Result<Option<usize>> {
-        // A pipe that nobody has opened yet to write into looks to a read as if it had ended; not so to a poll.
+        // A pipe that nobody has opened yet to write into looks to a read as if it had ended; not
+        // so to a poll.
         if self.may_wait && !is_ready(&self.file, wait_us).map_err(|error| self.fail(error))? {
             return Ok(None);
         }
@@ -144,7 +147,8 @@ fn open_below(path: &Path, below: &[&Path]) -> io::Result<File> {
 /// Opens a name in a folder for reading.
 fn open_at(folder: &OwnedFd, name: &[u8], flags: i32) -> io::Result<OwnedFd> {
     let name = CString::new(name)?;
-    // SAFETY: the folder is open as long as it is borrowed; `name` is a C string that outlives the call.
+    // SAFETY: the folder is open as long as it is borrowed; `name` is a C string that outlives the
+    // call.
     let found = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), libc::O_RDONLY | flags) };
     match found {
         // SAFETY: the descriptor is new, and nobody else's.

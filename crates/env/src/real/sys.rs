@@ -1,7 +1,8 @@
 //! Single calls to the C library that the standard library does not offer.
 //!
 //! # Why unsafe here
-//! Each function wraps one foreign call with no state kept. There is no safe way in `std` to any of them.
+//! Each function wraps one foreign call with no state kept. There is no safe way in `std` to any of
+//! them.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -41,8 +42,8 @@ pub(crate) fn raise_descriptors() -> usize {
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
-/// Gives freed memory back. After an import glibc kept as much resident as the import had held: pieces
-/// of some hundred KiB, which it takes from its arenas once the first of them was freed.
+/// Gives freed memory back. After an import glibc kept as much resident as the import had held:
+/// pieces of some hundred KiB, which it takes from its arenas once the first of them was freed.
 pub(crate) fn release_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: takes no pointer; the allocator locks what it looks at.
@@ -51,7 +52,8 @@ pub(crate) fn release_memory() {
     }
 }
 
-/// Bytes that the process has in memory but for files that it has mapped; 0 where the system does not tell.
+/// Bytes that the process has in memory but for files that it has mapped; 0 where the system does
+/// not tell.
 pub(crate) fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -96,8 +98,9 @@ pub(crate) fn will_need(file: &File, offset: u64, bytes: u64) {
     let _ = (file, offset, bytes);
 }
 
-/// Asks the kernel to begin writing these bytes of its cache to the device, and does not wait. Best effort: it promises
-/// nothing about durability, and leaves errors of the writing to the next wait or sync.
+/// Asks the kernel to begin writing these bytes of its cache to the device, and does not wait. Best
+/// effort: it promises nothing about durability, and leaves errors of the writing to the next wait
+/// or sync.
 pub(crate) fn begin_writing(file: &File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
     if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {

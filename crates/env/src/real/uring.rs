@@ -5,9 +5,9 @@
 //! `examples/env_cost.rs` measures the gain.
 //!
 //! # Invariants
-//! 1. While a read is in flight its buffer is neither moved nor freed: [`RingPool::read`] returns only
-//!    when nothing is in flight any more. If the ring breaks so that this cannot be known, the buffers
-//!    are leaked.
+//! 1. While a read is in flight its buffer is neither moved nor freed: [`RingPool::read`] returns
+//!    only when nothing is in flight any more. If the ring breaks so that this cannot be known, the
+//!    buffers are leaked.
 //! 2. A ring goes back into the pool only with nothing in flight.
 //! 3. A read that came short or failed is left with its span unfinished; the caller reads the rest
 //!    call by call, and meets the real error there.
@@ -98,7 +98,8 @@ impl RingPool {
     }
 }
 
-/// Submits all of `batch` (at most [`RING_ENTRIES`]) and reaps it. After an error, some may be in flight.
+/// Submits all of `batch` (at most [`RING_ENTRIES`]) and reaps it. After an error, some may be in
+/// flight.
 fn read_batch(ring: &mut IoUring, batch: &mut [&mut &mut Span<'_>]) -> io::Result<()> {
     for (index, span) in batch.iter_mut().enumerate() {
         let descriptor = types::Fd(span.file.as_raw_fd());
@@ -109,9 +110,9 @@ fn read_batch(ring: &mut IoUring, batch: &mut [&mut &mut Span<'_>]) -> io::Resul
             .offset(span.offset + span.done as u64)
             .build()
             .user_data(index as u64);
-        // SAFETY: the buffer lives in `span`, which is borrowed until this function returns, and that
-        // is after its completion; on an error the caller leaks it. Its file is borrowed as long. The
-        // batch fits the queue, which is empty between batches.
+        // SAFETY: the buffer lives in `span`, which is borrowed until this function returns, and
+        // that is after its completion; on an error the caller leaks it. Its file is borrowed as
+        // long. The batch fits the queue, which is empty between batches.
         unsafe { ring.submission().push(&entry) }.map_err(io::Error::other)?;
     }
     let mut reaped = 0;

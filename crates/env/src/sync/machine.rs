@@ -14,8 +14,9 @@ thread_local! {
     static CONTENDED: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// From now on, a thread that finds a lock taken calls `run_others` again and again until it is free, instead of
-/// sleeping. `None` gives back the usual behaviour. For simulators; only the calling thread is concerned.
+/// From now on, a thread that finds a lock taken calls `run_others` again and again until it is
+/// free, instead of sleeping. `None` gives back the usual behaviour. For simulators; only the
+/// calling thread is concerned.
 pub fn on_contention(run_others: Option<fn()>) {
     CONTENDED.with(|hook| hook.set(run_others));
 }

@@ -1,15 +1,17 @@
 //! Locks, atomics and swapped pointers that a simulated machine can wait on and a model can watch.
 //!
 //! # Why not `parking_lot` itself
-//! A simulated machine runs all its tasks on one thread. A task that blocks that thread for a lock which another
-//! task holds would stop them both for ever. So a lock that is taken already first asks the thread whether it
-//! knows something better to do ([`on_contention`]): a simulator then runs other tasks, and the lock is tried again.
-//! A free lock costs what it costs in `parking_lot`: one compare-and-swap.
+//! A simulated machine runs all its tasks on one thread. A task that blocks that thread for a lock
+//! which another task holds would stop them both for ever. So a lock that is taken already first
+//! asks the thread whether it knows something better to do ([`on_contention`]): a simulator then
+//! runs other tasks, and the lock is tried again. A free lock costs what it costs in `parking_lot`:
+//! one compare-and-swap.
 //!
 //! # Why atomics, too
-//! With the feature `shuttle` everything here is the model checker's, which decides at every lock, load and store
-//! who goes on. So it runs the engine's own code, not a copy of it (`make models`). Without the feature the
-//! atomics are the standard library's and the pointers `arc-swap`'s, by name: they cost nothing more.
+//! With the feature `shuttle` everything here is the model checker's, which decides at every lock,
+//! load and store who goes on. So it runs the engine's own code, not a copy of it (`make models`).
+//! Without the feature the atomics are the standard library's and the pointers `arc-swap`'s, by
+//! name: they cost nothing more.
 
 #[cfg(not(feature = "shuttle"))]
 mod machine;
@@ -29,8 +31,8 @@ pub use model::{
 
 pub use arc_swap::Guard;
 
-/// Gives a lock back and, where others wait for it, to the first of them: for who takes it again at once, and would
-/// else have it before they are awake.
+/// Gives a lock back and, where others wait for it, to the first of them: for who takes it again at
+/// once, and would else have it before they are awake.
 pub trait UnlockFair {
     /// Gives it back.
     fn unlock_fair(self);

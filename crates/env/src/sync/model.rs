@@ -1,9 +1,9 @@
-//! The same names under the model checker `shuttle`: whatever can be seen by another thread is a place where the
-//! checker may let another thread go on.
+//! The same names under the model checker `shuttle`: whatever can be seen by another thread is a
+//! place where the checker may let another thread go on.
 //!
 //! # What a model does not show
-//! `shuttle` runs one thread at a time and every load sees the last store, whatever the ordering says. Too weak
-//! an ordering is found by Miri, which also returns old values (`make miri`).
+//! `shuttle` runs one thread at a time and every load sees the last store, whatever the ordering
+//! says. Too weak an ordering is found by Miri, which also returns old values (`make miri`).
 
 use arc_swap::{Guard, RefCnt};
 use atomic::{AtomicU64, Ordering};
@@ -103,8 +103,8 @@ pub type ArcSwap<T> = Swap<Arc<T>>;
 /// The same, possibly empty.
 pub type ArcSwapOption<T> = Swap<Option<Arc<T>>>;
 
-/// `arc-swap` itself, behind a place where the checker may let others go on. Its own loads and stores are one
-/// step to the model: that they may overlap is its authors' proof, not ours.
+/// `arc-swap` itself, behind a place where the checker may let others go on. Its own loads and
+/// stores are one step to the model: that they may overlap is its authors' proof, not ours.
 #[derive(Debug)]
 pub struct Swap<P: RefCnt> {
     inner: arc_swap::ArcSwapAny<P>,

@@ -1,5 +1,5 @@
-//! What every environment promises: included by the tests of each crate that has one, which say in `check` what
-//! to hold it against.
+//! What every environment promises: included by the tests of each crate that has one, which say in
+//! `check` what to hold it against.
 
 use std::io;
 use std::path::Path;

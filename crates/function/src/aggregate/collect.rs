@@ -1,5 +1,5 @@
-//! Aggregates that count, gather or choose: count, count_unique, unique, union, group_count, collect, bit_xor, latest_by,
-//! smallest_by, choice_rand.
+//! Aggregates that count, gather or choose: count, count_unique, unique, union, group_count,
+//! collect, bit_xor, latest_by, smallest_by, choice_rand.
 
 use super::{Accumulate, value_bytes};
 use crate::Failure;
@@ -176,8 +176,9 @@ impl Accumulate for BitXor {
     }
 }
 
-/// latest_by, smallest_by of `[data, cost]`: the data at the greatest or smallest cost, in the order of values whatever their kinds.
-/// The first of several at one cost. A cost of null never counts.
+/// latest_by, smallest_by of `[data, cost]`: the data at the greatest or smallest cost, in the
+/// order of values whatever their kinds. The first of several at one cost. A cost of null never
+/// counts.
 pub(super) struct ExtremeBy {
     name: &'static str,
     better: Ordering,

@@ -1,9 +1,11 @@
-//! The meet aggregates: and, or, min, max, union, intersection, choice, min_cost, shortest, bit_and, bit_or.
+//! The meet aggregates: and, or, min, max, union, intersection, choice, min_cost, shortest,
+//! bit_and, bit_or.
 //!
 //! # Invariants
-//! 1. `combine` is true exactly where the present value is another than before. A recursion ends when nothing changes any more, so
-//!    a wrong true runs forever, and a wrong false loses rows.
-//! 2. What `first` makes of a value is what meets of any values look like: a union of one list is already sorted.
+//! 1. `combine` is true exactly where the present value is another than before. A recursion ends
+//!    when nothing changes any more, so a wrong true runs forever, and a wrong false loses rows.
+//! 2. What `first` makes of a value is what meets of any values look like: a union of one list is
+//!    already sorted.
 //! 3. Null is passed over, but by and, or, union, bit_and, bit_or and min_cost, which refuse it.
 
 use super::{Accumulate, value_bytes};
@@ -229,7 +231,8 @@ fn cost(value: &Value) -> Result<&Value, Failure> {
     }
 }
 
-/// By the order of values, in which all of them stand: outside of recursion they are compared by it, too.
+/// By the order of values, in which all of them stand: outside of recursion they are compared by
+/// it, too.
 fn extreme(present: &mut Value, new: &Value, better: Ordering) -> bool {
     let change = match (&present, new) {
         (_, Value::Null) => false,

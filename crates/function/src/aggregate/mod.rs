@@ -1,8 +1,8 @@
 //! Aggregates: many values into one.
 //!
-//! Most are an [`Accumulate`] alone. The meet aggregates (semi-lattices: the order and the repetition of values do not matter) can also
-//! stand inside recursion, where a row's present value meets each new one: [`Aggregate::meet`]. Outside of recursion they
-//! accumulate like the others.
+//! Most are an [`Accumulate`] alone. The meet aggregates (semi-lattices: the order and the
+//! repetition of values do not matter) can also stand inside recursion, where a row's present value
+//! meets each new one: [`Aggregate::meet`]. Outside of recursion they accumulate like the others.
 
 mod collect;
 mod meet;
@@ -16,7 +16,8 @@ pub use own::{OWN, OwnAggregate};
 pub use statistics::mean;
 use std::fmt;
 
-/// Makes an accumulator without values, of the arguments after the variable; fails where they make no sense.
+/// Makes an accumulator without values, of the arguments after the variable; fails where they make
+/// no sense.
 pub type Start = fn(&[Value]) -> Result<Box<dyn Accumulate>, Failure>;
 
 /// An aggregate of the query language.
@@ -49,12 +50,14 @@ pub trait Accumulate: Send {
     /// An estimate of the bytes of memory that it holds.
     fn bytes(&self) -> usize;
 
-    /// Takes random bits before the first value. Only `choice_rand` uses them; without them it chooses the same on every run.
+    /// Takes random bits before the first value. Only `choice_rand` uses them; without them it
+    /// chooses the same on every run.
     fn seed(&mut self, _random: u64) {}
 }
 
 impl Aggregate {
-    /// Meet aggregates: combines a new value into the present one. True where the present one changed.
+    /// Meet aggregates: combines a new value into the present one. True where the present one
+    /// changed.
     ///
     /// # Errors
     /// Where the aggregate is not defined for the value, or is no meet aggregate.

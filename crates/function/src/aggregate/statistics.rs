@@ -1,6 +1,7 @@
 //! sum, mean, product, variance, std_dev: floats, whatever the numbers.
 //!
-//! Integers are added and multiplied exactly, and become a float once, at the end: the sum of `2^53`, `1` and `-2^53` is 1.
+//! Integers are added and multiplied exactly, and become a float once, at the end: the sum of
+//! `2^53`, `1` and `-2^53` is 1.
 
 use super::Accumulate;
 use crate::Failure;

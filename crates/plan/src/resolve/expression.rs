@@ -1,4 +1,5 @@
-//! Expressions with names resolved: functions found, numbers of arguments checked, variables and parameters by number.
+//! Expressions with names resolved: functions found, numbers of arguments checked, variables and
+//! parameters by number.
 
 use super::{count_text, error};
 use crate::ir::{Expr, Var};
@@ -18,7 +19,8 @@ pub fn resolve_expression(
     })
 }
 
-/// An expression over named columns, such as an algorithm's condition: the variable's number is its column's.
+/// An expression over named columns, such as an algorithm's condition: the variable's number is its
+/// column's.
 ///
 /// # Errors
 /// Unknown functions and columns, wrong numbers of arguments.

@@ -1,14 +1,15 @@
 //! Rules whose heads tell in which order rows came: those with `collect`.
 //!
 //! # Which order that is
-//! That of nested loops over the atoms of the body as they are written, each relation read in the order of its columns.
-//! CozoDB joins so. Here the order of joins follows from sizes, and a derived relation has the order in which its rows
-//! were found.
+//! That of nested loops over the atoms of the body as they are written, each relation read in the
+//! order of its columns. CozoDB joins so. Here the order of joins follows from sizes, and a derived
+//! relation has the order in which its rows were found.
 //!
 //! # How a rule gets it
-//! The rows of the body become a derived relation of their own first, whose columns are those of the atoms in the order
-//! in which they are written, and the rule reads that one in the order of its columns. A body of one atom needs none: it
-//! is read in order as it is. Nor has a body one in which `in` binds a variable: the places in a list are no column.
+//! The rows of the body become a derived relation of their own first, whose columns are those of
+//! the atoms in the order in which they are written, and the rule reads that one in the order of
+//! its columns. A body of one atom needs none: it is read in order as it is. Nor has a body one in
+//! which `in` binds a variable: the places in a list are no column.
 
 use super::{Resolver, Scope};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
@@ -46,7 +47,8 @@ impl Resolver<'_> {
                 Atom::Stored { name, index, .. } => {
                     let stored = self.stored(name, index.as_ref())?;
                     let info = &self.infos[stored];
-                    // Rows may come by an index, in the order of the numbers of texts, or as a script put them.
+                    // Rows may come by an index, in the order of the numbers of texts, or as a
+                    // script put them.
                     let is_in_order = info.paths.len() <= 1
                         && info.spelled.is_none()
                         && !name.text.starts_with('_');
@@ -67,7 +69,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The rule that reads the rows of a body in order, which another rule finds. `scope` knows the order.
+    /// The rule that reads the rows of a body in order, which another rule finds. `scope` knows the
+    /// order.
     pub(super) fn over_rows(
         &mut self,
         predicate: usize,
@@ -120,7 +123,8 @@ fn variables_of(atom: &Atom) -> impl Iterator<Item = &str> {
 }
 
 impl Scope {
-    /// Takes down an atom's columns, where the order of rows is asked for: those that nothing reads, too.
+    /// Takes down an atom's columns, where the order of rows is asked for: those that nothing
+    /// reads, too.
     pub(super) fn note_row(&mut self, args: &mut [Option<Var>]) {
         if self.rows.is_none() {
             return;

@@ -1,11 +1,13 @@
 //! Relations whose columns hold numbers that stand for texts: graphs with text for vertices.
 //!
 //! # What becomes of an atom
-//! `*g[a, b]` becomes `*g[i, j], *g:names[i, a], *g:names[j, b]`. A variable has one number in a rule, so that atoms which share it are joined by
-//! numbers; and a text that nothing else asks for is not looked up, for every number has one.
+//! `*g[a, b]` becomes `*g[i, j], *g:names[i, a], *g:names[j, b]`. A variable has one number in a
+//! rule, so that atoms which share it are joined by numbers; and a text that nothing else asks for
+//! is not looked up, for every number has one.
 //!
-//! A negated atom whose texts all have numbers asks for these. Another one, and the input of an algorithm, reads a rule of spelled rows: a
-//! text that no number stands for is in no row, and that is what makes the negation true.
+//! A negated atom whose texts all have numbers asks for these. Another one, and the input of an
+//! algorithm, reads a rule of spelled rows: a text that no number stands for is in no row, and that
+//! is what makes the negation true.
 
 use super::{Resolver, Scope, distinct_places};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
@@ -92,7 +94,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The predicate of the rows of the atom's relation with texts in the place of numbers, whatever its arguments.
+    /// The predicate of the rows of the atom's relation with texts in the place of numbers,
+    /// whatever its arguments.
     pub(super) fn spelled_rows(&mut self, atom: &SpelledAtom) -> usize {
         // No rule of a script has such a name.
         let name = format!("*{}", self.program.stored[atom.stored].name);

@@ -44,7 +44,8 @@ impl Scripts {
 
 impl Drop for Scripts {
     fn drop(&mut self) {
-        // Of a transaction that nobody ended: it cannot be committed any more. A parent's goes on, whatever its children drop.
+        // Of a transaction that nobody ended: it cannot be committed any more. A parent's goes on,
+        // whatever its children drop.
         if self.owner.is_here() {
             self.engine.forget(&self.take());
         }
@@ -61,7 +62,8 @@ impl Tx {
     /// As [`Database::transaction`].
     pub(super) fn begin(database: &Database, isolation: Isolation) -> Self {
         // A failed write poisons the store, and the transaction's commit says so.
-        // All of them ask for the process themselves: in another one nothing is held, and every call of the transaction fails.
+        // All of them ask for the process themselves: in another one nothing is held, and every
+        // call of the transaction fails.
         let parts = database.parts.anywhere();
         let unwritten = parts.waiting.write_each();
         let carried = Arc::new(Mutex::new(parts.engine.carried()));
@@ -106,7 +108,8 @@ impl Tx {
         self.scripts.engine.names_in(&carried).cloned()
     }
 
-    /// What the database calls what has this name in the transaction, where scripts of it gave names.
+    /// What the database calls what has this name in the transaction, where scripts of it gave
+    /// names.
     fn stored<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
         self.database.check_open()?;
         let stored = self.scripts.carried.lock().names().stored(name);
@@ -140,7 +143,8 @@ impl Tx {
         Ok(self.database.require_counters(&self.stored(name)?)?.in_transaction(&self.shared))
     }
 
-    /// Combined values seen through the transaction. Somebody must have opened them by [`Database::combined`].
+    /// Combined values seen through the transaction. Somebody must have opened them by
+    /// [`Database::combined`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where nobody has. The function's, where it refused to combine increments that were

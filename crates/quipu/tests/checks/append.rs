@@ -1,12 +1,15 @@
-//! Random transactions that append to lists and read them, and what an independent checker says of the history.
+//! Random transactions that append to lists and read them, and what an independent checker says of
+//! the history.
 //!
 //! # Why lists
-//! Whoever reads a list sees the order of all appends before, so who overwrote, read or missed whom follows from the
-//! reads alone. The checker (the crate `adya`, a checker after Elle) knows nothing of the engine: it gets what the
-//! clients asked and saw, builds the graph of dependencies, and looks for the cycles that a level forbids.
+//! Whoever reads a list sees the order of all appends before, so who overwrote, read or missed whom
+//! follows from the reads alone. The checker (the crate `adya`, a checker after Elle) knows nothing
+//! of the engine: it gets what the clients asked and saw, builds the graph of dependencies, and
+//! looks for the cycles that a level forbids.
 //!
 //! # How a list is kept
-//! As out-edges of a vertex: `(list, position) => element`. Two that append to one list write one row.
+//! As out-edges of a vertex: `(list, position) => element`. Two that append to one list write one
+//! row.
 
 use super::{commit, meet, set, table};
 use adya::history::{Interner, Mop, Op, OpType, ReadValue, Scalar};
@@ -47,7 +50,8 @@ pub(crate) struct Plan {
     pub(crate) stirred: bool,
 }
 
-/// Lists in use at a time; after some transactions a thread goes on to the next ones, so lists stay short.
+/// Lists in use at a time; after some transactions a thread goes on to the next ones, so lists stay
+/// short.
 const LISTS: u64 = 4;
 const TRANSACTIONS_A_LIST: u64 = 40;
 
@@ -56,7 +60,8 @@ pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
-    /// Appends that were acknowledged but are not in the lists at the end, or are there twice or unasked.
+    /// Appends that were acknowledged but are not in the lists at the end, or are there twice or
+    /// unasked.
     pub(crate) wrong_at_the_end: Vec<String>,
     history: History,
 }
@@ -77,8 +82,8 @@ enum Step {
     Read(u64),
 }
 
-/// The history as it grows. The order of entries is the order of real time: an invocation is noted before the
-/// transaction begins, a completion after it has ended.
+/// The history as it grows. The order of entries is the order of real time: an invocation is noted
+/// before the transaction begins, a completion after it has ended.
 #[derive(Default)]
 struct Log {
     ops: Vec<Op>,
@@ -231,7 +236,8 @@ fn compare(history: &History) -> Vec<String> {
 }
 
 impl Run {
-    /// Asks the checker whether the history satisfies a model of consistency. It gives up after `timeout`.
+    /// Asks the checker whether the history satisfies a model of consistency. It gives up after
+    /// `timeout`.
     pub(crate) fn check(&self, model: &'static str, timeout: Duration) -> Verdict {
         let options = Opts { models: vec![model.to_owned()], timeout, ..Opts::default() };
         let report = adya::check(&self.history, Workload::ListAppend, &options);

@@ -1,8 +1,9 @@
 //! The schedules of Hermitage (Martin Kleppmann's collection of isolation anomalies) on a graph.
 //!
 //! # How a table becomes a graph
-//! Hermitage's `test(id, value)` with rows `1 => 10, 2 => 20` is the out-edges of vertex 0: `(0, id) => value`.
-//! A predicate over values reads the whole range and filters, as a query without an index does.
+//! Hermitage's `test(id, value)` with rows `1 => 10, 2 => 20` is the out-edges of vertex 0: `(0,
+//! id) => value`. A predicate over values reads the whole range and filters, as a query without an
+//! index does.
 //!
 //! # What waits
 //! Nothing: where another database blocks a statement, here the later commit conflicts.
@@ -331,8 +332,9 @@ pub(crate) fn g2_two_anti_dependency_edges(lab: &Lab) -> Seen {
     seen(all && rows == [(1, 10), (2, 25)], all)
 }
 
-/// Fekete, O'Neil and O'Neil's: a withdrawal and a deposit would be serializable, but a transaction that only
-/// reads sees the deposit without the withdrawal that must come before it (it was charged for an overdraft).
+/// Fekete, O'Neil and O'Neil's: a withdrawal and a deposit would be serializable, but a transaction
+/// that only reads sees the deposit without the withdrawal that must come before it (it was charged
+/// for an overdraft).
 pub(crate) fn read_only_transaction_anomaly(lab: &Lab) -> Seen {
     let start = lab.begin();
     start.set(1, 0);
@@ -352,7 +354,8 @@ pub(crate) fn read_only_transaction_anomaly(lab: &Lab) -> Seen {
     seen(all && rows == [(1, 0), (2, 20)] && lab.rows() == [(1, -11), (2, 20)], all)
 }
 
-/// No anomaly at all: two writers of different rows that read what they write, and a reader of both.
+/// No anomaly at all: two writers of different rows that read what they write, and a reader of
+/// both.
 pub(crate) fn disjoint_work(lab: &Lab) -> Seen {
     let (t1, t2, t3) = (lab.begin(), lab.begin(), lab.begin());
     let (one, two) = (t1.get(1), t2.get(2));

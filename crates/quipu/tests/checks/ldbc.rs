@@ -1,17 +1,18 @@
-//! The ACID tests of the Linked Data Benchmark Council's social network benchmark, with real threads.
+//! The ACID tests of the Linked Data Benchmark Council's social network benchmark, with real
+//! threads.
 //!
 //! # How persons become edges
-//! A property of a person is an edge of the graph `person`: `(person, field) => value`. A list (e-mails, a version
-//! history) is the out-edges of a vertex of `list`: `(list, position) => element`; who appends reads the length and
-//! writes behind it. `knows` and `likes` are graphs of their own, so most transactions span several graphs, and each
-//! of them two keyspaces.
+//! A property of a person is an edge of the graph `person`: `(person, field) => value`. A list
+//! (e-mails, a version history) is the out-edges of a vertex of `list`: `(list, position) =>
+//! element`; who appends reads the length and writes behind it. `knows` and `likes` are graphs of
+//! their own, so most transactions span several graphs, and each of them two keyspaces.
 //!
 //! # Where the original sleeps
 //! Here a client yields: the other seven get the processor in the middle of its transaction.
 //!
 //! # Who reads and who writes
-//! All clients begin at once and change roles with each round, so however unevenly a machine runs its threads, no
-//! reader is through before the first writer has written.
+//! All clients begin at once and change roles with each round, so however unevenly a machine runs
+//! its threads, no reader is through before the first writer has written.
 
 use super::append::Random;
 use super::{commit, int, meet, set, table};
@@ -113,7 +114,8 @@ impl Bench {
         Client { bench: self, tx, person, list, knows, likes }
     }
 
-    /// Runs `client(number, round)` from all clients at once, with flushes and compactions beside them.
+    /// Runs `client(number, round)` from all clients at once, with flushes and compactions beside
+    /// them.
     fn run(&self, rounds: u64, client: impl Fn(u64, u64) + Sync) {
         let left = AtomicU64::new(CLIENTS);
         let missing = AtomicU64::new(CLIENTS);
@@ -382,7 +384,8 @@ pub(crate) fn pmp(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// Writers raise the versions of all four persons of a circle; `judge` gets what readers read twice.
+/// Writers raise the versions of all four persons of a circle; `judge` gets what readers read
+/// twice.
 fn circle(bench: &Bench, rounds: u64, judge: impl Fn([i64; 4], [i64; 4]) -> bool + Sync) -> Report {
     for person in [1, 2, 3, 4] {
         set(&bench.person, person, VERSION, 0);

@@ -1,5 +1,5 @@
-//! The checks of isolation, apart from what is asserted of them: the sound engine must pass each, and an engine
-//! with a switch of `base::sabotage` on must not (`tests/sabotage.rs`).
+//! The checks of isolation, apart from what is asserted of them: the sound engine must pass each,
+//! and an engine with a switch of `base::sabotage` on must not (`tests/sabotage.rs`).
 // Each test binary uses a part of it; threads and files are the tests' own.
 #![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -12,8 +12,9 @@ use quipu::{Database, ErrorKind, Graph, GraphOptions, Tx, Weight, WeightType};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a check with threads is repeated before it is taken to be blind. Most need one run of some milliseconds;
-/// how soon threads meet is the machine's affair, so the bound is far off and counts no runs.
+/// How long a check with threads is repeated before it is taken to be blind. Most need one run of
+/// some milliseconds; how soon threads meet is the machine's affair, so the bound is far off and
+/// counts no runs.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Numbers of runs to try, until patience ends: at least one.

@@ -1,5 +1,5 @@
-//! The smallest checks of what is kept: enough to notice a broken engine, not the proof of a sound one, which is
-//! the simulator's work.
+//! The smallest checks of what is kept: enough to notice a broken engine, not the proof of a sound
+//! one, which is the simulator's work.
 
 use super::{int, set, table};
 use quipu::{Database, Durability, ErrorKind, Options};

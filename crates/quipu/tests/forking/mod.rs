@@ -9,7 +9,8 @@ use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A child that has said nothing for so long hangs. Nothing waits for it to pass but a test that fails.
+/// A child that has said nothing for so long hangs. Nothing waits for it to pass but a test that
+/// fails.
 const SILENCE_MS: i32 = 60_000;
 
 /// One test at a time: what a child inherits is then this test's alone.

@@ -70,8 +70,8 @@ impl Blobs {
         Ok(check)
     }
 
-    /// Deletes the rows whose chunks are not all there, and the chunks that belong to no row: for a database that
-    /// a repair has made, which nobody else uses.
+    /// Deletes the rows whose chunks are not all there, and the chunks that belong to no row: for a
+    /// database that a repair has made, which nobody else uses.
     ///
     /// # Errors
     /// Corruption of what is left, and failed writes.

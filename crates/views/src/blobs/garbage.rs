@@ -1,8 +1,9 @@
 //! Chunks that belong to no row.
 //!
-//! They come about in three ways: a value written in pieces was not finished, because the process ended; or a short
-//! value, or a load, replaced a long one in the instant in which the long one was the first of its blobs, and did not look.
-//! And a [`Blobs::clear`] beside others who write without a pause leaves them for a moment.
+//! They come about in three ways: a value written in pieces was not finished, because the process
+//! ended; or a short value, or a load, replaced a long one in the instant in which the long one was
+//! the first of its blobs, and did not look. And a [`Blobs::clear`] beside others who write without
+//! a pause leaves them for a moment.
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{empty_batch, large_ids};
@@ -23,7 +24,8 @@ const ROWS_A_STEP: usize = 16 << 10;
 /// Ranges deleted by one commit.
 const RUNS_A_COMMIT: usize = 4096;
 
-/// Whether one range goes over neighbours with nothing between them, also over what others may write there meanwhile.
+/// Whether one range goes over neighbours with nothing between them, also over what others may
+/// write there meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
     Joined,
@@ -38,8 +40,8 @@ struct Garbage {
     runs: Vec<(u64, u64)>,
 }
 
-/// Removes what values left that were written in pieces when the process ended. For a database that was just
-/// opened for writing: nobody writes such a value yet.
+/// Removes what values left that were written in pieces when the process ended. For a database that
+/// was just opened for writing: nobody writes such a value yet.
 ///
 /// # Errors
 /// Corruption, and failed writes.
@@ -76,13 +78,15 @@ impl Blobs {
         Ok(notes.key_words(1).to_vec())
     }
 
-    /// Removes chunks that belong to no row; how many values they were of. Reads the rows' ids, not their values.
+    /// Removes chunks that belong to no row; how many values they were of. Reads the rows' ids, not
+    /// their values.
     ///
     /// # Errors
     /// Corruption, and failed writes.
     pub fn collect_garbage(&self) -> Result<u64> {
         if let Source::Store(store) = &self.source {
-            // Whole runs of ids, checked at the commit: a clear of millions of values leaves a few ranges, not millions.
+            // Whole runs of ids, checked at the commit: a clear of millions of values leaves a few
+            // ranges, not millions.
             let transaction = SharedTransaction::begin(&**store, Isolation::Snapshot);
             let inside = self.in_transaction(&transaction);
             let count = inside.delete_garbage(&inside.garbage(Runs::Joined)?)?;
@@ -98,7 +102,8 @@ impl Blobs {
 
     /// What belongs to no row at one moment.
     fn garbage(&self, runs: Runs) -> Result<Garbage> {
-        // At one moment every id has its row or its note: whoever writes chunks writes one of them along or before.
+        // At one moment every id has its row or its note: whoever writes chunks writes one of them
+        // along or before.
         let mut live: HashSet<u64, RandomState> = self.noted()?.into_iter().collect();
         live.insert(NOTES);
         let mut garbage = Garbage::default();
@@ -127,7 +132,8 @@ impl Blobs {
         Ok(garbage)
     }
 
-    /// Ids are never used again, so where it is more than a commit may hold some of it may go before the rest.
+    /// Ids are never used again, so where it is more than a commit may hold some of it may go
+    /// before the rest.
     fn delete_garbage(&self, garbage: &Garbage) -> Result<u64> {
         let range = |&(first, last): &(u64, u64)| KeyRange {
             lower: Key::words(&[first]),

@@ -160,7 +160,8 @@ impl Blobs {
     /// Whether there may be any chunk.
     pub(super) fn may_hold_large(&self) -> Result<bool> {
         let all = KeyRange::all_words();
-        // Not the estimate's rows: from them each delete takes off what it may hide, and it may hide nothing.
+        // Not the estimate's rows: from them each delete takes off what it may hide, and it may
+        // hide nothing.
         Ok(self.source.read(|read| read.estimate(self.core.large, &all))?.bytes > 0)
     }
 }

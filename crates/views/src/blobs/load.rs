@@ -41,14 +41,17 @@ impl BlobRows {
 }
 
 impl Blobs {
-    /// Writes many blobs in ascending order of their keys as tables, past the log and the memtables, and makes all of them
-    /// visible at once: about as many bytes are written as they take. They replace what their keys had. `next` appends rows to what it
-    /// is given, and answers false after the last; it is called from this thread or another. Durable when this returns, whatever
-    /// the durability. One call costs a few syncs and writes the memtables out, so it is for megabytes and more.
+    /// Writes many blobs in ascending order of their keys as tables, past the log and the
+    /// memtables, and makes all of them visible at once: about as many bytes are written as they
+    /// take. They replace what their keys had. `next` appends rows to what it is given, and answers
+    /// false after the last; it is called from this thread or another. Durable when this returns,
+    /// whatever the durability. One call costs a few syncs and writes the memtables out, so it is
+    /// for megabytes and more.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: keys that do not ascend; a value of [`LARGE_BYTES_MIN`] bytes or more, or a key that has one (those
-    /// are for [`Blobs::put_many`]); inside a transaction or at a snapshot. Whatever `next` fails with. Nothing is written then.
+    /// are for [`Blobs::put_many`]); inside a transaction or at a snapshot. Whatever `next` fails
+    /// with. Nothing is written then.
     pub fn load<F>(&self, next: F) -> Result<BulkWritten>
     where
         F: FnMut(&mut BlobRows) -> Result<bool> + Send + 'static,

@@ -1,9 +1,10 @@
 //! About how much a range of blobs holds.
 //!
 //! # Why long values are measured by their rows
-//! What a range of keys has of rows is known without reading them. Chunks lie under ids, which say nothing of keys; but a row knows how long
-//! its value is. Of all blobs together what the chunks take is known; of a range the first rows and the last are looked at,
-//! and stand for those between them.
+//! What a range of keys has of rows is known without reading them. Chunks lie under ids, which say
+//! nothing of keys; but a row knows how long its value is. Of all blobs together what the chunks
+//! take is known; of a range the first rows and the last are looked at, and stand for those between
+//! them.
 
 use super::rows::{empty_batch, large_bytes};
 use super::{Blobs, LARGE};
@@ -24,8 +25,9 @@ pub struct Measure {
 }
 
 impl Blobs {
-    /// About how many there are and what they take, from `from` on and below `to`, without reading them; `None` is no bound. Where there
-    /// is a bound, long values count by their lengths, as some thousand rows at both ends tell it: exactly only where there are not more. A
+    /// About how many there are and what they take, from `from` on and below `to`, without reading
+    /// them; `None` is no bound. Where there is a bound, long values count by their lengths, as
+    /// some thousand rows at both ends tell it: exactly only where there are not more. A
     /// serializable transaction is checked for those rows.
     pub fn measure(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<Measure> {
         let is_all = from.is_none() && to.is_none();

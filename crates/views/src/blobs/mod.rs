@@ -3,16 +3,18 @@
 //! # Why long values lie in a keyspace of their own
 //! What shares tables with short values is rewritten with them at every compaction. So a value of
 //! [`LARGE_BYTES_MIN`] bytes or more is cut into chunks under an id in `NAME:large {id, chunk => bytes}`, and its row
-//! holds the id. Ids ascend with time, so tables of chunks follow one another and are not merged again; and since both are
-//! ordinary rows, a snapshot, a backup, a check and a recovery treat them as they treat all rows. The decision, and what
-//! it costs: `docs/decisions/0011-blobs.md`.
+//! holds the id. Ids ascend with time, so tables of chunks follow one another and are not merged
+//! again; and since both are ordinary rows, a snapshot, a backup, a check and a recovery treat them
+//! as they treat all rows. The decision, and what it costs: `docs/decisions/0011-blobs.md`.
 //!
 //! # Invariants
 //! 1. A row has a value, or the id of its chunks and their length; not both, and not neither.
-//! 2. Chunks of an id are numbered from 0, all but the last have [`CHUNK_BYTES`] bytes, and never change.
+//! 2. Chunks of an id are numbered from 0, all but the last have [`CHUNK_BYTES`] bytes, and never
+//!    change.
 //! 3. An id belongs to one row at most, is never used again, and is never 0.
-//! 4. Chunks are written in the commit of their row, or before it under a note `{0, id}` that this commit removes. What a crash
-//!    leaves under such a note is removed by the next opening; nobody but its writer takes chunks away that have a note.
+//! 4. Chunks are written in the commit of their row, or before it under a note `{0, id}` that this
+//!    commit removes. What a crash leaves under such a note is removed by the next opening; nobody
+//!    but its writer takes chunks away that have a note.
 
 mod check;
 mod garbage;
@@ -73,8 +75,9 @@ impl Default for Sizes {
 /// Byte strings by key. Cheap to clone; threads may share it.
 ///
 /// # Errors
-/// Every call: [`ErrorKind::Corruption`] and failures of the machine; [`ErrorKind::InvalidInput`] where a key is not of
-/// the blobs' type, after they were dropped, or after their transaction has ended.
+/// Every call: [`ErrorKind::Corruption`] and failures of the machine; [`ErrorKind::InvalidInput`]
+/// where a key is not of the blobs' type, after they were dropped, or after their transaction has
+/// ended.
 #[derive(Clone)]
 pub struct Blobs {
     core: Arc<Core>,
@@ -151,8 +154,8 @@ impl Blobs {
         Ok(Some(Self { core, source: Source::Store(store) }))
     }
 
-    /// The same blobs with other sizes, for tests in which the usual ones would take too much: whatever is written and read of them
-    /// must be so with the same sizes, always.
+    /// The same blobs with other sizes, for tests in which the usual ones would take too much:
+    /// whatever is written and read of them must be so with the same sizes, always.
     #[doc(hidden)]
     #[must_use]
     pub fn with_sizes(&self, large_bytes_min: usize, chunk_bytes: usize) -> Self {

@@ -19,7 +19,8 @@ thread_local! {
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 impl Blobs {
-    /// Calls `f` with the value of a key, `None` where there is none, without copying it more often than needed.
+    /// Calls `f` with the value of a key, `None` where there is none, without copying it more often
+    /// than needed.
     pub fn with_value<'k, R>(
         &self,
         key: impl Into<KeyOf<'k>>,
@@ -86,7 +87,8 @@ impl Blobs {
         })
     }
 
-    /// Replaces `present` by whether each key has a value, and `values` by the values, empty where there is none.
+    /// Replaces `present` by whether each key has a value, and `values` by the values, empty where
+    /// there is none.
     pub fn get_many(
         &self,
         keys: KeyList<'_>,
@@ -129,7 +131,8 @@ impl Blobs {
         })
     }
 
-    /// Replaces `out` by up to `count` blobs in key order: from the key `start` on, or from the first.
+    /// Replaces `out` by up to `count` blobs in key order: from the key `start` on, or from the
+    /// first.
     pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize, out: &mut BlobRows) -> Result<()> {
         let range = range_of(self.core.def.key, start, None)?;
         self.fill(out, |read, batch| {
@@ -150,8 +153,8 @@ impl Blobs {
         })
     }
 
-    /// Replaces `out` by `count` blobs drawn uniformly, with replacement; none only where there are none. One
-    /// seed draws the same of the same tables.
+    /// Replaces `out` by `count` blobs drawn uniformly, with replacement; none only where there are
+    /// none. One seed draws the same of the same tables.
     pub fn sample(&self, count: usize, seed: u64, out: &mut BlobRows) -> Result<()> {
         let mut state = seed;
         let mut random = move || {
@@ -176,7 +179,8 @@ impl Blobs {
         Ok(BlobScan { scan, blobs: held, ahead, at: 0 })
     }
 
-    /// A stream of the keys from `from` on and below `to`, as of now, which reads no values; `None` is no bound.
+    /// A stream of the keys from `from` on and below `to`, as of now, which reads no values; `None`
+    /// is no bound.
     pub fn keys(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<KeyScan> {
         let range = range_of(self.core.def.key, from, to)?;
         let scan = self.source.read(|read| read.scan(self.core.rows, range, Projection::KEYS))?;
@@ -246,15 +250,17 @@ impl Blobs {
 /// Bytes of values after which a batch of a stream ends.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Rows read at once. They may be [`BATCH_BYTES`] more than wanted, for each is shorter than [`LARGE_BYTES_MIN`].
+/// Rows read at once. They may be [`BATCH_BYTES`] more than wanted, for each is shorter than
+/// [`LARGE_BYTES_MIN`].
 const ROWS_A_STEP: usize = BATCH_BYTES / LARGE_BYTES_MIN;
 const _: () = assert!(ROWS_A_STEP == 256, "what a step may have too much is a batch");
 
 /// A stream of blobs in key order, as of the moment it began.
 ///
 /// # Why rows wait
-/// A thousand rows of long values are a few kilobytes, and what they stand for is gigabytes. So rows are read ahead, and their values
-/// when they are handed out: as many as a batch's bytes allow.
+/// A thousand rows of long values are a few kilobytes, and what they stand for is gigabytes. So
+/// rows are read ahead, and their values when they are handed out: as many as a batch's bytes
+/// allow.
 pub struct BlobScan {
     scan: Box<dyn Scan>,
     blobs: Blobs,
@@ -264,8 +270,9 @@ pub struct BlobScan {
 }
 
 impl BlobScan {
-    /// Replaces `out` by up to `count` blobs, fewer where their values take more than about 4 MiB; one at least, however long. False when
-    /// there are no more. In a transaction, long values are as the transaction's own writes have left them by now.
+    /// Replaces `out` by up to `count` blobs, fewer where their values take more than about 4 MiB;
+    /// one at least, however long. False when there are no more. In a transaction, long values are
+    /// as the transaction's own writes have left them by now.
     pub fn next_rows(&mut self, count: usize, out: &mut BlobRows) -> Result<bool> {
         out.reset(self.blobs.core.def.key);
         while out.batch.rows == 0 && count > 0 {
@@ -290,8 +297,9 @@ impl BlobScan {
             if !self.scan.next_batch(step.min(count - out.rows), out)? {
                 break;
             }
-            // Where the first are so short that all that are wanted would fit, the rest is read at once: each stop costs. Where
-            // longer ones follow, that batch has more, with 4096 rows 64 MiB at most.
+            // Where the first are so short that all that are wanted would fit, the rest is read at
+            // once: each stop costs. Where longer ones follow, that batch has more, with 4096 rows
+            // 64 MiB at most.
             let is_short = bytes_of(out) / out.rows < BATCH_BYTES / count;
             step = if is_short { count } else { ROWS_A_STEP };
         }

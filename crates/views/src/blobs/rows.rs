@@ -4,7 +4,8 @@ use crate::keys::{KeyColumn, KeyType, column_of, empty_keys};
 use base::{Batch, BytesColumn, Column, Keys, WordColumn};
 use store::Result;
 
-/// Some blobs in the order they were asked for. Reused by the caller, so that a read allocates nothing.
+/// Some blobs in the order they were asked for. Reused by the caller, so that a read allocates
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct BlobRows {
     pub(super) key: KeyType,
@@ -145,7 +146,8 @@ pub(super) fn large_bytes(batch: &Batch, rows: usize) -> u64 {
     }
 }
 
-/// Appends a row without its key: a value, or id and length of its chunks; a deleted one has neither.
+/// Appends a row without its key: a value, or id and length of its chunks; a deleted one has
+/// neither.
 pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option<(u64, u64)>) {
     match batch.values.as_mut_slice() {
         [Column::Bytes(values), Column::Words(ids), Column::Words(lengths)] => {

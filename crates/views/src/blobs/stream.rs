@@ -1,8 +1,9 @@
 //! Long values that are written and read in pieces, so that none is in memory whole.
 //!
 //! # Why chunks are not synced
-//! Nobody looks for a chunk before its row is there, and the sync that makes the row's commit durable makes all commits before it so: a
-//! value of a gibibyte is 4096 chunks, and one sync. What a power cut takes of them belongs to a value that was never there, and its note says so.
+//! Nobody looks for a chunk before its row is there, and the sync that makes the row's commit
+//! durable makes all commits before it so: a value of a gibibyte is 4096 chunks, and one sync. What
+//! a power cut takes of them belongs to a value that was never there, and its note says so.
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held};
@@ -18,8 +19,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use store::{Error, ErrorKind, Result, WriteBatch};
 
 impl Blobs {
-    /// Begins to write a value in pieces. It is there once [`BlobWriter::finish`] has returned; a writer that is
-    /// dropped before leaves the key as it was.
+    /// Begins to write a value in pieces. It is there once [`BlobWriter::finish`] has returned; a
+    /// writer that is dropped before leaves the key as it was.
     ///
     /// # Errors
     /// [`ErrorKind::ReadOnly`] at a snapshot.
@@ -45,8 +46,9 @@ impl Blobs {
         })
     }
 
-    /// A value to be read in pieces, as of now; `None` where the key has none. In a transaction that changes the key meanwhile, a long
-    /// value can be read no further: [`BlobReader::take_bytes`] says so.
+    /// A value to be read in pieces, as of now; `None` where the key has none. In a transaction
+    /// that changes the key meanwhile, a long value can be read no further:
+    /// [`BlobReader::take_bytes`] says so.
     pub fn reader<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<BlobReader>> {
         let blobs = self.held();
         let mut row = empty_batch(self.core.def.key);
@@ -266,7 +268,8 @@ impl BlobReader {
         Ok(&self.piece[(self.at - self.piece_at) as usize..])
     }
 
-    /// Why a chunk under `id` is not there. A moment keeps what it sees, but no transaction keeps what its own writes replace.
+    /// Why a chunk under `id` is not there. A moment keeps what it sees, but no transaction keeps
+    /// what its own writes replace.
     fn missing_chunk(&self, id: u64) -> Error {
         let Blobs { core, source } = &self.blobs;
         if !matches!(source, Source::Transaction(_)) {

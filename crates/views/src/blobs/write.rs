@@ -1,8 +1,9 @@
 //! Changing blobs.
 //!
 //! # Why two ways
-//! Where no value is long, a write needs to know nothing of what it replaces: it is one row, and the newest wins. Where
-//! a long value may be replaced its chunks go with it, so the row is read first, in a transaction.
+//! Where no value is long, a write needs to know nothing of what it replaces: it is one row, and
+//! the newest wins. Where a long value may be replaced its chunks go with it, so the row is read
+//! first, in a transaction.
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{append_values, empty_batch, large_ids, push_key, push_values};
@@ -23,15 +24,16 @@ thread_local! {
     static WRITES: Cell<Option<Box<WriteBatch>>> = const { Cell::new(None) };
 }
 
-/// Of a value as long as this nothing is copied but a piece at a time; a shorter one is one commit, if a commit can hold it.
+/// Of a value as long as this nothing is copied but a piece at a time; a shorter one is one commit,
+/// if a commit can hold it.
 const PIECES_BYTES_MIN: usize = 64 << 20;
 
 /// Bytes of values that a kept batch may hold on to.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
 impl Blobs {
-    /// Gives a key a value. One that a commit cannot hold is written in pieces, as [`Blobs::writer`] does it; it is there
-    /// at once all the same.
+    /// Gives a key a value. One that a commit cannot hold is written in pieces, as
+    /// [`Blobs::writer`] does it; it is there at once all the same.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for a value past [`VALUE_BYTES_MAX`], or, inside a transaction, past its memory.
@@ -73,7 +75,8 @@ impl Blobs {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`]: columns of different lengths, or a value that is null. [`ErrorKind::Limit`]: a
-    /// value past [`VALUE_BYTES_MAX`], or more in all than a transaction may hold: a quarter of the memory limit.
+    /// value past [`VALUE_BYTES_MAX`], or more in all than a transaction may hold: a quarter of the
+    /// memory limit.
     pub fn put_many(&self, keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
         check_values(keys, values)?;
         let longest = values.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
@@ -98,13 +101,14 @@ impl Blobs {
         Ok(deleted.first() == Some(&true))
     }
 
-    /// Deletes the values of keys at once; `deleted` is replaced by whether each was there. Of a key named twice
-    /// the second flag is false.
+    /// Deletes the values of keys at once; `deleted` is replaced by whether each was there. Of a
+    /// key named twice the second flag is false.
     pub fn delete_many(&self, keys: KeyList<'_>, deleted: &mut Vec<bool>) -> Result<()> {
         self.delete_keys(&keys_of(self.core.def.key, keys)?, deleted)
     }
 
-    /// Deletes a key's value if there is one, without a look at what is there: [`Blobs::delete`] without its answer.
+    /// Deletes a key's value if there is one, without a look at what is there: [`Blobs::delete`]
+    /// without its answer.
     pub fn discard<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<()> {
         let key = key.into();
         if self.may_hold_large()? {
@@ -118,7 +122,8 @@ impl Blobs {
         })
     }
 
-    /// Deletes the values of keys, where they have some, at once and without a look at what is there.
+    /// Deletes the values of keys, where they have some, at once and without a look at what is
+    /// there.
     pub fn discard_many(&self, keys: KeyList<'_>) -> Result<()> {
         if self.may_hold_large()? {
             return self.delete_many(keys, &mut Vec::new());
@@ -128,7 +133,8 @@ impl Blobs {
         self.source.apply(&WriteBatch { tables: vec![table] })
     }
 
-    /// Deletes all values at once. One that is being written in pieces is not among them: once it is finished, it is there.
+    /// Deletes all values at once. One that is being written in pieces is not among them: once it
+    /// is finished, it is there.
     pub fn clear(&self) -> Result<()> {
         let alone = self.source.store().is_some();
         if alone && !self.holds_large()? {
@@ -140,7 +146,8 @@ impl Blobs {
             };
         }
         match self.in_own_transaction(Self::clear_checked) {
-            // Others write without a pause: the rows go, whatever is written; then the chunks that lost theirs.
+            // Others write without a pause: the rows go, whatever is written; then the chunks that
+            // lost theirs.
             Err(error) if alone && error.kind() == ErrorKind::Conflict => {
                 self.source.apply(&self.clear_rows()?)?;
                 self.collect_garbage().map(drop)
@@ -149,12 +156,14 @@ impl Blobs {
         }
     }
 
-    /// Inside a transaction: deletes all rows, and all chunks but those of values that are being written.
+    /// Inside a transaction: deletes all rows, and all chunks but those of values that are being
+    /// written.
     ///
     /// # Why this is safe beside writers
-    /// Who writes in pieces commits its note before its first chunk. A note of the transaction's moment is seen here, and its chunks
-    /// are spared. One that came later has no chunk at that moment, so a chunk that is there when this commits was written
-    /// since into a range that is deleted: that is a conflict. So is a row that took its note away meanwhile.
+    /// Who writes in pieces commits its note before its first chunk. A note of the transaction's
+    /// moment is seen here, and its chunks are spared. One that came later has no chunk at that
+    /// moment, so a chunk that is there when this commits was written since into a range that is
+    /// deleted: that is a conflict. So is a row that took its note away meanwhile.
     fn clear_checked(&self) -> Result<()> {
         let mut spared = self.noted()?;
         spared.sort_unstable();
@@ -237,7 +246,8 @@ impl Blobs {
         self.in_own_transaction(|blobs| blobs.put_in(keys, values))
     }
 
-    /// Inside a transaction: writes rows, their chunks, and deletes the chunks of what they replace.
+    /// Inside a transaction: writes rows, their chunks, and deletes the chunks of what they
+    /// replace.
     fn put_in(&self, keys: &Keys, values: &BytesColumn) -> Result<()> {
         let mut chunks = ChunkWrites::new();
         let mut rows = empty_batch(self.core.def.key);
@@ -272,8 +282,8 @@ impl Blobs {
         self.write_both(Kinds::Uniform(Kind::Put), rows, chunks)
     }
 
-    /// Inside a transaction: gives a key the chunks under `id`, which are written already, and takes the note of
-    /// them away.
+    /// Inside a transaction: gives a key the chunks under `id`, which are written already, and
+    /// takes the note of them away.
     pub(super) fn put_id(&self, keys: &Keys, id: u64, bytes: u64) -> Result<()> {
         let mut chunks = ChunkWrites::new();
         self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;

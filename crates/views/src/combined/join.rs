@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Longest value and longest increment, in bytes. Each increment that is written rewrites the value, so long ones would be a
-/// mistake; blobs take them.
+/// Longest value and longest increment, in bytes. Each increment that is written rewrites the
+/// value, so long ones would be a mistake; blobs take them.
 pub const VALUE_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of combined values that a thread holds on to.
@@ -20,15 +20,16 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 ///
 /// A closure can be one: `|key, old, new, out| { …; Ok(()) }`.
 pub trait Combiner: Send + Sync {
-    /// Appends to `out`, which is empty, what `old` and then `new` make. Must be associative, and depend on nothing but what it
-    /// is given. It is called with locks held, so it must not call the database; where it panics nothing is lost.
+    /// Appends to `out`, which is empty, what `old` and then `new` make. Must be associative, and
+    /// depend on nothing but what it is given. It is called with locks held, so it must not call
+    /// the database; where it panics nothing is lost.
     ///
     /// # Errors
     /// Whatever hinders it, such as bytes that it cannot read: handed to the caller as it is.
     fn combine(&self, key: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()>;
 
-    /// What tells it from other functions in this process: functions of one name are taken to be the same. By
-    /// default the name of its type.
+    /// What tells it from other functions in this process: functions of one name are taken to be
+    /// the same. By default the name of its type.
     fn name(&self) -> &str {
         std::any::type_name::<Self>()
     }

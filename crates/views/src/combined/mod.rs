@@ -1,32 +1,39 @@
-//! Byte strings by key that grow by a function of the caller's: counters of whatever the caller can serialise.
+//! Byte strings by key that grow by a function of the caller's: counters of whatever the caller can
+//! serialise.
 //!
 //! # What the function must do
-//! What is added to a key is combined with what the key has. Increments are combined with one another before they meet
-//! what is stored, and it is not told how many at a time: so the function must be associative, and an increment is of the
-//! same kind as a value (the first one *is* the value). Increments of one key by one thread are combined in the order in
-//! which they came. Where transactions add to keys that others add to as well, the function must not mind the order.
+//! What is added to a key is combined with what the key has. Increments are combined with one
+//! another before they meet what is stored, and it is not told how many at a time: so the function
+//! must be associative, and an increment is of the same kind as a value (the first one *is* the
+//! value). Increments of one key by one thread are combined in the order in which they came. Where
+//! transactions add to keys that others add to as well, the function must not mind the order.
 //!
 //! # What waits, and for how long
-//! As in [`crate::counters`]: under durability `none` increments are combined in memory, where reads of this process see
-//! them, and written a second later, or when they are many, or by [`Combined::flush`], or before a transaction, a scan, a backup and
-//! the end. Writing reads what the keys have, combines, and puts, in one transaction for some thousand keys. Under `os` and `sync` each call
-//! does so itself.
+//! As in [`crate::counters`]: under durability `none` increments are combined in memory, where
+//! reads of this process see them, and written a second later, or when they are many, or by
+//! [`Combined::flush`], or before a transaction, a scan, a backup and the end. Writing reads what
+//! the keys have, combines, and puts, in one transaction for some thousand keys. Under `os` and
+//! `sync` each call does so itself.
 //!
 //! # When the function fails
-//! Its error is handed to whoever made the call that needed it, and nothing that was acknowledged changes:
-//! - [`Combined::add`] and [`Combined::add_many`] where the function is called at once: always under `os` and `sync` and inside
-//!   transactions, where nothing of the call is then added; under `none` only for a key that increments wait for already, and then all
-//!   others of the call are added;
-//! - under `none` an increment that was acknowledged may be refused later, when it meets what is stored. It waits on, and
-//!   the error comes from reads of that key, and from all that writes what waits: [`Combined::flush`], scans, figures, a
-//!   backup, a flush of the database, [`Combined::in_transaction`] by way of a database's transaction, and the closing of the database, with
-//!   which it is lost. Other keys are written all the same. [`Combined::put`] and [`Combined::remove`] of the key end it.
+//! Its error is handed to whoever made the call that needed it, and nothing that was acknowledged
+//! changes:
+//! - [`Combined::add`] and [`Combined::add_many`] where the function is called at once: always
+//!   under `os` and `sync` and inside transactions, where nothing of the call is then added; under
+//!   `none` only for a key that increments wait for already, and then all others of the call are
+//!   added;
+//! - under `none` an increment that was acknowledged may be refused later, when it meets what is
+//!   stored. It waits on, and the error comes from reads of that key, and from all that writes what
+//!   waits: [`Combined::flush`], scans, figures, a backup, a flush of the database,
+//!   [`Combined::in_transaction`] by way of a database's transaction, and the closing of the
+//!   database, with which it is lost. Other keys are written all the same. [`Combined::put`] and
+//!   [`Combined::remove`] of the key end it.
 //!
 //! # Invariants
 //! 1. There is one `Core` of combined values in a database, whoever opened them, and one function.
 //! 2. No value and no increment is longer than [`VALUE_BYTES_MAX`].
-//! 3. The function is called with a shard of what waits held, or one of the locks that stand for shards: two threads never
-//!    combine for one key at the same time outside of transactions.
+//! 3. The function is called with a shard of what waits held, or one of the locks that stand for
+//!    shards: two threads never combine for one key at the same time outside of transactions.
 
 mod join;
 mod read;
@@ -50,12 +57,14 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use store::{Durability, Result, Snapshot, Store};
 
-/// Byte strings by key, combined by a function of the caller's. Cheap to clone; threads may share it.
+/// Byte strings by key, combined by a function of the caller's. Cheap to clone; threads may share
+/// it.
 ///
 /// # Errors
-/// Every call: [`store::ErrorKind::Corruption`] and failures of the machine; [`store::ErrorKind::InvalidInput`] where a key
-/// is not of the values' type, after they were dropped, or after their transaction has ended; those of the function, as
-/// the module says; [`store::ErrorKind::Limit`] where it makes more than [`VALUE_BYTES_MAX`] bytes.
+/// Every call: [`store::ErrorKind::Corruption`] and failures of the machine;
+/// [`store::ErrorKind::InvalidInput`] where a key is not of the values' type, after they were
+/// dropped, or after their transaction has ended; those of the function, as the module says;
+/// [`store::ErrorKind::Limit`] where it makes more than [`VALUE_BYTES_MAX`] bytes.
 #[derive(Clone)]
 pub struct Combined {
     core: Arc<Core>,
@@ -75,8 +84,8 @@ pub(crate) struct Core {
     rows_max: u64,
     bytes_max: u64,
     schedule: Schedule,
-    /// By hashes of keys: who adds without waiting holds them from reading to writing, so that a key that everybody adds to
-    /// is no reason for conflicts.
+    /// By hashes of keys: who adds without waiting holds them from reading to writing, so that a
+    /// key that everybody adds to is no reason for conflicts.
     adding: Box<[Mutex<()>]>,
     /// Nothing may wait any more: the database is closed, or the values are dropped.
     ended: AtomicBool,

@@ -63,7 +63,8 @@ impl Combined {
         found
     }
 
-    /// Replaces `present` by whether each key has a value, and `out` by the values, empty where there is none.
+    /// Replaces `present` by whether each key has a value, and `out` by the values, empty where
+    /// there is none.
     ///
     /// # Errors
     /// The first function that fails for one of the keys.

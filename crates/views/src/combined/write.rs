@@ -14,7 +14,8 @@ use relation::invalid;
 use std::hash::BuildHasher;
 use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
 
-/// Keys that are read, combined and written together at first, and at most: more where values turn out to be short.
+/// Keys that are read, combined and written together at first, and at most: more where values turn
+/// out to be short.
 const KEYS_A_STEP: (usize, usize) = (64, 4096);
 
 /// Bytes that such a step should hold.
@@ -25,7 +26,8 @@ impl Combined {
     ///
     /// # Errors
     /// [`ErrorKind::Limit`]: `delta` is longer than [`super::VALUE_BYTES_MAX`]. The function's, where it is called at once: then the
-    /// key has what it had. [`ErrorKind::Conflict`], without durability `none`: transactions kept changing the key.
+    /// key has what it had. [`ErrorKind::Conflict`], without durability `none`: transactions kept
+    /// changing the key.
     pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, delta: &[u8]) -> Result<()> {
         check_length(delta.len())?;
         with_key(self.core.def.key, key.into(), |key| {
@@ -50,12 +52,13 @@ impl Combined {
         })
     }
 
-    /// Combines what `keys[i]` has with `deltas[i]`, for each in the given order; outside of durability `none` all
-    /// become visible at once. A key may be named more than once.
+    /// Combines what `keys[i]` has with `deltas[i]`, for each in the given order; outside of
+    /// durability `none` all become visible at once. A key may be named more than once.
     ///
     /// # Errors
-    /// As [`Combined::add`]; and [`ErrorKind::InvalidInput`]: columns of different lengths, or a null. Under `none` what the function
-    /// refuses at once is left out, all else of the call is added, and the first error is told.
+    /// As [`Combined::add`]; and [`ErrorKind::InvalidInput`]: columns of different lengths, or a
+    /// null. Under `none` what the function refuses at once is left out, all else of the call is
+    /// added, and the first error is told.
     pub fn add_many(&self, keys: KeyList<'_>, deltas: &BytesColumn) -> Result<()> {
         check_values(keys, deltas)?;
         let longest = deltas.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
@@ -105,8 +108,8 @@ impl Combined {
         })
     }
 
-    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the database: only under durability
-    /// `none` does anything wait, and there the store has no log.
+    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the
+    /// database: only under durability `none` does anything wait, and there the store has no log.
     ///
     /// # Errors
     /// Failed writes, and those of the function; what could not be written waits on.
@@ -165,8 +168,8 @@ impl Combined {
         self.source.apply(&batch)
     }
 
-    /// Writes to the store with nothing of the key's written meanwhile, so that what waits for the key is forgotten with
-    /// it; and whether something waited.
+    /// Writes to the store with nothing of the key's written meanwhile, so that what waits for the
+    /// key is forgotten with it; and whether something waited.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
         match (&self.source, &self.core.waiting) {
             (Source::Store(_), Waiting::Words(_) | Waiting::Texts(_)) => {
@@ -297,8 +300,8 @@ impl Core {
     where
         K: RefKey,
     {
-        // What is refused is gathered at the front, and what is left is taken from the back: so `sums` holds, at every
-        // moment, just what is not written, whatever fails or panics.
+        // What is refused is gathered at the front, and what is left is taken from the back: so
+        // `sums` holds, at every moment, just what is not written, whatever fails or panics.
         let mut kept = 0;
         while kept < sums.len() {
             let begin = sums.len() - (*step).min(sums.len() - kept);

@@ -1,16 +1,19 @@
 //! Counters: numbers by key that grow without being read.
 //!
 //! # Why an increment does not read
-//! The relation `{key => count}` has a column that merges: a write of it is a difference, and differences are added up
-//! when they are read, or merged. So adding costs a write, whatever the key's number is and wherever it lies.
+//! The relation `{key => count}` has a column that merges: a write of it is a difference, and
+//! differences are added up when they are read, or merged. So adding costs a write, whatever the
+//! key's number is and wherever it lies.
 //!
 //! # What waits, and for how long
-//! Under durability `none` increments are summed in memory first (`waiting/buffer.rs`) and written a second later, or when
-//! they are many, or by [`Counters::flush`]. Reads of this process see them at once; a transaction and a snapshot that begin
-//! later see them too, because what waits is written before they begin. Under `os` and `sync` each call is a commit.
+//! Under durability `none` increments are summed in memory first (`waiting/buffer.rs`) and written
+//! a second later, or when they are many, or by [`Counters::flush`]. Reads of this process see them
+//! at once; a transaction and a snapshot that begin later see them too, because what waits is
+//! written before they begin. Under `os` and `sync` each call is a commit.
 //!
 //! # Invariants
-//! 1. There is one `Core` of some counters in a database, whoever opened them: what waits, waits in one place.
+//! 1. There is one `Core` of some counters in a database, whoever opened them: what waits, waits in
+//!    one place.
 //! 2. A number is never wrong, and does not depend on when something was written: a sum of integers
 //!    that is past the range of `i64` is an error when it is read alone and the end of the range
 //!    among others; what is added later brings it back. Only sums of one call or transaction are
@@ -39,9 +42,10 @@ use store::{Durability, Result, Snapshot, Store};
 /// Numbers by key. Cheap to clone; threads may share it.
 ///
 /// # Errors
-/// Every call: [`store::ErrorKind::Corruption`] and failures of the machine; [`store::ErrorKind::InvalidInput`] where a key is not of
-/// the counters' type, after they were dropped, or after their transaction has ended. Reads: [`store::ErrorKind::Limit`]
-/// where the sum of one counter is past the range of `i64`: it names the key.
+/// Every call: [`store::ErrorKind::Corruption`] and failures of the machine;
+/// [`store::ErrorKind::InvalidInput`] where a key is not of the counters' type, after they were
+/// dropped, or after their transaction has ended. Reads: [`store::ErrorKind::Limit`] where the sum
+/// of one counter is past the range of `i64`: it names the key.
 #[derive(Clone)]
 pub struct Counters {
     core: Arc<Core>,

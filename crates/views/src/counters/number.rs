@@ -78,8 +78,9 @@ impl NumberColumn {
     }
 }
 
-/// The word of a number given to counters. An integer is taken by counters of floats where it is one exactly; NaN by none: it would
-/// be the sum, the least or the greatest from then on, whatever came.
+/// The word of a number given to counters. An integer is taken by counters of floats where it is
+/// one exactly; NaN by none: it would be the sum, the least or the greatest from then on, whatever
+/// came.
 pub(super) fn word_of(def: &CountersDef, number: Number) -> Result<u64> {
     match (def.number, number) {
         (NumberType::Int, Number::Int(int)) => {

@@ -1,8 +1,9 @@
 //! The greatest counters.
 //!
 //! # Why not kept at hand
-//! Whatever kept them in order would have to be told of every increment, which then would read. So all counters are looked at, by
-//! all threads: a range of keys is scanned with a heap of its own, and the heaps are merged.
+//! Whatever kept them in order would have to be told of every increment, which then would read. So
+//! all counters are looked at, by all threads: a range of keys is scanned with a heap of its own,
+//! and the heaps are merged.
 
 use super::read::{CounterRows, empty_rows};
 use super::{Core, Counters};
@@ -31,8 +32,8 @@ const DRAWS_A_RANGE: usize = 8;
 type Best = (u64, Key);
 
 impl Counters {
-    /// The `count` greatest counters, the greatest first; of equal ones that with the smaller key. Reads all of them, on
-    /// all threads outside of a transaction.
+    /// The `count` greatest counters, the greatest first; of equal ones that with the smaller key.
+    /// Reads all of them, on all threads outside of a transaction.
     pub fn top(&self, count: usize) -> Result<CounterRows> {
         self.write_what_waits()?;
         let all = range_of(self.core.def.key, None, None)?;
@@ -74,7 +75,8 @@ impl Core {
         Ok(all)
     }
 
-    /// The range, cut where keys drawn at random say that parts of about the same number of rows begin.
+    /// The range, cut where keys drawn at random say that parts of about the same number of rows
+    /// begin.
     fn ranges(&self, read: &dyn Read, all: KeyRange) -> Result<Vec<KeyRange>> {
         let threads = self.env.parallelism();
         if threads < 2 {

@@ -51,8 +51,8 @@ impl Counters {
         })
     }
 
-    /// Adds `numbers[i]` to the counter of `keys[i]`; outside of durability `none` all become visible at once. A key may be
-    /// named more than once.
+    /// Adds `numbers[i]` to the counter of `keys[i]`; outside of durability `none` all become
+    /// visible at once. A key may be named more than once.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, or numbers not of the counters' type or NaN; none
@@ -175,8 +175,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the database: only under durability
-    /// `none` does anything wait, and there the store has no log.
+    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the
+    /// database: only under durability `none` does anything wait, and there the store has no log.
     ///
     /// # Errors
     /// Failed writes; what could not be written waits on.
@@ -198,8 +198,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes to the store under the key's lock, so that what waits for the key is forgotten with it; and whether
-    /// something waited.
+    /// Writes to the store under the key's lock, so that what waits for the key is forgotten with
+    /// it; and whether something waited.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
         match &self.source {
             Source::Store(_) => {
@@ -241,7 +241,8 @@ impl Core {
         WriteBatch { tables }
     }
 
-    /// Sees to it that what waits is written in time, and some of it by who added so many rows where it is much.
+    /// Sees to it that what waits is written in time, and some of it by who added so many rows
+    /// where it is much.
     pub(super) fn more_waits(&self, rows: usize) -> Result<()> {
         self.schedule.soon();
         let room = |patience| match patience {

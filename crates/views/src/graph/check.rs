@@ -34,8 +34,8 @@ impl Graph {
         self.check_with(None, &|_| true)
     }
 
-    /// As [`Graph::check`], with the workers of `env`; `progress` is told rows read, both directions
-    /// together.
+    /// As [`Graph::check`], with the workers of `env`; `progress` is told rows read, both
+    /// directions together.
     ///
     /// # Errors
     /// As [`Graph::check`], and [`store::ErrorKind::Cancelled`].

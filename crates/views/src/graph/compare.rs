@@ -1,9 +1,10 @@
 //! Compares the two directions of a graph, however large, in bounded memory.
 //!
 //! # Why sums in buckets
-//! The directions are sorted by different keys, so they cannot be merged. But a sum of strong mixes does not
-//! mind the order: each edge adds its own to the bucket that its ends choose, and directions that hold the same
-//! edges end with the same sums. Where a bucket differs, only its edges are collected and compared one by one.
+//! The directions are sorted by different keys, so they cannot be merged. But a sum of strong mixes
+//! does not mind the order: each edge adds its own to the bucket that its ends choose, and
+//! directions that hold the same edges end with the same sums. Where a bucket differs, only its
+//! edges are collected and compared one by one.
 //!
 //! A difference goes unseen once in 2^128 cases.
 

@@ -47,7 +47,8 @@ use store::{Error, ErrorKind, NewKeyspace, Read, Result, Snapshot, Store};
 ///
 /// # Errors
 /// Every call: [`ErrorKind::Corruption`] and failures of the machine; [`ErrorKind::InvalidInput`]
-/// after the graph was dropped or its transaction has ended. Reads of absent vertices are no errors.
+/// after the graph was dropped or its transaction has ended. Reads of absent vertices are no
+/// errors.
 #[derive(Clone)]
 pub struct Graph {
     core: Arc<Core>,
@@ -161,7 +162,8 @@ impl Graph {
         self.source.store()
     }
 
-    /// Whether a file at `path`, an absolute path, would lie among the files of the graph's database.
+    /// Whether a file at `path`, an absolute path, would lie among the files of the graph's
+    /// database.
     #[must_use]
     pub fn is_stored_with(&self, path: &Path) -> bool {
         self.core.store.upgrade().is_some_and(|store| store.holds(path))

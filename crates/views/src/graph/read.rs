@@ -265,7 +265,8 @@ impl Graph {
         })
     }
 
-    /// The other ends of all edges of `v`, ascending, each once, `v` itself never. `out` is replaced.
+    /// The other ends of all edges of `v`, ascending, each once, `v` itself never. `out` is
+    /// replaced.
     pub fn neighbors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
         out.clear();
         self.both(&[v], [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {

@@ -1,9 +1,10 @@
 //! Makes the directions of a graph agree again after rows of one were lost.
 //!
 //! # What decides
-//! An edge stands in both directions, each in its own tables. Where they disagree, the direction whose key lies in
-//! no lost range tells the truth: what it holds was there, and what it does not hold was not. If both are
-//! in doubt, an edge that is there stays: it was written once, though perhaps removed since.
+//! An edge stands in both directions, each in its own tables. Where they disagree, the direction
+//! whose key lies in no lost range tells the truth: what it holds was there, and what it does not
+//! hold was not. If both are in doubt, an edge that is there stays: it was written once, though
+//! perhaps removed since.
 //!
 //! # Invariants
 //! 1. No edge, weight or name is written that is not in one of the directions.

@@ -36,8 +36,9 @@ impl Graph {
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, weights not of the graph's type,
-    /// or a graph whose vertices are text (see [`Graph::upsert_list`]). [`store::ErrorKind::Limit`]: more than a transaction may hold, a
-    /// quarter of the memory limit; an import takes any number.
+    /// or a graph whose vertices are text (see [`Graph::upsert_list`]).
+    /// [`store::ErrorKind::Limit`]: more than a transaction may hold, a quarter of the memory
+    /// limit; an import takes any number.
     pub fn upsert_many(
         &self,
         us: &[u64],

@@ -26,8 +26,8 @@ use store::Result;
 ///
 /// All of them replace the weight of edges that are there, become visible at once and durable when
 /// they return, and change nothing when they fail. Readers and writers of the graph go on
-/// meanwhile, except that new text vertices wait for the end of an import of text vertices; those of transactions and scripts
-/// do not, and the import is a conflict then.
+/// meanwhile, except that new text vertices wait for the end of an import of text vertices; those
+/// of transactions and scripts do not, and the import is a conflict then.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] with the place in the input (the cause is an

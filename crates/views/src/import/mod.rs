@@ -16,7 +16,8 @@
 //! 1. Nothing is visible before the bulk load commits; an error or a cancellation leaves the
 //!    database as it was and no temporary file.
 //! 2. Where a pair occurs more than once, the last row of the input wins, in both directions.
-//! 3. Rows held in memory stay below the limit; without a folder to spill to, passing it is an error.
+//! 3. Rows held in memory stay below the limit; without a folder to spill to, passing it is an
+//!    error.
 
 mod entry;
 mod feed;

@@ -307,7 +307,8 @@ impl Sink {
             from = self.unscattered(direction.into_pieces(), [spans[1], spans[0]]);
         }
         drop(from);
-        // What was freed lies in pieces of other sizes than those that come next, and would stay resident beside them.
+        // What was freed lies in pieces of other sizes than those that come next, and would stay
+        // resident beside them.
         env.release_memory();
         Ok(())
     }

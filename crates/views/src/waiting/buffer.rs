@@ -1,26 +1,30 @@
-//! Increments that wait to be written, summed by key: what durability `none` allows. What a sum is, [`Sums`] says.
+//! Increments that wait to be written, summed by key: what durability `none` allows. What a sum is,
+//! [`Sums`] says.
 //!
 //! # Why shards, and a lock each
-//! An increment touches one key, and a lock that nobody else holds costs about as much as an atomic sum, which could
-//! not say min and max and could not be taken out whole. A key that everybody counts is one entry of one shard: it is
-//! added to without a look at any table.
+//! An increment touches one key, and a lock that nobody else holds costs about as much as an atomic
+//! sum, which could not say min and max and could not be taken out whole. A key that everybody
+//! counts is one entry of one shard: it is added to without a look at any table.
 //!
 //! # Why a shard has two tables
-//! Keys are spread over the shards by their hashes, so a shard written by itself would visit all of a memtable for a 64th of
-//! its rows. So the tables of all shards are sealed, sorted together and written in key order (`ordered.rs`), while
-//! increments go on in fresh tables.
+//! Keys are spread over the shards by their hashes, so a shard written by itself would visit all of
+//! a memtable for a 64th of its rows. So the tables of all shards are sealed, sorted together and
+//! written in key order (`ordered.rs`), while increments go on in fresh tables.
 //!
 //! # Invariants
-//! 1. A key's increment is in the buffer or in the store, never in both and never in neither, for whoever holds the
-//!    lock of its shard and, where the key is sealed, that of `progress`: what is open is written while its shard is held, what is
-//!    sealed while `progress` is.
-//! 2. Who holds more than one shard takes them in the order of their numbers, and `progress` after them. Whoever holds
-//!    `progress` for writing a chunk holds no shard. `draining` is taken before all of them.
-//! 3. A shard's generation changes after what was drained or replaced is visible in the store, and when it is sealed and
-//!    unsealed, while its lock is still held.
-//! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees that it is closed.
-//! 5. The store is read with a shard held only where what was read without it may not stand. A commit that comes past the buffer may be
-//!    left out of a read beside which it is made, also where an increment that came after it is not.
+//! 1. A key's increment is in the buffer or in the store, never in both and never in neither, for
+//!    whoever holds the lock of its shard and, where the key is sealed, that of `progress`: what is
+//!    open is written while its shard is held, what is sealed while `progress` is.
+//! 2. Who holds more than one shard takes them in the order of their numbers, and `progress` after
+//!    them. Whoever holds `progress` for writing a chunk holds no shard. `draining` is taken before
+//!    all of them.
+//! 3. A shard's generation changes after what was drained or replaced is visible in the store, and
+//!    when it is sealed and unsealed, while its lock is still held.
+//! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees
+//!    that it is closed.
+//! 5. The store is read with a shard held only where what was read without it may not stand. A
+//!    commit that comes past the buffer may be left out of a read beside which it is made, also
+//!    where an increment that came after it is not.
 //! 6. `rows` is 0 only where every increment that came in is visible in the store.
 
 use crate::waiting::ordered::{Drains, Pace, Progress, Steps};
@@ -69,7 +73,8 @@ pub(crate) trait RefKey: Hash + Eq {
     /// The same, lent.
     fn key_ref(&self) -> KeyRef<'_>;
 
-    /// Bytes that it takes beside the table of keys and sums, with the copy that is made of it while it is written.
+    /// Bytes that it takes beside the table of keys and sums, with the copy that is made of it
+    /// while it is written.
     fn bytes(&self) -> u64 {
         match self.key_ref() {
             KeyRef::Words(_) => 0,
@@ -196,7 +201,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         (hash >> 48) as usize % SHARDS
     }
 
-    /// Lets nothing come in any more. What is there can be drained, also what comes in while this returns.
+    /// Lets nothing come in any more. What is there can be drained, also what comes in while this
+    /// returns.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
@@ -299,8 +305,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
             self.changed(&change);
             Ok(())
         };
-        // Calls begin with different shards, and leave for later what another holds: two that went through the shards in
-        // one order would wait for each other all the way.
+        // Calls begin with different shards, and leave for later what another holds: two that went
+        // through the shards in one order would wait for each other all the way.
         let first = Self::shard_of(keys.hashes[0]);
         let mut held_by_others = Vec::new();
         let shards = (first..SHARDS).chain(0..first);
@@ -337,14 +343,16 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         ByShard { hashes, order, ends }
     }
 
-    /// Calls `f` with what `read` finds of a key in the store, and with the key's sum that is not among it, `None` where there is
-    /// none. `read` may be called twice.
+    /// Calls `f` with what `read` finds of a key in the store, and with the key's sum that is not
+    /// among it, `None` where there is none. `read` may be called twice.
     ///
     /// # Why the store is read before the shard is held
-    /// It may take a look at the device, and whoever adds to the shard would wait for that. What was read stands if the generation is the
-    /// same with the lock held: who drains or replaces has the lock from before it writes until after the generation has changed, so what
-    /// it wrote was there before the first look, or is not there yet. Else, and where the key is sealed and may have been written
-    /// without a change of the generation, the store is read again with nothing moving: it has just been read, so that is quick.
+    /// It may take a look at the device, and whoever adds to the shard would wait for that. What
+    /// was read stands if the generation is the same with the lock held: who drains or replaces has
+    /// the lock from before it writes until after the generation has changed, so what it wrote was
+    /// there before the first look, or is not there yet. Else, and where the key is sealed and may
+    /// have been written without a change of the generation, the store is read again with nothing
+    /// moving: it has just been read, so that is quick.
     pub(crate) fn with_sum<Q, T, R>(
         &self,
         key: &Q,
@@ -442,9 +450,9 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Hands each shard's sums, in key order, to `write`, which takes away what it has written; the rest waits on. For
-    /// sums that may fail to be written one by one; others are better drained in order. Before each shard calls `wait`
-    /// with nothing held.
+    /// Hands each shard's sums, in key order, to `write`, which takes away what it has written; the
+    /// rest waits on. For sums that may fail to be written one by one; others are better drained in
+    /// order. Before each shard calls `wait` with nothing held.
     ///
     /// # Errors
     /// The first of `write` or `wait`, which are then not called again.
@@ -460,7 +468,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// As [`Buffer::drain`], as long as that is `wanted`: from the shard on at which the last call ended, whose ever that was.
+    /// As [`Buffer::drain`], as long as that is `wanted`: from the shard on at which the last call
+    /// ended, whose ever that was.
     ///
     /// # Errors
     /// As [`Buffer::drain`].
@@ -497,9 +506,9 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         write(&mut draining.rows)
     }
 
-    /// The sums of `count` keys and what `moment` gives, such that each sum is one that the store did not hold at that
-    /// moment, and with it makes the key's number. Holds one shard at a time, and only if shards keep being written
-    /// all of them.
+    /// The sums of `count` keys and what `moment` gives, such that each sum is one that the store
+    /// did not hold at that moment, and with it makes the key's number. Holds one shard at a time,
+    /// and only if shards keep being written all of them.
     pub(crate) fn sums_at<'a, Q, R>(
         &self,
         count: usize,
@@ -512,7 +521,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
     {
         let keys = self.by_shard(count, &key);
         'again: for _ in 0..SUMS_ATTEMPTS {
-            // What is drained after this shows in the generation once the moment could have seen it.
+            // What is drained after this shows in the generation once the moment could have seen
+            // it.
             let generations: [u64; SHARDS] =
                 std::array::from_fn(|i| self.shards[i].generation.load(Ordering::Acquire));
             // Of what is sealed, the moment sees what is written by now, and that alone.
@@ -567,8 +577,8 @@ pub(super) fn bytes_of<K: RefKey, S: Sums>(rows: &[(K, S::Sum)]) -> u64 {
     rows.iter().map(|(key, sum)| key.bytes() + S::bytes(sum)).sum()
 }
 
-/// A shard's rows on their way to the store. Those that do not get there are put back, also where a function of the
-/// caller's panics.
+/// A shard's rows on their way to the store. Those that do not get there are put back, also where a
+/// function of the caller's panics.
 struct Draining<'a, K: RefKey + Ord, S: Sums> {
     buffer: &'a Buffer<K, S>,
     shard: &'a Shard<K, S>,

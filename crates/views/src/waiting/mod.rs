@@ -1,7 +1,8 @@
 //! What waits in memory to be written, and the views in which something may wait.
 //!
-//! Under durability `none` an increment is added to what waits for its key (`buffer.rs`), and written with many others a
-//! second later, or when they are many, or when somebody asks for it. Counters and combined values share this.
+//! Under durability `none` an increment is added to what waits for its key (`buffer.rs`), and
+//! written with many others a second later, or when they are many, or when somebody asks for it.
+//! Counters and combined values share this.
 
 mod buffer;
 #[cfg(all(test, feature = "shuttle"))]
@@ -42,7 +43,8 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Calls `f` with what `read` finds of a key in the store, and with what waits for it beside that; see [`Buffer::with_sum`].
+    /// Calls `f` with what `read` finds of a key in the store, and with what waits for it beside
+    /// that; see [`Buffer::with_sum`].
     pub(crate) fn with_sum<T, R>(
         &self,
         key: KeyRef<'_>,
@@ -60,7 +62,8 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// What waits for each key, and what `moment` gives; see [`Buffer::sums_at`]. `None` where nothing waits.
+    /// What waits for each key, and what `moment` gives; see [`Buffer::sums_at`]. `None` where
+    /// nothing waits.
     pub(crate) fn sums_at<R>(
         &self,
         keys: &Keys,

@@ -1,4 +1,5 @@
-//! Owners who add, read and replace, some of them writing in pace, beside one who writes everything. `make models` runs them long.
+//! Owners who add, read and replace, some of them writing in pace, beside one who writes
+//! everything. `make models` runs them long.
 
 use super::buffer::Buffer;
 use super::ordered::{Patience, Steps};

@@ -1,19 +1,24 @@
-//! Writes what waits in the order of all keys, some thousand rows at a time, while increments go on.
+//! Writes what waits in the order of all keys, some thousand rows at a time, while increments go
+//! on.
 //!
 //! # Why in order
-//! A memtable takes rows in key order several times faster than in any other: most fall into the leaf of the row before. And tables that
-//! are written of it are the same, so this is the cheapest way in that takes no sync of a file.
+//! A memtable takes rows in key order several times faster than in any other: most fall into the
+//! leaf of the row before. And tables that are written of it are the same, so this is the cheapest
+//! way in that takes no sync of a file.
 //!
 //! # Why in steps
-//! A million rows take tenths of a second, and nobody who adds shall wait that long. So who finds much waiting does as many steps
-//! as keep pace with what it adds, and leaves the rest to the next: a step copies a shard's sealed rows into parts by their keys,
-//! between bounds that were drawn; or sorts the part whose turn it is, while it fits the processor's cache, and writes a chunk of it.
+//! A million rows take tenths of a second, and nobody who adds shall wait that long. So who finds
+//! much waiting does as many steps as keep pace with what it adds, and leaves the rest to the next:
+//! a step copies a shard's sealed rows into parts by their keys, between bounds that were drawn; or
+//! sorts the part whose turn it is, while it fits the processor's cache, and writes a chunk of it.
 //!
 //! # How a reader knows where an increment is
-//! All tables are sealed first. Each chunk is written while `progress` is held for writing, which then names its last key. A reader that finds
-//! a key among the sealed ones holds `progress` for reading while it reads the store: if the key is past the last one written, its sum is not in
-//! the store yet. The lock is handed to readers who wait for it after each chunk: whoever writes would have it again before they are awake. A full
-//! memtable that is being written to a table makes commits wait for some tenths of a second: that is waited for with `progress` free.
+//! All tables are sealed first. Each chunk is written while `progress` is held for writing, which
+//! then names its last key. A reader that finds a key among the sealed ones holds `progress` for
+//! reading while it reads the store: if the key is past the last one written, its sum is not in the
+//! store yet. The lock is handed to readers who wait for it after each chunk: whoever writes would
+//! have it again before they are awake. A full memtable that is being written to a table makes
+//! commits wait for some tenths of a second: that is waited for with `progress` free.
 
 use super::buffer::{Buffer, RefKey, Rows, SHARDS, Shard, Sums, Tables, bytes_of};
 use base::sabotage::{Switch, is_on};
@@ -28,7 +33,8 @@ pub(super) const ROWS_A_CHUNK: usize = 4096;
 /// Bytes of texts as keys, copies included, after which a chunk ends before it has its rows.
 const KEY_BYTES_A_CHUNK: u64 = 1 << 20;
 
-/// How many bytes beside the table of keys and sums count as one more row that waits: what a row takes in it.
+/// How many bytes beside the table of keys and sums count as one more row that waits: what a row
+/// takes in it.
 pub(crate) const BYTES_A_ROW: u64 = 48;
 
 /// How much is done at once. Models of concurrency and simulated machines make the steps tiny.
@@ -41,7 +47,8 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Of commits of so many rows. With [`ROWS_A_CHUNK`] a part is a quarter of a mebibyte of numbers.
+    /// Of commits of so many rows. With [`ROWS_A_CHUNK`] a part is a quarter of a mebibyte of
+    /// numbers.
     pub(crate) fn of(chunk_rows: usize) -> Self {
         Self { chunk_rows, part_rows: 4 * chunk_rows }
     }
@@ -170,11 +177,13 @@ impl Pace {
 }
 
 impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
-    /// Hands all sums, in key order, to `write`, and forgets what it has written. One thread at a time. Before each
-    /// chunk calls `wait` with nothing held that others need, which may take as long as it likes.
+    /// Hands all sums, in key order, to `write`, and forgets what it has written. One thread at a
+    /// time. Before each chunk calls `wait` with nothing held that others need, which may take as
+    /// long as it likes.
     ///
     /// # Errors
-    /// The first of `write` or `wait`, which are then not called again; what was not written waits on.
+    /// The first of `write` or `wait`, which are then not called again; what was not written waits
+    /// on.
     pub(crate) fn drain_in_order(
         &self,
         mut wait: impl FnMut() -> Result<()>,
@@ -201,11 +210,13 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         self.rows() + self.bytes() / BYTES_A_ROW
     }
 
-    /// Whether who adds should call [`Self::keep_pace`], where the worth of `rows_max` rows may wait.
+    /// Whether who adds should call [`Self::keep_pace`], where the worth of `rows_max` rows may
+    /// wait.
     pub(crate) fn is_behind(&self, rows_max: u64) -> bool {
         let sealed = self.pace.sealed.load(Ordering::Relaxed);
         if sealed == 0 {
-            // As late as lets the copying end before it is too much: more keys come again meanwhile.
+            // As late as lets the copying end before it is too much: more keys come again
+            // meanwhile.
             return self.rows_worth() >= rows_max / 8 * 7;
         }
         // What is sealed shall be written when half as many have come. Those may have longer keys.
@@ -213,8 +224,9 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         sealed + left < 2 * self.rows() || self.rows_worth() >= rows_max
     }
 
-    /// Writes as [`Self::drain_in_order`] does, but only about `rows`, or until less than the worth of `rows_max` rows waits. `room` says whether
-    /// there is room in the store, and waits for it where it is told to.
+    /// Writes as [`Self::drain_in_order`] does, but only about `rows`, or until less than the worth
+    /// of `rows_max` rows waits. `room` says whether there is room in the store, and waits for it
+    /// where it is told to.
     ///
     /// # Errors
     /// As [`Self::drain_in_order`].
@@ -244,7 +256,8 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// Takes steps until about so many rows are written, there is no room, or nothing is left; begins with sealing where nothing is sealed.
+    /// Takes steps until about so many rows are written, there is no room, or nothing is left;
+    /// begins with sealing where nothing is sealed.
     fn advance(
         &self,
         draining: &mut Drains<K, S>,
@@ -325,7 +338,8 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         Ok(true)
     }
 
-    /// Seals all tables, before any is copied: readers of many keys begin anew when a shard is sealed meanwhile.
+    /// Seals all tables, before any is copied: readers of many keys begin anew when a shard is
+    /// sealed meanwhile.
     fn seal(&self) -> Drain<K, S> {
         *self.progress.write() = Progress::default();
         let rows = self.shards.iter().map(seal).sum::<usize>();

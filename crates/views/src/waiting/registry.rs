@@ -1,4 +1,5 @@
-//! The views of a database in which something may wait: each is opened once, and all are written together.
+//! The views of a database in which something may wait: each is opened once, and all are written
+//! together.
 
 use crate::combined::{self, Combined, CombinedDef, Combiner};
 use crate::counters::{self, Counters, CountersDef};
@@ -19,11 +20,13 @@ use store::{Durability, Error, ErrorKind, KeyspaceInfo, NewKeyspace, Result, Sto
 pub struct Buffering {
     /// What commits survive: only under [`Durability::None`] do increments wait.
     pub durability: Durability,
-    /// Keys that may wait in one view; of counters fewer where they are long texts: [`Buffering::BYTES_A_ROW`].
+    /// Keys that may wait in one view; of counters fewer where they are long texts:
+    /// [`Buffering::BYTES_A_ROW`].
     pub rows_max: u64,
     /// Bytes of combined values and of their keys that may wait in one view.
     pub bytes_max: u64,
-    /// Rows of counters that one commit of what waited has; [`Buffering::COMMIT_ROWS`] but for tests.
+    /// Rows of counters that one commit of what waited has; [`Buffering::COMMIT_ROWS`] but for
+    /// tests.
     pub commit_rows: usize,
 }
 
@@ -31,12 +34,14 @@ impl Buffering {
     /// Readers of what is being written wait for one commit: for some tenths of a millisecond.
     pub const COMMIT_ROWS: usize = ROWS_A_CHUNK;
 
-    /// Bytes that a key takes with what waits for it. A text takes its own, twice, besides, and counts as so many keys more.
+    /// Bytes that a key takes with what waits for it. A text takes its own, twice, besides, and
+    /// counts as so many keys more.
     pub const BYTES_A_ROW: u64 = BYTES_A_ROW;
 }
 
-/// Opens counters and combined values, each once. What is open stays so: who gives its handle back and asks for another
-/// finds what waits. In a process that inherited it by `fork` nothing is opened, and nothing is written.
+/// Opens counters and combined values, each once. What is open stays so: who gives its handle back
+/// and asks for another finds what waits. In a process that inherited it by `fork` nothing is
+/// opened, and nothing is written.
 pub struct Registry {
     owner: Owner,
     store: Arc<dyn Store>,

@@ -7,7 +7,8 @@ use env::{Env, Owner};
 use std::sync::{Arc, Weak};
 use store::Result;
 
-/// How long an increment may wait, in microseconds: with what a busy machine adds, it is written within a second.
+/// How long an increment may wait, in microseconds: with what a busy machine adds, it is written
+/// within a second.
 const WAIT_US: u64 = 700_000;
 
 /// A view in which increments wait.
@@ -59,7 +60,8 @@ pub(crate) trait Waits: Send + Sync {
     fn close(&self) -> Result<()> {
         self.check_process()?;
         self.close_buffer();
-        // Without a look at how many rows there are: that tells nothing of one that comes in right now.
+        // Without a look at how many rows there are: that tells nothing of one that comes in right
+        // now.
         let result = self.write_all();
         self.end();
         result
@@ -90,8 +92,8 @@ impl Schedule {
             let env = Arc::clone(&view.schedule().env);
             let job = move || {
                 view.schedule().scheduled.store(false, Ordering::Release);
-                // A failure poisons the store, and the next call of anybody says so; what a function of the
-                // caller's refused waits on, and whoever reads it is told.
+                // A failure poisons the store, and the next call of anybody says so; what a
+                // function of the caller's refused waits on, and whoever reads it is told.
                 let _ = view.write_waiting();
             };
             env.spawn(JobKind::Foreground, Box::new(job));

@@ -113,7 +113,8 @@ fn long_keys_are_written_before_they_take_more_than_may_wait() {
         most = most.max(worth(buffer.rows(), buffer.bytes()));
     }
     assert!((MAX / 2..MAX + MAX / 8).contains(&most), "{most}");
-    // What is given a value meanwhile, what is added again while it is sealed, and a drain that fails.
+    // What is given a value meanwhile, what is added again while it is sealed, and a drain that
+    // fails.
     buffer.replace(&key(1_019)[..], |_| Ok(())).unwrap();
     let write = |chunk: &[(Box<[u8]>, u64)]| {
         buffer.add(&chunk[0].0[..], int_to_word(1)).unwrap();
@@ -361,7 +362,8 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
                 buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
             }
         });
-        // All of them have ended before one that failed ends the test: the writer must not go on for ever.
+        // All of them have ended before one that failed ends the test: the writer must not go on
+        // for ever.
         let owners: Vec<_> = owners.into_iter().map(|owner| owner.join()).collect();
         stop.store(true, Ordering::Relaxed);
         writer.join().unwrap();
