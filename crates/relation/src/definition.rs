@@ -7,8 +7,8 @@
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
 //! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
-//! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each column, keys first: an
-//!               expression of the query language, empty for none
+//! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each
+//!               column, keys first: an expression of the query language, empty for none
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int

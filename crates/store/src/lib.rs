@@ -494,8 +494,8 @@ pub trait Store: Read {
         true
     }
 
-    /// Whether a commit would not block now, not even briefly on the writer's lock. It guarantees
-    /// nothing, because others commit too.
+    /// Whether a commit would not block now, not even on the writer's lock. It guarantees nothing,
+    /// because others commit too.
     fn commits_at_once(&self) -> bool {
         self.has_room()
     }
