@@ -91,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// The kind for a whole result of which only the first part is known: a column of empty lists
+    /// The kind for a whole result if only its first part is known: a column of empty lists
     /// may have lists of any items later.
     pub(crate) fn of_first(self) -> Self {
         match self {

@@ -1,5 +1,5 @@
 //! Exports a graph to a file that the user chooses.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's own files, not the database's
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
 use env::{EnvError, Output};
 use std::io::{BufWriter, Write};

@@ -219,7 +219,7 @@ impl Catalog {
                     names.set(&schema.name, there.map(Entry::keyspace), Some(hidden));
                     return Ok(());
                 }
-                // Another transaction took the name meanwhile.
+                // Another transaction took the name in the meantime.
                 Err(_) if self.keyspace_named(&hidden).is_some() => {}
                 Err(error) => return Err(error),
             }
