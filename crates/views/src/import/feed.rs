@@ -1,7 +1,8 @@
 //! Input of an import, split into pieces that workers parse independently.
 //!
 //! # Invariants
-//! 1. Pieces are numbered from 0 without gaps, in input order; so are the rows of a piece.
+//! 1. Pieces are numbered from 0 without gaps, in input order. The rows of a piece are in input
+//!    order, too.
 
 use super::progress::Counters;
 use super::spill::io;
