@@ -75,7 +75,7 @@ pub(crate) fn look<T: Send>(py: Python<'_>, mut look: impl FnMut() -> T + Send) 
     }
 }
 
-/// Backoff of [`write`].
+/// Backoff of [`write()`].
 static WRITES_PAUSES: env::Pauses = env::Pauses::new();
 
 /// Does a small write. It holds the GIL where the write does not block, because releasing the GIL
