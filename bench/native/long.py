@@ -115,7 +115,7 @@ def run(args: argparse.Namespace, engine: str, order: str, round_: int) -> Itera
 
 
 def kept(line: dict, facts: dict) -> dict:
-    """The line as it is stored: windows, of which there are thousands, are shortened."""
+    """The line as it is stored; windows are shortened, because there are thousands."""
     if line["workload"] != "window":
         return line | facts
     shortened = {name: float(f"{value:.4g}") for name, value in line.items() if isinstance(value, float)}

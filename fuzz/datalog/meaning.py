@@ -253,7 +253,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--differences", type=int, default=20, help="stops after so many")
+    parser.add_argument("--differences", type=int, default=20, help="stop after this number of differences")
     args = parser.parse_args()
     counted = iter(range(args.seed, sys.maxsize))
     sys.exit(1 if run(counted, args.seconds, args.differences) else 0)

@@ -386,7 +386,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="writes a table of the records, and asks nothing")
     parser.add_argument("--seeds", default="0:125", help="graphs, FROM:TO")
     parser.add_argument("--queries", type=int, default=40, help="of each graph")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stops after so many")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--limit-s", type=float, default=3.0, help="seconds for a call")
     parser.add_argument("--edges-max", type=int, default=1_000_000)
     parser.add_argument("--graph", type=int, help="asks one query of this seed")
